@@ -1,0 +1,1 @@
+"""The node set, the runner and the rfly command."""

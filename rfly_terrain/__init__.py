@@ -1,0 +1,1 @@
+"""Height maps: files, queries, point clouds and the terrain node."""

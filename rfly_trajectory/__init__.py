@@ -1,0 +1,1 @@
+"""Trajectories, ground following and the trajectory node."""

@@ -1,0 +1,1 @@
+"""RflySim3D packets, sockets and the bridge node."""
