@@ -1,0 +1,52 @@
+"""`python -m benchmarks [NAME ...]`: runs every `bench_*.py` of this folder, or the named ones, and prints one table.
+
+The exit code is 0 although targets are missed (the table says so), 1 where two sides did not compute the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.harness import Row, print_table
+
+
+def main() -> int:
+    known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Times our hot paths beside their peers.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)}; all by default")
+    asked = parser.parse_args().names
+    unknown = sorted(set(asked) - set(known))
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(unknown)}; known: {', '.join(known)}")
+    progress = Console(stderr=True)
+    start = time.perf_counter()
+    rows: list[Row] = []
+    for name in asked or known:
+        for row in importlib.import_module(f"benchmarks.bench_{name}").rows():
+            progress.print(f"{name}: {row.name} [dim]{row.ratio:.3g} {row.verdict}[/]")
+            rows.append(row)
+    # 160 columns where nobody looks, so that a log holds the table unfolded
+    print_table(rows, Console() if sys.stdout.isatty() else Console(width=160))
+    verdicts = [row.verdict for row in rows]
+    met = sum(verdict.startswith("met") for verdict in verdicts)
+    print(f"{met} of {len(rows)} targets met, {verdicts.count('missed')} missed, {verdicts.count('invalid')} invalid; {time.perf_counter() - start:.0f} s")
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores, load {load()}")
+    return 1 if "invalid" in verdicts else 0
+
+
+def load() -> str:
+    """The machine's one-minute load average, which tells how far the times can be trusted."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

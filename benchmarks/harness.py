@@ -1,0 +1,137 @@
+"""Rows of the benchmark table: both sides compute the same, take turns on the clock, and are judged by the ratio of medians.
+
+A module `benchmarks/bench_NAME.py` offers `rows()`, a generator of `Row`. Absolute times depend on the machine and on what
+else runs there; the ratio of two sides that were timed in turns in one process hardly does.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.console import Console
+from rich.table import Table
+
+DISAGREES = "DISAGREES"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison. `kind` "faster": peer / ours is to be at least the target; "at most": ours / peer is not to exceed it."""
+
+    name: str
+    ours_s: float
+    """median, in `unit` (seconds unless said otherwise)"""
+    peer_s: float
+    peer_name: str
+    target_ratio: float
+    stretch_ratio: float | None = None
+    agree: str = ""
+    """What was compared before the clock ran and how well it agreed (see `agreement`); empty or DISAGREES… makes the row invalid."""
+    note: str = ""
+    kind: Literal["faster", "at most"] = "faster"
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> float:
+        """peer / ours for "faster", ours / peer for "at most"."""
+        return self.peer_s / self.ours_s if self.kind == "faster" else self.ours_s / self.peer_s
+
+    def meets(self, ratio: float) -> bool:
+        return self.ratio >= ratio if self.kind == "faster" else self.ratio <= ratio
+
+    @property
+    def verdict(self) -> str:
+        """met+stretch, met, missed, or invalid where the sides were not shown to compute the same."""
+        if not self.agree or self.agree.startswith(DISAGREES):
+            return "invalid"
+        if not self.meets(self.target_ratio):
+            return "missed"
+        return "met" if self.stretch_ratio is None or not self.meets(self.stretch_ratio) else "met, stretch too"
+
+    @property
+    def target(self) -> str:
+        sign = "≥" if self.kind == "faster" else "≤"
+        stretch = "" if self.stretch_ratio is None else f" ({self.stretch_ratio:g})"
+        return f"{sign} {self.target_ratio:g}{stretch}"
+
+
+def agreement(ours: ArrayLike, peer: ArrayLike, tolerance: float, unit: str = "m") -> str:
+    """The text for `Row.agree`: the largest difference of two results of one shape, in words that begin DISAGREES above the tolerance."""
+    a, b = np.asarray(ours, dtype=float), np.asarray(peer, dtype=float)
+    if a.shape != b.shape:
+        return f"{DISAGREES}: shapes {a.shape} and {b.shape}"
+    worst = float(np.max(np.abs(a - b), initial=0.0))
+    text = f"max |Δ| {worst:.1e} {unit} ≤ {tolerance:g}" if worst <= tolerance else f"max |Δ| {worst:.3g} {unit} > {tolerance:g}"
+    return text if worst <= tolerance else f"{DISAGREES}: {text}"  # a NaN is never <= and so disagrees
+
+
+def same(equal: bool, what: str) -> str:
+    """The text for `Row.agree` where equality is exact: `same(a == b, "packets, byte by byte")`."""
+    return f"equal: {what}" if equal else f"{DISAGREES}: {what}"
+
+
+def measure(
+    ours: Callable[[], Any], peer: Callable[[], Any], repeat: int = 7, *, ours_calls: int = 1, peer_calls: int = 1, warm_ups: int = 1
+) -> tuple[float, float]:
+    """(ours, peer): median seconds of one call, timed in turns A B A B …, `repeat` times each after `warm_ups` untimed turns.
+
+    `ours_calls`, `peer_calls`: calls in one timing, for what is too quick for the clock.
+    """
+    times: tuple[list[float], list[float]] = ([], [])
+    sides = ((ours, ours_calls), (peer, peer_calls))
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(-warm_ups, repeat):
+            for taken, (function, calls) in zip(times, sides, strict=True):
+                start = time.perf_counter()
+                for _ in range(calls):
+                    function()
+                elapsed = time.perf_counter() - start
+                if turn >= 0:
+                    taken.append(elapsed / calls)
+    finally:
+        if was_enabled:
+            gc.enable()
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def readable(value: float, unit: str) -> str:
+    """A value with a prefix: 1.25e-6 s -> 1.25 µs; bytes in MB; other units as they are."""
+    if unit == "B":
+        return f"{value / 1e6:.1f} MB"
+    if unit != "s":
+        return f"{value:.4g} {unit}"
+    for scale, prefix in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if value >= scale:
+            return f"{value / scale:.3g} {prefix}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
+    """One table of all rows: times, ratio, target (stretch target in brackets) and what came of it."""
+    table = Table(title="rfly_suite beside its peers", caption="ratio: peer / ours where the target is ≥, ours / peer where it is ≤")
+    for heading, justify in (("what", "left"), ("ours", "right"), ("peer", "right"), ("peer is", "left"), ("ratio", "right"), ("target", "right"), ("", "left"), ("agreement, note", "left")):
+        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    colours = {"met": "green", "met, stretch too": "green", "missed": "yellow", "invalid": "red"}
+    for row in rows:
+        remark = "; ".join(part for part in (row.agree or "not compared", row.note) if part)
+        table.add_row(
+            row.name,
+            readable(row.ours_s, row.unit),
+            readable(row.peer_s, row.unit),
+            row.peer_name,
+            f"{row.ratio:.3g}",
+            row.target,
+            f"[{colours[row.verdict]}]{row.verdict}[/]",
+            remark,
+        )
+    (console or Console()).print(table)
