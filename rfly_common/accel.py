@@ -1,0 +1,48 @@
+"""Numba where it is installed: kernels cached on disk, and the question whether to use them at all."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_logger = logging.getLogger(__name__)
+
+
+@functools.lru_cache(maxsize=1)
+def use_numba() -> bool:
+    """True where compiled kernels are to be used; else the NumPy path with the same results, said once in the log.
+
+    The environment variable RFLY_DISABLE_NUMBA=1 asks for the NumPy path.
+    """
+    if os.environ.get("RFLY_DISABLE_NUMBA", "0") not in ("", "0"):
+        _logger.info("RFLY_DISABLE_NUMBA is set: using the NumPy path")
+        return False
+    if importlib.util.find_spec("numba") is None:
+        _logger.warning("numba is not installed: using the NumPy path, same results, slower (pip install numba)")
+        return False
+    return True
+
+
+def kernel(**options: Any) -> Callable[[F], F]:
+    """`numba.njit(cache=True, **options)`, without the cache where no folder for it can be written (a read-only install).
+
+    Import modules with kernels only where `use_numba()` is true.
+    """
+    import numba
+
+    def compile_lazily(function: F) -> F:
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError as error:  # numba: "cannot cache function: no locator available"
+            if "cache" not in str(error):
+                raise
+            _logger.info("no folder can be written for the cache of %s: it is compiled in each process", function.__name__)
+            return numba.njit(**options)(function)
+
+    return compile_lazily

@@ -1,0 +1,54 @@
+"""The errors that a caller of our libraries can meet.
+
+RflyError
+├── ConfigError (ValueError)            a configuration file or parameter that cannot be used
+├── FrameError (ValueError)             a frame id that nothing connects to the map
+├── VehicleStatesError (ValueError)     arrays of vehicle states that contradict each other
+├── TerrainError
+│   ├── TerrainFileNotFound (FileNotFoundError)
+│   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
+│   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
+└── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
+"""
+
+from __future__ import annotations
+
+
+class RflyError(Exception):
+    """Base of every error that this project raises on purpose."""
+
+
+class ConfigError(RflyError, ValueError):
+    """A configuration file, key or parameter that cannot be used; the text names it and what would be right."""
+
+
+class FrameError(RflyError, ValueError):
+    """A frame id that is neither a world frame nor connected to one."""
+
+
+class VehicleStatesError(RflyError, ValueError):
+    """Vehicle states whose arrays disagree in length, repeat an id or hold values that no vehicle can have."""
+
+
+class TerrainError(RflyError):
+    """Base of what can be wrong with a terrain."""
+
+
+class TerrainFileNotFound(TerrainError, FileNotFoundError):
+    """No place on the search path holds both the png and the txt of the map."""
+
+
+class TerrainFormatError(TerrainError, ValueError):
+    """A map file that exists but whose content cannot be used; names file, line or field, and the value."""
+
+
+class TerrainNotLoaded(TerrainError, RuntimeError):
+    """A look-up on a terrain object that has no map yet."""
+
+
+class PacketError(RflyError, ValueError):
+    """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as ``length``."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason

@@ -1,0 +1,202 @@
+"""The one place that converts between frames. Every sign flip of the project lives here.
+
+World frames: ENU (x east, y north, z up; REP 103) and NED (x north, y east, z down; RflySim).
+Body frames: FLU (x forward, y left, z up; REP 103) and FRD (x forward, y right, z down; RflySim).
+Quaternions are xyzw, as in ROS messages. A `quat_A_B` rotates vectors given in B into A.
+Euler angles are (roll, pitch, yaw), applied yaw first (intrinsic z-y'-x''), radians.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.floating[Any]]
+
+_SQRT_HALF = math.sqrt(0.5)
+
+QUAT_ENU_NED_XYZW = (_SQRT_HALF, _SQRT_HALF, 0.0, 0.0)
+"""Rotates NED vectors into ENU (and, being half a turn, ENU into NED): half a turn about the horizontal north-east axis."""
+
+
+def _last_axis(values: ArrayLike, size: int, name: str) -> Array:
+    array = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.floating):
+        array = array.astype(float)
+    if array.shape[-1:] != (size,):
+        raise ValueError(f"{name}: expected shape (..., {size}), got {array.shape}")
+    return array
+
+
+def ned_to_enu(vector_ned: ArrayLike) -> Array:
+    """(..., 3) NED -> (..., 3) ENU, any unit (positions, velocities, normals). Its own inverse. REP 103."""
+    v = _last_axis(vector_ned, 3, "vector_ned")
+    return np.stack([v[..., 1], v[..., 0], -v[..., 2]], axis=-1)
+
+
+def enu_to_ned(vector_enu: ArrayLike) -> Array:
+    """(..., 3) ENU -> (..., 3) NED, any unit. Its own inverse. REP 103."""
+    v = _last_axis(vector_enu, 3, "vector_enu")
+    return np.stack([v[..., 1], v[..., 0], -v[..., 2]], axis=-1)
+
+
+def flu_to_frd(vector_flu: ArrayLike) -> Array:
+    """(..., 3) FLU -> (..., 3) FRD, any unit (body rates, accelerations). Its own inverse."""
+    v = _last_axis(vector_flu, 3, "vector_flu")
+    return np.stack([v[..., 0], -v[..., 1], -v[..., 2]], axis=-1)
+
+
+def up_to_down(height_up: Any) -> Any:
+    """Height (z up) -> z down, or back; floats and arrays, any unit."""
+    return -height_up
+
+
+def quat_multiply(a_xyzw: ArrayLike, b_xyzw: ArrayLike) -> Array:
+    """Hamilton product a ⊗ b of (..., 4) quaternions: rotates by b, then by a."""
+    a, b = _last_axis(a_xyzw, 4, "a_xyzw"), _last_axis(b_xyzw, 4, "b_xyzw")
+    ax, ay, az, aw = (a[..., i] for i in range(4))
+    bx, by, bz, bw = (b[..., i] for i in range(4))
+    return np.stack(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ],
+        axis=-1,
+    )
+
+
+def quat_conjugate(quat_xyzw: ArrayLike) -> Array:
+    """The inverse rotation of unit quaternions (..., 4)."""
+    q = _last_axis(quat_xyzw, 4, "quat_xyzw")
+    return np.concatenate([-q[..., :3], q[..., 3:]], axis=-1)
+
+
+def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
+    """Vectors (..., 3) given in B, expressed in A. Quaternions (..., 4) of unit norm."""
+    q, v = _last_axis(quat_a_b_xyzw, 4, "quat_a_b_xyzw"), _last_axis(vector_b, 3, "vector_b")
+    axis, w = q[..., :3], q[..., 3:]
+    t = 2.0 * np.cross(axis, v)
+    return v + w * t + np.cross(axis, t)
+
+
+def quat_enu_flu_to_ned_frd(quat_enu_flu_xyzw: ArrayLike) -> Array:
+    """(..., 4) attitude FLU -> ENU (a ROS orientation in `map`) to FRD -> NED (RflySim's attitude).
+
+    q_ned_frd = q_ned_enu ⊗ q_enu_flu ⊗ q_flu_frd, multiplied out: no rotation matrix, exact but for one factor √½.
+    """
+    q = _last_axis(quat_enu_flu_xyzw, 4, "quat_enu_flu_xyzw")
+    x, y, z, w = (q[..., i] for i in range(4))
+    return np.stack([x + y, x - y, w - z, w + z], axis=-1) * _SQRT_HALF
+
+
+def quat_ned_frd_to_enu_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
+    """(..., 4) attitude FRD -> NED to FLU -> ENU. The formula is the same as the other way: it is its own inverse."""
+    return quat_enu_flu_to_ned_frd(quat_ned_frd_xyzw)
+
+
+def quat_ned_flu_to_ned_frd(quat_ned_flu_xyzw: ArrayLike) -> Array:
+    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED. Level and north: (1, 0, 0, 0) -> identity."""
+    q = _last_axis(quat_ned_flu_xyzw, 4, "quat_ned_flu_xyzw")
+    x, y, z, w = (q[..., i] for i in range(4))
+    return np.stack([-w, -z, y, x], axis=-1)
+
+
+def quat_ned_frd_to_ned_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
+    """(..., 4) attitude FRD -> NED to FLU -> NED, the ROS orientation in `map_ned`."""
+    q = _last_axis(quat_ned_frd_xyzw, 4, "quat_ned_frd_xyzw")
+    x, y, z, w = (q[..., i] for i in range(4))
+    return np.stack([w, z, -y, -x], axis=-1)
+
+
+def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
+    """(..., 4) -> (..., 3) roll, pitch, yaw in radians; roll and yaw in (-π, π], pitch in [-π/2, π/2].
+
+    Uses half sum and half difference of roll and yaw, which stays exact at pitch ±90°, where the usual formula loses
+    one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302, for the z-y'-x'' order).
+    """
+    q = _last_axis(quat_xyzw, 4, "quat_xyzw")
+    x, y, z, w = (q[..., i] for i in range(4))
+    half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(z - x, w + y)
+    pitch = 2.0 * np.arctan2(np.hypot(w + y, z - x), np.hypot(w - y, x + z)) - math.pi / 2
+    return np.stack([wrap_angle(half_sum - half_difference), pitch, wrap_angle(half_sum + half_difference)], axis=-1)
+
+
+def euler_to_quat(euler_rpy: ArrayLike) -> Array:
+    """(..., 3) roll, pitch, yaw [rad] -> (..., 4) quaternion xyzw of unit norm."""
+    e = _last_axis(euler_rpy, 3, "euler_rpy") * 0.5
+    (cr, cp, cy), (sr, sp, sy) = (tuple(f(e[..., i]) for i in range(3)) for f in (np.cos, np.sin))
+    return np.stack(
+        [
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+            cr * cp * cy + sr * sp * sy,
+        ],
+        axis=-1,
+    )
+
+
+def matrix_to_quat(rotation: ArrayLike) -> Array:
+    """(..., 3, 3) rotation matrices -> (..., 4) unit quaternions xyzw (the largest component is computed first)."""
+    m = np.asarray(rotation, dtype=float)
+    if m.shape[-2:] != (3, 3):
+        raise ValueError(f"rotation: expected shape (..., 3, 3), got {m.shape}")
+    xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
+    rows = np.stack(
+        [
+            np.stack([1 + xx - yy - zz, m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 2, 1] - m[..., 1, 2]], -1),
+            np.stack([m[..., 0, 1] + m[..., 1, 0], 1 - xx + yy - zz, m[..., 1, 2] + m[..., 2, 1], m[..., 0, 2] - m[..., 2, 0]], -1),
+            np.stack([m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1], 1 - xx - yy + zz, m[..., 1, 0] - m[..., 0, 1]], -1),
+            np.stack([m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1], 1 + xx + yy + zz], -1),
+        ],
+        axis=-2,
+    )
+    best = np.argmax(np.stack([rows[..., i, i] for i in range(4)], -1), axis=-1)
+    q = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+def yaw_ned_to_enu(yaw_ned: ArrayLike) -> Array:
+    """Heading clockwise from north -> yaw counter-clockwise from east, wrapped to (-π, π]. Its own inverse. Radians."""
+    return wrap_angle(math.pi / 2 - np.asarray(yaw_ned, dtype=float))
+
+
+def wrap_angle(angle: ArrayLike) -> Array:
+    """Angles wrapped to (-π, π]; an angle already inside comes back bit by bit."""
+    a = np.asarray(angle, dtype=float)
+    wrapped = math.pi - np.mod(math.pi - a, 2 * math.pi)
+    return np.where((a > -math.pi) & (a <= math.pi), a, wrapped)
+
+
+def pose_enu_to_ned_euler(
+    x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED). Plain floats: a tenth of the array path's time."""
+    return (y, x, -z), _euler_ned_frd((qx + qy) * _SQRT_HALF, (qx - qy) * _SQRT_HALF, (qw - qz) * _SQRT_HALF, (qw + qz) * _SQRT_HALF)
+
+
+def pose_ned_to_ned_euler(
+    x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """One pose of base_link (FLU) in NED -> (position NED, roll pitch yaw of FRD in NED). Plain floats."""
+    return (x, y, z), _euler_ned_frd(-qw, -qz, qy, qx)
+
+
+def _euler_ned_frd(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
+    """`quat_to_euler` on plain floats."""
+    half_sum, half_difference = math.atan2(x + z, w - y), math.atan2(z - x, w + y)
+    pitch = 2.0 * math.atan2(math.hypot(w + y, z - x), math.hypot(w - y, x + z)) - math.pi / 2
+    return _wrap(half_sum - half_difference), pitch, _wrap(half_sum + half_difference)
+
+
+def _wrap(angle: float) -> float:
+    if angle > math.pi:
+        return angle - 2 * math.pi
+    if angle <= -math.pi:
+        return angle + 2 * math.pi
+    return angle

@@ -1,0 +1,53 @@
+"""Signals of a node's process, from its first instruction on. Imports nothing heavy, and no ROS.
+
+Until a node spins, a SIGINT or SIGTERM has nothing to clean up and ends the process at once with exit code 0; importing
+rclpy and making a node take a few tenths of a second, in which Python's defaults would print a trace or die of the signal.
+Once it spins, the first signal asks the loop to end, and a second one, or 1.5 s without an end, ends the process.
+rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where traces come from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import threading
+from types import FrameType
+
+STOP_WITHIN_S = 1.5
+
+_spinning = False
+_stop = False
+
+
+def run_node_module(module: str) -> None:
+    """Import a `*_node` module and call its `main()`, quiet under signals from the start."""
+    install_handlers()
+    importlib.import_module(module).main()
+
+
+def install_handlers() -> None:
+    """Take SIGINT and SIGTERM over (main thread only)."""
+    signal.signal(signal.SIGINT, _on_signal)
+    signal.signal(signal.SIGTERM, _on_signal)
+
+
+def spinning() -> None:
+    """From here on a signal asks for an orderly end."""
+    global _spinning
+    _spinning = True
+
+
+def stop_requested() -> bool:
+    """True once a signal has come."""
+    return _stop
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    global _stop
+    if _stop or not _spinning:
+        os._exit(0)
+    _stop = True
+    watchdog = threading.Timer(STOP_WITHIN_S, os._exit, (0,))  # a callback in a long load must not outlive the promise of 2 s
+    watchdog.daemon = True
+    watchdog.start()

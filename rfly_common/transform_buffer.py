@@ -1,0 +1,154 @@
+"""A small buffer of coordinate transforms, the part of tf2 that our nodes need, without ROS.
+
+Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside the kept time a look-up interpolates
+(position linearly, rotation by slerp); later than the newest it holds the newest, because poses usually overtake
+their transforms by some milliseconds; earlier than the oldest it fails.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import FrameError
+from rfly_common.frames import quat_conjugate, quat_multiply, quat_rotate
+
+KEEP_NS = 10_000_000_000
+MAX_SAMPLES_PER_FRAME = 10_000
+MAX_FRAMES = 10_000
+
+Vector = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """Moves coordinates given in a child frame into its parent: p_parent = rotate(quat_xyzw, p_child) + translation."""
+
+    translation: Vector
+    quat_xyzw: Vector
+
+    def __matmul__(self, inner: Transform) -> Transform:
+        """self after inner."""
+        return Transform(
+            quat_rotate(self.quat_xyzw, inner.translation) + self.translation, quat_multiply(self.quat_xyzw, inner.quat_xyzw)
+        )
+
+    def inverse(self) -> Transform:
+        """Parent coordinates into the child's."""
+        back = quat_conjugate(self.quat_xyzw)
+        return Transform(-quat_rotate(back, self.translation), back)
+
+
+IDENTITY = Transform(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
+
+
+@dataclass
+class _Edge:
+    parent: str
+    static: bool
+    stamps_ns: list[int] = field(default_factory=list)
+    transforms: list[Transform] = field(default_factory=list)
+
+    def add(self, stamp_ns: int, transform: Transform) -> None:
+        if self.static:
+            self.stamps_ns, self.transforms = [0], [transform]
+            return
+        if self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS:  # the clock jumped back: a new run has begun
+            self.stamps_ns, self.transforms = [], []
+        place = bisect.bisect_left(self.stamps_ns, stamp_ns)
+        if place < len(self.stamps_ns) and self.stamps_ns[place] == stamp_ns:
+            self.transforms[place] = transform
+            return
+        self.stamps_ns.insert(place, stamp_ns)
+        self.transforms.insert(place, transform)
+        first = max(
+            bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - KEEP_NS), len(self.stamps_ns) - MAX_SAMPLES_PER_FRAME
+        )
+        del self.stamps_ns[:first], self.transforms[:first]
+
+    def at(self, stamp_ns: int, child: str) -> Transform:
+        if self.static or stamp_ns == 0 or stamp_ns >= self.stamps_ns[-1]:
+            return self.transforms[-1]
+        place = bisect.bisect_left(self.stamps_ns, stamp_ns)
+        if self.stamps_ns[place] == stamp_ns:
+            return self.transforms[place]
+        if place == 0:
+            early = (self.stamps_ns[0] - stamp_ns) / 1e9
+            raise FrameError(f"frame {child!r}: its oldest transform is {early:.3f} s younger than the asked time")
+        t0, t1 = self.stamps_ns[place - 1], self.stamps_ns[place]
+        return _between(self.transforms[place - 1], self.transforms[place], (stamp_ns - t0) / (t1 - t0))
+
+
+class TransformBuffer:
+    """Frames with one parent each; `set` fills it, `lookup` composes."""
+
+    def __init__(self) -> None:
+        self._edges: dict[str, _Edge] = {}
+
+    def set(
+        self, parent: str, child: str, stamp_ns: int, translation: Iterable[float], quat_xyzw: Iterable[float], *, static: bool = False
+    ) -> None:
+        """Take one transform. Raises FrameError for non-finite values, a quaternion off unit norm, or too many frames."""
+        t, q = np.array(list(translation), dtype=float), np.array(list(quat_xyzw), dtype=float)
+        norm = math.sqrt(float(q @ q)) if q.shape == (4,) else math.nan
+        if t.shape != (3,) or not np.isfinite(t).all() or not abs(norm - 1.0) <= 1e-3:
+            raise FrameError(f"transform {parent!r} -> {child!r}: translation {t.tolist()}, rotation {q.tolist()} is no rigid motion")
+        if not child or child == parent:
+            raise FrameError(f"transform {parent!r} -> {child!r}: the child needs a name of its own")
+        edge = self._edges.get(child)
+        if edge is None or edge.parent != parent or edge.static != static:
+            if edge is None and len(self._edges) >= MAX_FRAMES:
+                raise FrameError(f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept")
+            edge = self._edges[child] = _Edge(parent, static)
+        edge.add(stamp_ns, Transform(t, q / norm))
+
+    def clear(self) -> None:
+        """Forget the moving frames; static ones stay (after a jump of the clock)."""
+        self._edges = {child: edge for child, edge in self._edges.items() if edge.static}
+
+    def lookup(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
+        """The transform that moves coordinates in `source` into `target` at a time (0 = the newest). Raises FrameError."""
+        up_from_source = self._chain(source)
+        up_from_target = self._chain(target)
+        shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
+        if shared is None:
+            known = "no transform names it" if source not in self.frames() else f"its tree ends at {up_from_source[-1]!r}"
+            raise FrameError(f"frame {source!r} is not connected to {target!r}: {known}")
+        return self._climb(up_from_target, shared, stamp_ns).inverse() @ self._climb(up_from_source, shared, stamp_ns)
+
+    def frames(self) -> set[str]:
+        """Every frame that some transform names."""
+        return set(self._edges) | {edge.parent for edge in self._edges.values()}
+
+    def _chain(self, frame: str) -> list[str]:
+        chain, seen = [frame], {frame}
+        while (edge := self._edges.get(chain[-1])) is not None:
+            if edge.parent in seen:
+                raise FrameError(f"frame {frame!r}: its parents form a loop through {edge.parent!r}")
+            chain.append(edge.parent)
+            seen.add(edge.parent)
+        return chain
+
+    def _climb(self, chain: list[str], until: str, stamp_ns: int) -> Transform:
+        whole = IDENTITY
+        for child in chain[: chain.index(until)]:
+            whole = self._edges[child].at(stamp_ns, child) @ whole
+        return whole
+
+
+def _between(a: Transform, b: Transform, share: float) -> Transform:
+    translation = a.translation + share * (b.translation - a.translation)
+    cosine = float(a.quat_xyzw @ b.quat_xyzw)
+    end = b.quat_xyzw if cosine >= 0 else -b.quat_xyzw  # the short way round
+    angle = math.acos(min(1.0, abs(cosine)))
+    if angle < 1e-6:
+        q = a.quat_xyzw + share * (end - a.quat_xyzw)
+    else:
+        q = (math.sin((1 - share) * angle) * a.quat_xyzw + math.sin(share * angle) * end) / math.sin(angle)
+    return Transform(translation, q / np.linalg.norm(q))

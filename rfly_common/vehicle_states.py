@@ -1,0 +1,94 @@
+"""States of many vehicles as whole arrays: what travels between motion, bridge and collision detection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import VehicleStatesError
+
+MAX_VEHICLES = 1_000_000
+MAX_MOTORS = 8
+QUATERNION_NORM_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class VehicleStates:
+    """n vehicles at one instant, in one frame. Arrays that were empty on the wire are filled with their defaults.
+
+    Raises VehicleStatesError where lengths disagree, an id repeats, or there are more than 8 motors.
+    """
+
+    id: NDArray[np.int32]
+    """(n,) RflySim copterID"""
+    vehicle_type: NDArray[np.int32]
+    """(n,) RflySim vehicleType"""
+    position: NDArray[np.float64]
+    """(n, 3) m, in `frame_id`"""
+    orientation: NDArray[np.float64]
+    """(n, 4) xyzw: base_link (FLU) -> `frame_id`"""
+    velocity: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    """(n, 3) m/s, axes of `frame_id`; 0 by default"""
+    angular_velocity: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    """(n, 3) rad/s, axes of base_link (FLU); 0 by default"""
+    motor_speed: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    """(n, motors) rad/s; no motors by default"""
+    scale: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    """(n, 3) along the model's axes; 1 by default"""
+    fit_ground: NDArray[np.bool_] = field(default=None)  # type: ignore[assignment]
+    """(n,) RflySim3D puts the model on its own ground; False by default"""
+    frame_id: str = "map"
+    source: str = ""
+    """fully qualified name of the publishing node"""
+    stamp_ns: int = 0
+    """time of the states, nanoseconds of the node clock; 0 = now"""
+
+    def __post_init__(self) -> None:
+        n = np.size(self.id)
+        if n > MAX_VEHICLES:
+            raise VehicleStatesError(f"id: {n} vehicles in one message, at most {MAX_VEHICLES} are taken")
+        defaults: dict[str, tuple[Any, tuple[int, ...], float]] = {
+            "id": (np.int32, (n,), 0),
+            "vehicle_type": (np.int32, (n,), 0),
+            "position": (np.float64, (n, 3), 0),
+            "orientation": (np.float64, (n, 4), 0),
+            "velocity": (np.float32, (n, 3), 0),
+            "angular_velocity": (np.float32, (n, 3), 0),
+            "motor_speed": (np.float32, (n, 0), 0),
+            "scale": (np.float32, (n, 3), 1),
+            "fit_ground": (np.bool_, (n,), 0),
+        }
+        for name, (dtype, shape, default) in defaults.items():
+            value = getattr(self, name)
+            array = np.full(shape, default, dtype) if value is None else np.asarray(value, dtype)
+            if name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS:
+                shape = (n, array.shape[1])
+            if array.size != int(np.prod(shape)):
+                raise VehicleStatesError(f"{name}: {array.size} numbers for {n} vehicles, expected {int(np.prod(shape))}")
+            object.__setattr__(self, name, array.reshape(shape))
+        if n > 1 and np.unique(self.id).size != n:
+            ids, counts = np.unique(self.id, return_counts=True)
+            raise VehicleStatesError(f"id: {int(ids[np.argmax(counts)])} is in the message {int(counts.max())} times, each id may come once")
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def select(self, keep: NDArray[Any]) -> VehicleStates:
+        """The vehicles that a mask or index array names, in that order."""
+        return VehicleStates(
+            id=self.id[keep],
+            vehicle_type=self.vehicle_type[keep],
+            position=self.position[keep],
+            orientation=self.orientation[keep],
+            velocity=self.velocity[keep],
+            angular_velocity=self.angular_velocity[keep],
+            motor_speed=self.motor_speed[keep],
+            scale=self.scale[keep],
+            fit_ground=self.fit_ground[keep],
+            frame_id=self.frame_id,
+            source=self.source,
+            stamp_ns=self.stamp_ns,
+        )
