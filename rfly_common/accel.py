@@ -42,7 +42,9 @@ def kernel(**options: Any) -> Callable[[F], F]:
         except RuntimeError as error:  # numba: "cannot cache function: no locator available"
             if "cache" not in str(error):
                 raise
-            _logger.info("no folder can be written for the cache of %s: it is compiled in each process", function.__name__)
+            _logger.info(
+                "no folder can be written for the cache of %s: it is compiled in each process", function.__name__
+            )
             return numba.njit(**options)(function)
 
     return compile_lazily

@@ -149,10 +149,42 @@ def matrix_to_quat(rotation: ArrayLike) -> Array:
     xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
     rows = np.stack(
         [
-            np.stack([1 + xx - yy - zz, m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 2, 1] - m[..., 1, 2]], -1),
-            np.stack([m[..., 0, 1] + m[..., 1, 0], 1 - xx + yy - zz, m[..., 1, 2] + m[..., 2, 1], m[..., 0, 2] - m[..., 2, 0]], -1),
-            np.stack([m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1], 1 - xx - yy + zz, m[..., 1, 0] - m[..., 0, 1]], -1),
-            np.stack([m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1], 1 + xx + yy + zz], -1),
+            np.stack(
+                [
+                    1 + xx - yy - zz,
+                    m[..., 0, 1] + m[..., 1, 0],
+                    m[..., 0, 2] + m[..., 2, 0],
+                    m[..., 2, 1] - m[..., 1, 2],
+                ],
+                -1,
+            ),
+            np.stack(
+                [
+                    m[..., 0, 1] + m[..., 1, 0],
+                    1 - xx + yy - zz,
+                    m[..., 1, 2] + m[..., 2, 1],
+                    m[..., 0, 2] - m[..., 2, 0],
+                ],
+                -1,
+            ),
+            np.stack(
+                [
+                    m[..., 0, 2] + m[..., 2, 0],
+                    m[..., 1, 2] + m[..., 2, 1],
+                    1 - xx - yy + zz,
+                    m[..., 1, 0] - m[..., 0, 1],
+                ],
+                -1,
+            ),
+            np.stack(
+                [
+                    m[..., 2, 1] - m[..., 1, 2],
+                    m[..., 0, 2] - m[..., 2, 0],
+                    m[..., 1, 0] - m[..., 0, 1],
+                    1 + xx + yy + zz,
+                ],
+                -1,
+            ),
         ],
         axis=-2,
     )
@@ -177,7 +209,9 @@ def pose_enu_to_ned_euler(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED). Plain floats: a tenth of the array path's time."""
-    return (y, x, -z), _euler_ned_frd((qx + qy) * _SQRT_HALF, (qx - qy) * _SQRT_HALF, (qw - qz) * _SQRT_HALF, (qw + qz) * _SQRT_HALF)
+    return (y, x, -z), _euler_ned_frd(
+        (qx + qy) * _SQRT_HALF, (qx - qy) * _SQRT_HALF, (qw - qz) * _SQRT_HALF, (qw + qz) * _SQRT_HALF
+    )
 
 
 def pose_ned_to_ned_euler(

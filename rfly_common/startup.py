@@ -48,6 +48,8 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
     if _stop or not _spinning:
         os._exit(0)
     _stop = True
-    watchdog = threading.Timer(STOP_WITHIN_S, os._exit, (0,))  # a callback in a long load must not outlive the promise of 2 s
+    watchdog = threading.Timer(
+        STOP_WITHIN_S, os._exit, (0,)
+    )  # a callback in a long load must not outlive the promise of 2 s
     watchdog.daemon = True
     watchdog.start()

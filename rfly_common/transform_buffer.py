@@ -36,7 +36,8 @@ class Transform:
     def __matmul__(self, inner: Transform) -> Transform:
         """self after inner."""
         return Transform(
-            quat_rotate(self.quat_xyzw, inner.translation) + self.translation, quat_multiply(self.quat_xyzw, inner.quat_xyzw)
+            quat_rotate(self.quat_xyzw, inner.translation) + self.translation,
+            quat_multiply(self.quat_xyzw, inner.quat_xyzw),
         )
 
     def inverse(self) -> Transform:
@@ -68,7 +69,8 @@ class _Edge:
         self.stamps_ns.insert(place, stamp_ns)
         self.transforms.insert(place, transform)
         first = max(
-            bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - KEEP_NS), len(self.stamps_ns) - MAX_SAMPLES_PER_FRAME
+            bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - KEEP_NS),
+            len(self.stamps_ns) - MAX_SAMPLES_PER_FRAME,
         )
         del self.stamps_ns[:first], self.transforms[:first]
 
@@ -92,13 +94,22 @@ class TransformBuffer:
         self._edges: dict[str, _Edge] = {}
 
     def set(
-        self, parent: str, child: str, stamp_ns: int, translation: Iterable[float], quat_xyzw: Iterable[float], *, static: bool = False
+        self,
+        parent: str,
+        child: str,
+        stamp_ns: int,
+        translation: Iterable[float],
+        quat_xyzw: Iterable[float],
+        *,
+        static: bool = False,
     ) -> None:
         """Take one transform. Raises FrameError for non-finite values, a quaternion off unit norm, or too many frames."""
         t, q = np.array(list(translation), dtype=float), np.array(list(quat_xyzw), dtype=float)
         norm = math.sqrt(float(q @ q)) if q.shape == (4,) else math.nan
         if t.shape != (3,) or not np.isfinite(t).all() or not abs(norm - 1.0) <= 1e-3:
-            raise FrameError(f"transform {parent!r} -> {child!r}: translation {t.tolist()}, rotation {q.tolist()} is no rigid motion")
+            raise FrameError(
+                f"transform {parent!r} -> {child!r}: translation {t.tolist()}, rotation {q.tolist()} is no rigid motion"
+            )
         if not child or child == parent:
             raise FrameError(f"transform {parent!r} -> {child!r}: the child needs a name of its own")
         edge = self._edges.get(child)
@@ -118,7 +129,9 @@ class TransformBuffer:
         up_from_target = self._chain(target)
         shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
         if shared is None:
-            known = "no transform names it" if source not in self.frames() else f"its tree ends at {up_from_source[-1]!r}"
+            known = (
+                "no transform names it" if source not in self.frames() else f"its tree ends at {up_from_source[-1]!r}"
+            )
             raise FrameError(f"frame {source!r} is not connected to {target!r}: {known}")
         return self._climb(up_from_target, shared, stamp_ns).inverse() @ self._climb(up_from_source, shared, stamp_ns)
 

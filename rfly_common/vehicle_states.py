@@ -67,11 +67,15 @@ class VehicleStates:
             if name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS:
                 shape = (n, array.shape[1])
             if array.size != int(np.prod(shape)):
-                raise VehicleStatesError(f"{name}: {array.size} numbers for {n} vehicles, expected {int(np.prod(shape))}")
+                raise VehicleStatesError(
+                    f"{name}: {array.size} numbers for {n} vehicles, expected {int(np.prod(shape))}"
+                )
             object.__setattr__(self, name, array.reshape(shape))
         if n > 1 and np.unique(self.id).size != n:
             ids, counts = np.unique(self.id, return_counts=True)
-            raise VehicleStatesError(f"id: {int(ids[np.argmax(counts)])} is in the message {int(counts.max())} times, each id may come once")
+            raise VehicleStatesError(
+                f"id: {int(ids[np.argmax(counts)])} is in the message {int(counts.max())} times, each id may come once"
+            )
 
     def __len__(self) -> int:
         return len(self.id)

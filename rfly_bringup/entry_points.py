@@ -1,0 +1,21 @@
+"""What the nodes' executables call. Imports nothing heavy, so that signals are in hand before the imports begin."""
+
+from __future__ import annotations
+
+from rfly_bringup import node_set
+from rfly_common.startup import run_node_module
+
+
+def terrain_node() -> None:
+    """Executable `terrain_node`."""
+    run_node_module(node_set.TERRAIN.module)
+
+
+def ue_bridge_node() -> None:
+    """Executable `ue_bridge_node`."""
+    run_node_module(node_set.BRIDGE.module)
+
+
+def trajectory_node() -> None:
+    """Executable `trajectory_node`."""
+    run_node_module(node_set.TRAJECTORY.module)

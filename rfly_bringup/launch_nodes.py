@@ -1,0 +1,75 @@
+"""The node set as launch actions. Read by the launch files only: launch is there where ROS 2 is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rfly_bringup.node_set import ARGUMENTS, NODES, NodeDescription, check_arguments, node_parameters
+
+
+def launch_description(nodes: tuple[NodeDescription, ...]) -> Any:
+    """A LaunchDescription of these nodes, with the arguments that they and all nodes have, and RViz on request."""
+    from launch import LaunchDescription
+    from launch.actions import DeclareLaunchArgument, OpaqueFunction
+
+    return LaunchDescription(
+        [
+            *(
+                DeclareLaunchArgument(a.name, default_value=a.default, description=a.description)
+                for a in arguments_of(nodes)
+            ),
+            OpaqueFunction(function=_actions, args=[nodes]),
+        ]
+    )
+
+
+def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Any]:
+    """The arguments that some of these nodes take, and those that concern all nodes."""
+    of_nodes = {argument for node in nodes for argument in node.parameters.values()}
+    of_any_node = {argument for node in NODES for argument in node.parameters.values()}
+    return [a for a in ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
+
+
+def _actions(context: Any, nodes: tuple[NodeDescription, ...]) -> list[Any]:
+    from launch_ros.actions import Node
+
+    arguments = {a.name: context.launch_configurations[a.name] for a in arguments_of(nodes)}
+    check_arguments(arguments)
+    log_level = ["--log-level", arguments["log_level"]] if arguments["log_level"] else []
+    actions = []
+    for node in nodes:
+        given = node_parameters(node, arguments)
+        files = [arguments["params_file"]] if arguments["params_file"] else []
+        actions.append(
+            Node(
+                package="rfly_suite",
+                executable=node.executable,
+                name=node.executable,
+                namespace=arguments["namespace"],
+                parameters=[*files, given] if given else files,
+                ros_arguments=log_level,
+                respawn=arguments["respawn"] == "true",
+                respawn_delay=1.0,
+                output="screen",
+            )
+        )
+    if arguments["rviz"] == "true":
+        actions.append(_rviz(arguments))
+    return actions
+
+
+def _rviz(arguments: dict[str, str]) -> Any:
+    from ament_index_python.packages import get_package_share_directory
+    from launch_ros.actions import Node
+
+    config = arguments["rviz_config"] or f"{get_package_share_directory('rfly_suite')}/rviz/rfly.rviz"
+    sim_time = [{"use_sim_time": arguments["use_sim_time"] == "true"}] if arguments["use_sim_time"] else []
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        name="rviz",
+        namespace=arguments["namespace"],
+        arguments=["-d", config],
+        parameters=sim_time,
+        output="screen",
+    )

@@ -1,0 +1,111 @@
+"""The nodes of the suite, described once: the launch files and `rfly up` both read this. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the launch files, and the option of the same name of `rfly up`. Empty means: not given."""
+
+    name: str
+    description: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeDescription:
+    """One executable. `parameters` maps the node's parameters to the arguments that set them."""
+
+    executable: str
+    module: str
+    description: str
+    parameters: Mapping[str, str]
+
+
+ARGUMENTS = (
+    Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
+    Argument("map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"),
+    Argument("fleet", "fleet file: a path, or the name of a shipped one"),
+    Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
+    Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
+    Argument("frame_id", "frame of the cloud and of the vehicles", choices=("map", "map_ned")),
+    Argument("namespace", "namespace of all nodes"),
+    Argument("use_sim_time", "take the time from /clock", choices=("true", "false")),
+    Argument("params_file", "ROS parameter file: wins over the nodes' defaults; an argument given here wins over it"),
+    Argument("log_level", "lowest level that is logged", choices=("debug", "info", "warn", "error", "fatal")),
+    Argument("respawn", "start a node that died again", default="false", choices=("true", "false")),
+    Argument("rviz", "start RViz too", default="false", choices=("true", "false")),
+    Argument("rviz_config", "RViz configuration (default: the shipped one)"),
+)
+
+TERRAIN = NodeDescription(
+    "terrain_node",
+    "rfly_terrain.terrain_node",
+    "publishes the terrain, answers altitude queries",
+    {"map": "map", "map_search_path": "map_search_path", "frame_id": "frame_id"},
+)
+BRIDGE = NodeDescription(
+    "ue_bridge_node",
+    "rfly_ue_bridge.ue_bridge_node",
+    "sends vehicles to RflySim3D",
+    {"host": "host", "windows": "windows"},
+)
+TRAJECTORY = NodeDescription(
+    "trajectory_node",
+    "rfly_trajectory.trajectory_node",
+    "drives a fleet over the terrain",
+    {"fleet": "fleet", "frame_id": "frame_id", "map_search_path": "map_search_path"},
+)
+
+NODES = (TERRAIN, BRIDGE, TRAJECTORY)
+"""In the order in which they start."""
+
+_INTEGERS = frozenset({"windows"})
+_LISTS = frozenset({"map_search_path"})
+
+
+def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters that the given (non-empty) arguments set on a node, with their ROS types.
+
+    Raises ValueError that names an argument whose value does not fit.
+    """
+    parameters: dict[str, Any] = {}
+    for parameter, argument in node.parameters.items():
+        text = arguments.get(argument, "")
+        if text == "":
+            continue
+        if argument in _INTEGERS:
+            try:
+                parameters[parameter] = int(text)
+            except ValueError:
+                raise ValueError(f"{argument}: {text!r} is not a whole number") from None
+        elif argument in _LISTS:
+            parameters[parameter] = [part for part in text.split(os.pathsep) if part]
+        else:
+            parameters[parameter] = text
+    if arguments.get("use_sim_time"):
+        parameters["use_sim_time"] = arguments["use_sim_time"] == "true"
+    return parameters
+
+
+def check_arguments(arguments: Mapping[str, str]) -> None:
+    """Raises ValueError for a name or a value that no argument has, or a file that is not there."""
+    known = {a.name: a for a in ARGUMENTS}
+    for name, value in arguments.items():
+        if name not in known:
+            raise ValueError(f"{name}: no such argument; there are {', '.join(known)}")
+        choices = known[name].choices
+        if value and choices and value not in choices:
+            raise ValueError(f"{name}: {value!r}, expected one of {', '.join(choices)}")
+    for name in ("params_file", "rviz_config"):
+        path = arguments.get(name, "")
+        if path and not os.path.isfile(path):
+            raise ValueError(f"{name}: there is no file {path!r}")
+    for node in NODES:
+        node_parameters(node, arguments)

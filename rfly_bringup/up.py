@@ -1,0 +1,74 @@
+"""`rfly up`: the nodes of the launch file without launch."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from rfly_bringup.node_set import NODES, check_arguments
+from rfly_bringup.supervisor import describe_exit, node_supervisor, rviz_config_path
+from rfly_common.errors import ConfigError
+
+_COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
+
+
+class LinePrinter:
+    """Prints the lines of several processes, each behind its name in its colour."""
+
+    def __init__(self, names: list[str], console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._width = max(map(len, names))
+        self._styles = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
+
+    def __call__(self, name: str, line: str) -> None:
+        """One line of one process."""
+        self._console.print(Text(f"{name:<{self._width}} | ", style=self._styles.get(name, "white")) + Text(line))
+
+
+def up(arguments: Mapping[str, str], lan: bool = False) -> int:
+    """Run the node set until Ctrl-C or SIGTERM, or until no node is left. Returns the exit code: 1 where a node ended by itself."""
+    try:
+        check_arguments(arguments)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    names = [node.executable for node in NODES]
+    commands_of_rviz: list[tuple[str, list[str]]] = []
+    if arguments.get("rviz") == "true":
+        commands_of_rviz = [("rviz2", _rviz_command(arguments))]
+    printer = LinePrinter([*names, *(name for name, _ in commands_of_rviz)])
+    supervisor = node_supervisor(arguments, printer, lan=lan)
+    supervisor.commands = [*supervisor.commands, *commands_of_rviz]
+
+    stop = False
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal stop
+        stop = True
+
+    before: dict[int, Any] = {s: signal.signal(s, on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        supervisor.start()
+        while not stop and (supervisor.processes or supervisor.respawn):
+            supervisor.poll()
+            time.sleep(0.05)
+    finally:
+        supervisor.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for name, code in supervisor.ended.items():
+        printer(name, f"had ended with {describe_exit(code)}")
+    return 1 if supervisor.deaths else 0
+
+
+def _rviz_command(arguments: Mapping[str, str]) -> list[str]:
+    program = shutil.which("rviz2")
+    if program is None:
+        raise ConfigError("rviz: rviz2 is not on the PATH; RViz comes with a ROS 2 installation")
+    return [program, "-d", arguments.get("rviz_config") or str(rviz_config_path())]

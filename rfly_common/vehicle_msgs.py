@@ -1,0 +1,90 @@
+"""VehicleStates <-> rfly_suite/VehicleStateArray and VehicleState."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rfly_common.flat_arrays import flat
+from rfly_common.ros import ns_to_stamp, stamp_to_ns
+from rfly_common.vehicle_states import VehicleStates
+from rfly_suite.msg import VehicleState, VehicleStateArray
+
+
+def states_to_msg(states: VehicleStates) -> VehicleStateArray:
+    """A message of flat arrays; arrays that hold only defaults stay empty."""
+    message = VehicleStateArray(
+        source=states.source,
+        id=flat("i", states.id),
+        vehicle_type=flat("i", states.vehicle_type),
+        position=flat("d", states.position),
+        orientation=flat("d", states.orientation),
+        motors=states.motor_speed.shape[1],
+    )
+    message.header.frame_id = states.frame_id
+    message.header.stamp = ns_to_stamp(states.stamp_ns)
+    if states.velocity.any():
+        message.velocity = flat("f", states.velocity)
+    if states.angular_velocity.any():
+        message.angular_velocity = flat("f", states.angular_velocity)
+    if states.motor_speed.any():
+        message.motor_speed = flat("f", states.motor_speed)
+    if (states.scale != 1).any():
+        message.scale = flat("f", states.scale)
+    if states.fit_ground.any():
+        message.fit_ground = flat("B", states.fit_ground)
+    return message
+
+
+def msg_to_states(message: VehicleStateArray) -> VehicleStates:
+    """Raises VehicleStatesError where lengths disagree or an id repeats. The arrays are views of the message."""
+    n = len(message.id)
+    motors = int(message.motors)
+    return VehicleStates(
+        id=np.asarray(message.id),
+        vehicle_type=np.asarray(message.vehicle_type),
+        position=np.asarray(message.position),
+        orientation=np.asarray(message.orientation),
+        velocity=_given(message.velocity),
+        angular_velocity=_given(message.angular_velocity),
+        motor_speed=_motor_speed(message.motor_speed, n, motors),
+        scale=_given(message.scale),
+        fit_ground=_given(message.fit_ground),
+        frame_id=message.header.frame_id,
+        source=message.source,
+        stamp_ns=stamp_to_ns(message.header.stamp),
+    )
+
+
+def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleStates:
+    """One vehicle as arrays of length 1; a scale of 0 0 0 means 1."""
+    scale = np.asarray(message.scale, np.float32)
+    motor_speed = np.asarray(message.motor_speed, np.float32)
+    return VehicleStates(
+        id=np.array([message.id]),
+        vehicle_type=np.array([message.vehicle_type]),
+        position=np.asarray(message.position),
+        orientation=np.asarray(message.orientation),
+        velocity=np.asarray(message.velocity, np.float32),
+        angular_velocity=np.asarray(message.angular_velocity, np.float32),
+        motor_speed=motor_speed.reshape(1, -1),
+        scale=scale if scale.any() else np.ones(3, np.float32),
+        fit_ground=np.array([message.fit_ground]),
+        frame_id=message.header.frame_id,
+        source=source,
+        stamp_ns=stamp_to_ns(message.header.stamp),
+    )
+
+
+def _given(values: Any) -> Any:
+    return np.asarray(values) if len(values) else None
+
+
+def _motor_speed(values: Any, vehicles: int, motors: int) -> Any:
+    if len(values) == 0:
+        return np.zeros((vehicles, motors), np.float32)
+    flat = np.asarray(values)
+    if motors and flat.size == vehicles * motors:
+        return flat.reshape(vehicles, motors)
+    return flat  # VehicleStates names the disagreement
