@@ -9,8 +9,9 @@ from rfly_bringup.node_set import ARGUMENTS, NODES, NodeDescription, check_argum
 
 def launch_description(nodes: tuple[NodeDescription, ...]) -> Any:
     """A LaunchDescription of these nodes, with the arguments that they and all nodes have, and RViz on request."""
-    from launch import LaunchDescription
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
+
+    from launch import LaunchDescription
 
     return LaunchDescription(
         [

@@ -62,7 +62,7 @@ def node_command(
 
 
 def node_environment(lan: bool = False) -> dict[str, str]:
-    """The environment of the nodes: nothing is announced beyond this host unless the user has set that, or asks for the LAN."""
+    """The environment of the nodes: announced on this host only, unless the user has set that or asks for the LAN."""
     environment = dict(os.environ)
     if lan:
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"

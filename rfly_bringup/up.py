@@ -33,7 +33,7 @@ class LinePrinter:
 
 
 def up(arguments: Mapping[str, str], lan: bool = False) -> int:
-    """Run the node set until Ctrl-C or SIGTERM, or until no node is left. Returns the exit code: 1 where a node ended by itself."""
+    """Run the node set until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended by itself, else 0."""
     try:
         check_arguments(arguments)
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""What all parts of rfly_suite share: frames, vehicle states, errors, geodesy. Needs no ROS but in `ros.py` and `*_msgs.py`."""
+"""What all parts of rfly_suite share: frames, vehicle states, errors, geodesy; ROS only in `ros.py` and `*_msgs.py`."""

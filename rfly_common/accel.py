@@ -30,7 +30,7 @@ def use_numba() -> bool:
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
-    """`numba.njit(cache=True, **options)`, without the cache where no folder for it can be written (a read-only install).
+    """`numba.njit(cache=True, **options)`, without the cache where no folder can be written (a read-only install).
 
     Import modules with kernels only where `use_numba()` is true.
     """

@@ -8,6 +8,7 @@ RflyError
 │   ├── TerrainFileNotFound (FileNotFoundError)
 │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
 │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
+├── CommandError (ValueError)           a console command that no packet can carry
 └── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
 """
 
@@ -44,6 +45,10 @@ class TerrainFormatError(TerrainError, ValueError):
 
 class TerrainNotLoaded(TerrainError, RuntimeError):
     """A look-up on a terrain object that has no map yet."""
+
+
+class CommandError(RflyError, ValueError):
+    """A console command for RflySim3D that is empty, too long or holds a character that cannot be sent."""
 
 
 class PacketError(RflyError, ValueError):

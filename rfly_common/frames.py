@@ -19,7 +19,7 @@ Array = NDArray[np.floating[Any]]
 _SQRT_HALF = math.sqrt(0.5)
 
 QUAT_ENU_NED_XYZW = (_SQRT_HALF, _SQRT_HALF, 0.0, 0.0)
-"""Rotates NED vectors into ENU (and, being half a turn, ENU into NED): half a turn about the horizontal north-east axis."""
+"""Rotates NED vectors into ENU and back: half a turn about the horizontal north-east axis."""
 
 
 def _last_axis(values: ArrayLike, size: int, name: str) -> Array:
@@ -100,7 +100,7 @@ def quat_ned_frd_to_enu_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
 
 
 def quat_ned_flu_to_ned_frd(quat_ned_flu_xyzw: ArrayLike) -> Array:
-    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED. Level and north: (1, 0, 0, 0) -> identity."""
+    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED; (1, 0, 0, 0) is level, north."""
     q = _last_axis(quat_ned_flu_xyzw, 4, "quat_ned_flu_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))
     return np.stack([-w, -z, y, x], axis=-1)
@@ -116,8 +116,8 @@ def quat_ned_frd_to_ned_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
 def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
     """(..., 4) -> (..., 3) roll, pitch, yaw in radians; roll and yaw in (-π, π], pitch in [-π/2, π/2].
 
-    Uses half sum and half difference of roll and yaw, which stays exact at pitch ±90°, where the usual formula loses
-    one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302, for the z-y'-x'' order).
+    Uses half sum and half difference of roll and yaw, which stays exact at pitch ±90°, where the usual formula loses one
+    of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302, for the z-y'-x'' order).
     """
     q = _last_axis(quat_xyzw, 4, "quat_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))
@@ -208,7 +208,7 @@ def wrap_angle(angle: ArrayLike) -> Array:
 def pose_enu_to_ned_euler(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED). Plain floats: a tenth of the array path's time."""
+    """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED), on plain floats."""
     return (y, x, -z), _euler_ned_frd(
         (qx + qy) * _SQRT_HALF, (qx - qy) * _SQRT_HALF, (qw - qz) * _SQRT_HALF, (qw + qz) * _SQRT_HALF
     )

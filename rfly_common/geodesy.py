@@ -20,7 +20,8 @@ def geo_point(values: Sequence[float], where: str) -> GeoPoint:
         raise ConfigError(f"{where}: {len(numbers)} numbers, expected latitude, longitude (degrees) and altitude (m)")
     if not all(map(math.isfinite, numbers)) or not fits_geo_point(numbers):
         raise ConfigError(
-            f"{where}: {list(numbers)} is no place: latitude within ±90°, longitude within ±180°, altitude within -500…10,000 m"
+            f"{where}: {list(numbers)} is no place: latitude within ±90°, longitude within ±180°, "
+            "altitude within -500…10,000 m"
         )
     return numbers[0], numbers[1], numbers[2]
 

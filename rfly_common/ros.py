@@ -81,8 +81,8 @@ def declare(
 ) -> Any:
     """Declare a parameter typed by its default and return its value.
 
-    A float parameter takes an integer too (`-p rate:=50`). An empty list as default declares string[]; pass `[0.0][:0]`-like
-    defaults through `declare_floats`. Raises ConfigError that names the parameter and what it takes.
+    A float parameter takes an integer too (`-p rate:=50`). An empty list as default declares string[]
+    (`declare_floats` is for optional numbers). Raises ConfigError that names the parameter and what it takes.
     """
     descriptor = ParameterDescriptor(description=description, read_only=read_only)
     if choices is not None:
@@ -153,7 +153,7 @@ def ns_to_stamp(nanoseconds: int) -> Any:
 class Diagnostics:
     """One status of a node on /diagnostics: at 1 Hz, and at once when the level changes.
 
-    `refresh`, where given, is called before every publication and may call `set`. `values` may hold anything that `str` takes.
+    `refresh`, where given, is called before every timed publication and may call `set`.
     """
 
     def __init__(self, node: Node, task: str, hardware_id: str, refresh: Callable[[], None] | None = None) -> None:
@@ -197,7 +197,7 @@ class Diagnostics:
 
 @dataclass(frozen=True, eq=False)
 class FrameToWorld:
-    """How coordinates given in a frame become world coordinates: `transform` first, the result is in `axes` (enu or ned)."""
+    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or ned)."""
 
     axes: str
     transform: Transform
@@ -218,7 +218,7 @@ class Frames:
         both = set(self.enu_frames) & set(self.ned_frames)
         if both:
             raise ConfigError(f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both")
-        self._worlds = {f: "enu" for f in self.enu_frames} | {f: "ned" for f in self.ned_frames}
+        self._worlds = dict.fromkeys(self.enu_frames, "enu") | dict.fromkeys(self.ned_frames, "ned")
         self._ready = {frame: FrameToWorld(axes, IDENTITY, True) for frame, axes in self._worlds.items()}
         self._buffer = TransformBuffer()
         self._log = node.get_logger()
@@ -263,7 +263,7 @@ class Frames:
 
 
 def run(make_node: Callable[[], Node]) -> None:
-    """Run one node until SIGINT, SIGTERM or a shut-down context; ends with exit code 0, within two seconds, without a trace.
+    """Run one node until SIGINT, SIGTERM or a shut-down context; exit code 0 within two seconds, without a trace.
 
     A ConfigError while the node is made is logged in one line and ends the process with exit code 2.
     """

@@ -1,7 +1,7 @@
 """Signals of a node's process, from its first instruction on. Imports nothing heavy, and no ROS.
 
-Until a node spins, a SIGINT or SIGTERM has nothing to clean up and ends the process at once with exit code 0; importing
-rclpy and making a node take a few tenths of a second, in which Python's defaults would print a trace or die of the signal.
+Until a node spins, a SIGINT or SIGTERM has nothing to clean up and ends the process at once with exit code 0:
+importing rclpy and making a node take some tenths of a second, in which Python's defaults would print a trace or die of the signal.
 Once it spins, the first signal asks the loop to end, and a second one, or 1.5 s without an end, ends the process.
 rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where traces come from.
 """
@@ -12,12 +12,19 @@ import importlib
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from types import FrameType
 
 STOP_WITHIN_S = 1.5
 
-_spinning = False
-_stop = False
+
+@dataclass
+class _State:
+    spinning: bool = False
+    stop: bool = False
+
+
+_state = _State()
 
 
 def run_node_module(module: str) -> None:
@@ -34,20 +41,18 @@ def install_handlers() -> None:
 
 def spinning() -> None:
     """From here on a signal asks for an orderly end."""
-    global _spinning
-    _spinning = True
+    _state.spinning = True
 
 
 def stop_requested() -> bool:
     """True once a signal has come."""
-    return _stop
+    return _state.stop
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
-    global _stop
-    if _stop or not _spinning:
+    if _state.stop or not _state.spinning:
         os._exit(0)
-    _stop = True
+    _state.stop = True
     watchdog = threading.Timer(
         STOP_WITHIN_S, os._exit, (0,)
     )  # a callback in a long load must not outlive the promise of 2 s

@@ -1,8 +1,8 @@
 """A small buffer of coordinate transforms, the part of tf2 that our nodes need, without ROS.
 
-Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside the kept time a look-up interpolates
-(position linearly, rotation by slerp); later than the newest it holds the newest, because poses usually overtake
-their transforms by some milliseconds; earlier than the oldest it fails.
+Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside that time a look-up
+interpolates (position linearly, rotation by slerp); later than the newest it holds the newest, because poses usually
+overtake their transforms by some milliseconds; earlier than the oldest it fails.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class TransformBuffer:
         *,
         static: bool = False,
     ) -> None:
-        """Take one transform. Raises FrameError for non-finite values, a quaternion off unit norm, or too many frames."""
+        """Take one transform. Raises FrameError for what is no rigid motion, or too many frames."""
         t, q = np.array(list(translation), dtype=float), np.array(list(quat_xyzw), dtype=float)
         norm = math.sqrt(float(q @ q)) if q.shape == (4,) else math.nan
         if t.shape != (3,) or not np.isfinite(t).all() or not abs(norm - 1.0) <= 1e-3:
@@ -124,7 +124,7 @@ class TransformBuffer:
         self._edges = {child: edge for child, edge in self._edges.items() if edge.static}
 
     def lookup(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
-        """The transform that moves coordinates in `source` into `target` at a time (0 = the newest). Raises FrameError."""
+        """The transform that moves coordinates in `source` into `target` at a time (0 = newest). Raises FrameError."""
         up_from_source = self._chain(source)
         up_from_target = self._chain(target)
         shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)

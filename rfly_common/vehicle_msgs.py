@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from rfly_suite.msg import VehicleState, VehicleStateArray
 
 from rfly_common.flat_arrays import flat
 from rfly_common.ros import ns_to_stamp, stamp_to_ns
 from rfly_common.vehicle_states import VehicleStates
-from rfly_suite.msg import VehicleState, VehicleStateArray
 
 
 def states_to_msg(states: VehicleStates) -> VehicleStateArray:

@@ -61,11 +61,11 @@ class VehicleStates:
             "scale": (np.float32, (n, 3), 1),
             "fit_ground": (np.bool_, (n,), 0),
         }
-        for name, (dtype, shape, default) in defaults.items():
+        for name, (dtype, default_shape, default) in defaults.items():
             value = getattr(self, name)
-            array = np.full(shape, default, dtype) if value is None else np.asarray(value, dtype)
-            if name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS:
-                shape = (n, array.shape[1])
+            array = np.full(default_shape, default, dtype) if value is None else np.asarray(value, dtype)
+            with_motors = name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS
+            shape = (n, array.shape[1]) if with_motors else default_shape
             if array.size != int(np.prod(shape)):
                 raise VehicleStatesError(
                     f"{name}: {array.size} numbers for {n} vehicles, expected {int(np.prod(shape))}"

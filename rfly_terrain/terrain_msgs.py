@@ -6,13 +6,13 @@ import sys
 from typing import Any
 
 import numpy as np
+from rfly_suite.msg import TerrainMap
 from sensor_msgs.msg import PointCloud2, PointField
 
 from rfly_common.errors import TerrainError, TerrainFormatError
 from rfly_common.flat_arrays import flat
 from rfly_common.geodesy import GeoPoint
 from rfly_common.ros import ns_to_stamp
-from rfly_suite.msg import TerrainMap
 from rfly_terrain.height_map import HeightMap
 
 
@@ -39,20 +39,21 @@ def height_map_to_msg(height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int
 def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) -> HeightMap:
     """The map of a message; one without heights is loaded by its name and must have the message's sha256.
 
-    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name that is not on the search path here.
+    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name that is not found here.
     """
     rows, columns = int(message.rows), int(message.columns)
     if len(message.height) == 0:
         local = HeightMap.load(message.name, search_path)
         if local.sha256 != message.sha256:
             raise TerrainFormatError(
-                f"map {message.name!r}: the local files {', '.join(map(str, local.files))} hold other heights than the publisher's "
+                f"map {message.name!r}: {' and '.join(map(str, local.files))} hold other heights than the publisher's "
                 f"(sha256 {local.sha256[:12]}… instead of {message.sha256[:12]}…); copy the publisher's files here"
             )
         return local
     if len(message.height) != rows * columns:
         raise TerrainFormatError(
-            f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x {columns} columns, expected {rows * columns}"
+            f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x {columns} columns, "
+            f"expected {rows * columns}"
         )
     try:
         return HeightMap(

@@ -11,6 +11,8 @@ import numpy as np
 from geometry_msgs.msg import TransformStamped, Vector3
 from rclpy.node import Node
 from rclpy.task import Future
+from rfly_suite.msg import TerrainMap
+from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
@@ -31,8 +33,6 @@ from rfly_common.ros import (
     publisher,
     run,
 )
-from rfly_suite.msg import TerrainMap
-from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.warm_up import warm_up
@@ -123,7 +123,7 @@ class TerrainNode(Node):
         origin, where = self._choose_geo_origin(terrain)
         stride = _stride(terrain, self._cloud_max_points)
         self.get_logger().info(
-            f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells from {', '.join(map(str, terrain.files))}; "
+            f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells from {' and '.join(map(str, terrain.files))}; "
             f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, altitude {origin[2]:.2f} m ({where})"
         )
         if stride > 1:
