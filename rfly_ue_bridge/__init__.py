@@ -1,1 +1,55 @@
-"""RflySim3D packets, sockets and the bridge node."""
+"""RflySim3D packets, sockets and the bridge node.
+
+Everything but `ue_bridge_node` works without ROS; the names below are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOMES = {
+    "Field": "packets",
+    "Packet": "packets",
+    "PacketTable": "packets",
+    "PacketType": "packets",
+    "TO_RFLYSIM3D": "packets",
+    "decode": "packets",
+    "encode_command": "commands",
+    "encode_command_lan": "commands",
+    "NedStates": "ned_states",
+    "states_to_ned": "ned_states",
+    "DatagramRun": "state_datagrams",
+    "encode_pose": "state_datagrams",
+    "encode_states": "state_datagrams",
+    "Destination": "udp_sender",
+    "UdpSender": "udp_sender",
+}
+
+__all__ = [
+    "DatagramRun",
+    "Destination",
+    "Field",
+    "NedStates",
+    "Packet",
+    "PacketTable",
+    "PacketType",
+    "TO_RFLYSIM3D",
+    "UdpSender",
+    "decode",
+    "encode_command",
+    "encode_command_lan",
+    "encode_pose",
+    "encode_states",
+    "states_to_ned",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

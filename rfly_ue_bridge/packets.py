@@ -1,0 +1,300 @@
+"""RflySim3D's packets, each declared once as data; packing, unpacking and recognising all follow from the declaration.
+
+Bytes in, packets out: no socket here. Two rules hold for every packet:
+
+1. Little-endian, and the fields follow each other without a gap. RflySim3D's own structures have C alignment; no
+   packet needs a padding byte, so both readings are the same bytes (the declared size is checked on import).
+2. A datagram is recognised by its length *and* its checksum. Neither is enough: two packets of 112 bytes exist, and
+   1234567890 begins most of them. Both directions reuse lengths, so each direction has its own `PacketTable`.
+
+The codec packs what it is given, as RflySim's SDK does: NaN and infinities go out as they are, and a number too large
+for a float becomes infinity. Keeping such values from the wire is the task of `ned_states`.
+
+To add a packet write its declaration and name it in a table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rfly_common.errors import PacketError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CHECKSUM = 1234567890
+CHECKSUM_GROUND = 1234567891
+"""In packets that allow both, this one asks RflySim3D to keep the vehicle on the ground."""
+CHECKSUM_TIME = 1234567891
+"""Of the current SOut2SimulatorSimpleTime. CHECKSUM_GROUND's number, but here it says nothing about the ground."""
+CHECKSUM_LAN = 1234567897
+
+_INTEGER_RANGES = {"B": (0, 2**8 - 1), "H": (0, 2**16 - 1), "I": (0, 2**32 - 1), "i": (-(2**31), 2**31 - 1)}
+_NUMPY_CODES = {"B": "u1", "H": "<u2", "I": "<u4", "i": "<i4", "f": "<f4", "d": "<f8"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a packet: `format` is a count (or none) and one of B H I i f d, or a length and s, as in `struct`."""
+
+    name: str
+    format: str
+    unit: str = ""
+    code: str = dataclasses.field(init=False, repr=False)
+    count: int = dataclasses.field(init=False, repr=False)
+    """numbers, or bytes of text"""
+
+    def __post_init__(self) -> None:
+        match = re.fullmatch(r"(\d*)([BHIifds])", self.format)
+        if match is None:
+            raise ValueError(f"{self.name}: {self.format!r} is no field format, expected such as 'i', '3f' or '52s'")
+        object.__setattr__(self, "code", match[2])
+        object.__setattr__(self, "count", int(match[1] or 1))
+
+    @property
+    def is_text(self) -> bool:
+        return self.code == "s"
+
+
+@dataclass(frozen=True)
+class PacketType:
+    """The declaration of one packet: wire name, size in bytes, checksums (the usual one first), fields."""
+
+    name: str
+    size: int
+    checksums: tuple[int, ...]
+    fields: tuple[Field, ...] = dataclasses.field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.struct.size != self.size:
+            raise ValueError(f"{self.name}: the fields make {self.struct.size} bytes, declared are {self.size}")
+
+    @functools.cached_property
+    def struct(self) -> struct.Struct:
+        """All fields as one `struct.Struct`; `struct.pack(...)` is the quick way for a single packet."""
+        return struct.Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))
+
+    @functools.cached_property
+    def checksum_struct(self) -> struct.Struct:
+        return struct.Struct("<" + self.fields[0].format)
+
+    @functools.cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The packet as a packed NumPy dtype: an array of n records is n datagrams, one behind the other."""
+        import numpy as np
+
+        def shape(field: Field) -> tuple[Any, ...]:
+            if field.is_text:
+                return (field.name, f"S{field.count}")
+            code = _NUMPY_CODES[field.code]
+            return (field.name, code) if field.count == 1 else (field.name, code, (field.count,))
+
+        dtype = np.dtype([shape(field) for field in self.fields])
+        assert dtype.itemsize == self.size  # the same declaration, so only a mistake in `shape` could break this
+        return dtype
+
+    def make(self, checksum: int | None = None, **values: Any) -> Packet:
+        """A packet of this type; without `checksum` it bears the usual one. Every field must be given."""
+        values["checksum"] = self.checksums[0] if checksum is None else checksum
+        return Packet(self, MappingProxyType(values))
+
+    def pack(self, values: Mapping[str, Any]) -> bytes:
+        """The datagram. ValueError names a field that is missing, unknown, of a wrong length or out of its range."""
+        names = [field.name for field in self.fields]
+        if set(values) != set(names):
+            wrong = sorted(set(values).symmetric_difference(names))
+            raise ValueError(f"{self.name}: missing or unknown fields {', '.join(wrong)}; it has {', '.join(names)}")
+        if values["checksum"] not in self.checksums:
+            raise ValueError(f"{self.name}: checksum {values['checksum']}, allowed are {self.checksums}")
+        flat: list[Any] = []
+        for field in self.fields:
+            flat.extend(_flatten(self.name, field, values[field.name]))
+        return self.struct.pack(*flat)
+
+    def unpack(self, datagram: bytes | bytearray | memoryview) -> dict[str, Any]:
+        """Field name -> number, tuple of numbers or text. PacketError (`text`) where a text is not UTF-8.
+
+        Expects a datagram of this type's size; `decode` finds out the type.
+        """
+        numbers = self.struct.unpack(datagram)
+        values: dict[str, Any] = {}
+        start = 0
+        for field in self.fields:
+            if field.is_text:
+                values[field.name] = _decode_text(self.name, field, numbers[start])
+                start += 1
+            else:
+                values[field.name] = numbers[start] if field.count == 1 else numbers[start : start + field.count]
+                start += field.count
+        return values
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One packet: its type and its values by field name (`packet["PosE"]`)."""
+
+    type: PacketType
+    values: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.type.name
+
+    @property
+    def keep_on_ground(self) -> bool:
+        """True for the ground variant of a packet that has one."""
+        return len(self.type.checksums) > 1 and self.values["checksum"] == CHECKSUM_GROUND
+
+    def __getitem__(self, field: str) -> Any:
+        return self.values[field]
+
+    def encode(self) -> bytes:
+        """The datagram; ValueError as `PacketType.pack`."""
+        return self.type.pack(self.values)
+
+
+class PacketTable:
+    """The packets of one direction, recognised by length and checksum."""
+
+    def __init__(self, types: Iterable[PacketType]) -> None:
+        self.types = tuple(types)
+        self._by_size: dict[int, list[PacketType]] = {}
+        for packet_type in self.types:
+            same_size = self._by_size.setdefault(packet_type.size, [])
+            for other in same_size:
+                if set(other.checksums) & set(packet_type.checksums):
+                    names = f"{other.name} and {packet_type.name}"
+                    raise ValueError(f"{names} have one size and checksum: nothing tells them apart")
+            same_size.append(packet_type)
+
+    def __iter__(self) -> Iterator[PacketType]:
+        return iter(self.types)
+
+    def find(self, datagram: bytes | bytearray | memoryview) -> PacketType:
+        """The type of a datagram. PacketError: `length` if no packet has this size, `checksum` for a wrong first number."""
+        candidates = self._by_size.get(len(datagram))
+        if candidates is None:
+            raise PacketError("length", f"no packet has {len(datagram)} bytes")
+        for candidate in candidates:
+            if candidate.checksum_struct.unpack_from(datagram)[0] in candidate.checksums:
+                return candidate
+        checksum = candidates[0].checksum_struct.unpack_from(datagram)[0]
+        names = " or ".join(candidate.name for candidate in candidates)
+        raise PacketError("checksum", f"checksum {checksum} in {len(datagram)} bytes, the size of {names}")
+
+    def decode(self, datagram: bytes | bytearray | memoryview) -> Packet:
+        """The packet in a datagram. PacketError with reason `length`, `checksum` or `text`, and no other error."""
+        packet_type = self.find(datagram)
+        return Packet(packet_type, MappingProxyType(packet_type.unpack(datagram)))
+
+
+def _flatten(packet: str, field: Field, value: Any) -> list[Any]:
+    where = f"{packet}.{field.name}"
+    if field.is_text:
+        text = value.encode() if isinstance(value, str) else bytes(value)
+        if len(text) > field.count:
+            raise ValueError(f"{where}: {len(text)} bytes of text, at most {field.count} fit")
+        return [text]
+    numbers = [value] if field.count == 1 else list(value)
+    if len(numbers) != field.count:
+        raise ValueError(f"{where}: {len(numbers)} numbers, expected {field.count}")
+    if field.code == "f":
+        return [_float32(float(number)) for number in numbers]
+    if field.code in _INTEGER_RANGES:
+        low, high = _INTEGER_RANGES[field.code]
+        for number in numbers:
+            if not low <= number.__index__() <= high:
+                raise ValueError(f"{where}: {number} is out of range, allowed are {low} to {high}")
+    return numbers
+
+
+_FLOAT = struct.Struct("<f")
+
+
+def _float32(number: float) -> float:
+    """The number itself, or infinity where the nearest float is infinite; `struct` refuses those."""
+    try:
+        _FLOAT.pack(number)
+    except OverflowError:
+        return math.copysign(math.inf, number)
+    return number
+
+
+def _decode_text(packet: str, field: Field, raw: bytes) -> str:
+    try:
+        return raw.strip(b"\0").decode()  # at both ends, as the SDK does
+    except UnicodeDecodeError as error:
+        raise PacketError("text", f"{packet}.{field.name}: not UTF-8 ({error})") from error
+
+
+_CHECKSUM = Field("checksum", "i")
+_ID = Field("copterID", "i")
+_TYPE = Field("vehicleType", "i")
+_RPM_MEAN = Field("MotorRPMSMean", "f", "rpm")
+_POSITION = Field("PosE", "3f", "m, NED")
+_EULER = Field("AngEuler", "3f", "rad: roll, pitch, yaw of FRD in NED")
+_BOTH = (CHECKSUM, CHECKSUM_GROUND)
+
+UE4_CMD0 = PacketType("Ue4CMD0", 56, (CHECKSUM,), (_CHECKSUM, Field("text", "52s")))
+UE4_CMD = PacketType("Ue4CMD", 256, (CHECKSUM,), (_CHECKSUM, Field("text", "252s")))
+UE4_CMD_NET = PacketType("Ue4CMDNet", 96, (CHECKSUM_LAN,), (_CHECKSUM, Field("text", "92s")))
+
+SOUT2_SIMULATOR_SIMPLE = PacketType(
+    "SOut2SimulatorSimple", 40, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER)
+)  # fmt: skip
+
+SOUT2_SIMULATOR_SIMPLE1 = PacketType(
+    "SOut2SimulatorSimple1", 52, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER, Field("Scale", "3f"))
+)
+
+SOUT2_SIMULATOR_SIMPLE_TIME = PacketType(
+    "SOut2SimulatorSimpleTime", 112, (CHECKSUM_TIME,),
+    (
+        _CHECKSUM, _ID, _TYPE,
+        Field("PosGpsInt", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude; 0 = none"),
+        Field("MotorRPMS", "8f", "rpm"),
+        Field("VelE", "3f", "m/s, NED"),
+        _EULER,
+        Field("PosE", "3d", "m, NED"),
+        Field("runnedTime", "d", "s; -1 = none"),
+    ),
+)  # fmt: skip
+
+MULTI3D_DATA_100_NEW = PacketType(
+    "Multi3DData100New", 3804, _BOTH,
+    (
+        _CHECKSUM,
+        Field("copterID", "100H", "0 = slot unused"),
+        Field("vehicleType", "100H"),
+        Field("PosE", "300f", "m, NED: x y z of vehicle 1, then 2, …"),
+        Field("AngEuler", "300f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
+        Field("Scale", "300H", "1/100"),
+        Field("MotorRPMSMean", "100f", "rpm"),
+    ),
+)  # fmt: skip
+
+TO_RFLYSIM3D = PacketTable(
+    (
+        UE4_CMD0,
+        UE4_CMD,
+        UE4_CMD_NET,
+        SOUT2_SIMULATOR_SIMPLE,
+        SOUT2_SIMULATOR_SIMPLE1,
+        SOUT2_SIMULATOR_SIMPLE_TIME,
+        MULTI3D_DATA_100_NEW,
+    )
+)
+"""What a host sends to RflySim3D (UDP 20010 + window; Ue4CMDNet to 224.0.0.10:20009)."""
+
+
+def decode(datagram: bytes | bytearray | memoryview, table: PacketTable = TO_RFLYSIM3D) -> Packet:
+    """`table.decode(datagram)`: any bytes give a Packet or raise PacketError."""
+    return table.decode(datagram)
