@@ -27,6 +27,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "TO_RFLYSIM3D",
     "DatagramRun",
     "Destination",
     "Field",
@@ -34,7 +35,6 @@ __all__ = [
     "Packet",
     "PacketTable",
     "PacketType",
-    "TO_RFLYSIM3D",
     "UdpSender",
     "decode",
     "encode_command",

@@ -26,7 +26,7 @@ def encode_command(text: str) -> bytes:
 
 
 def encode_command_lan(text: str) -> bytes:
-    """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of UTF-8; errors as above."""
+    """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of UTF-8. Same errors."""
     return UE4_CMD_NET.struct.pack(CHECKSUM_LAN, _checked(text, MAX_LAN_BYTES))
 
 

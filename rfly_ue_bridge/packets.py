@@ -19,9 +19,9 @@ import dataclasses
 import functools
 import math
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from struct import Struct
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ _NUMPY_CODES = {"B": "u1", "H": "<u2", "I": "<u4", "i": "<i4", "f": "<f4", "d": 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a packet: `format` is a count (or none) and one of B H I i f d, or a length and s, as in `struct`."""
+    """One field of a packet: `format` is a count (or none) and one of B H I i f d s, as in `struct`."""
 
     name: str
     format: str
@@ -78,13 +78,13 @@ class PacketType:
             raise ValueError(f"{self.name}: the fields make {self.struct.size} bytes, declared are {self.size}")
 
     @functools.cached_property
-    def struct(self) -> struct.Struct:
-        """All fields as one `struct.Struct`; `struct.pack(...)` is the quick way for a single packet."""
-        return struct.Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))
+    def struct(self) -> Struct:
+        """All fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
+        return Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))
 
     @functools.cached_property
-    def checksum_struct(self) -> struct.Struct:
-        return struct.Struct("<" + self.fields[0].format)
+    def checksum_struct(self) -> Struct:
+        return Struct("<" + self.fields[0].format)
 
     @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -179,7 +179,7 @@ class PacketTable:
         return iter(self.types)
 
     def find(self, datagram: bytes | bytearray | memoryview) -> PacketType:
-        """The type of a datagram. PacketError: `length` if no packet has this size, `checksum` for a wrong first number."""
+        """The type of a datagram. PacketError: `length` if no packet has that size, else `checksum`."""
         candidates = self._by_size.get(len(datagram))
         if candidates is None:
             raise PacketError("length", f"no packet has {len(datagram)} bytes")
@@ -216,7 +216,7 @@ def _flatten(packet: str, field: Field, value: Any) -> list[Any]:
     return numbers
 
 
-_FLOAT = struct.Struct("<f")
+_FLOAT = Struct("<f")
 
 
 def _float32(number: float) -> float:

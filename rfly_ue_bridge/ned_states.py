@@ -1,0 +1,157 @@
+"""Vehicle states -> what RflySim3D's packets hold: NED, attitude of FRD as Euler angles, motor speeds in rpm.
+
+Whole arrays, and the filter that keeps everything from the wire that no vehicle can be: the codec packs what it gets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.frames import (
+    enu_to_ned,
+    flu_to_frd,
+    quat_enu_flu_to_ned_frd,
+    quat_multiply,
+    quat_ned_flu_to_ned_frd,
+    quat_rotate,
+    quat_to_euler,
+)
+from rfly_common.vehicle_states import MAX_MOTORS, QUATERNION_NORM_TOLERANCE, VehicleStates
+
+Array = NDArray[np.floating[Any]]
+Axes = Literal["enu", "ned"]
+
+RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
+NOT_FINITE = "not_finite"
+BAD_QUATERNION = "bad_quaternion"
+
+
+@dataclass(frozen=True, eq=False)
+class NedStates:
+    """n vehicles as the packets want them; every value finite, also after rounding to the packet's float."""
+
+    id: NDArray[np.int32]
+    vehicle_type: NDArray[np.int32]
+    position_ned: Array
+    """(n, 3) m"""
+    euler: Array
+    """(n, 3) rad: roll, pitch, yaw of FRD in NED"""
+    velocity_ned: NDArray[np.float32]
+    """(n, 3) m/s"""
+    motor_speed_rpm: NDArray[np.float32]
+    """(n, 8); motors that the vehicle has not are 0"""
+    motor_speed_mean_rpm: NDArray[np.float32]
+    """(n,) mean over the vehicle's own motors"""
+    scale: NDArray[np.float32]
+    """(n, 3)"""
+    fit_ground: NDArray[np.bool_]
+    """(n,)"""
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def select(self, keep: NDArray[Any]) -> NedStates:
+        """The vehicles that a mask or index array names, in that order."""
+        return NedStates(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
+
+    def then(self, others: NedStates) -> NedStates:
+        """These vehicles, and the others behind them."""
+        return NedStates(
+            **{name: np.concatenate((getattr(self, name), getattr(others, name))) for name in self.__dataclass_fields__}
+        )
+
+
+def states_to_ned(
+    states: VehicleStates, axes: Axes, translation: ArrayLike | None = None, quat_xyzw: ArrayLike | None = None
+) -> tuple[NedStates, dict[str, int]]:
+    """The vehicles that can be shown, in their order, and how many were left out by reason.
+
+    `axes` says what the world frame's axes are. For states in another frame, `translation` (3,) m and `quat_xyzw` (4,)
+    are the transform of that frame into the world frame.
+    Left out are vehicles with a NaN or infinity in position, orientation, velocity, motor speed or scale, or with a
+    number that the packet's float would turn into infinity (`not_finite`), and those whose quaternion's norm differs
+    from 1 by more than 1e-3 (`bad_quaternion`). A smaller difference is normalised.
+    """
+    with np.errstate(all="ignore"):  # whatever overflows or is NaN is found below, and left out
+        usable, dropped = _usable(states)
+        if dropped:
+            states = states.select(usable)
+        n = len(states)
+        orientation: Array = states.orientation
+        position: Array = states.position
+        velocity: Array = states.velocity
+        if quat_xyzw is not None:
+            orientation = quat_multiply(np.asarray(quat_xyzw, dtype=float), orientation)
+            position = quat_rotate(quat_xyzw, position)
+            velocity = quat_rotate(quat_xyzw, velocity)
+        if translation is not None:
+            position = position + np.asarray(translation, dtype=float)
+        if axes == "enu":
+            position, velocity = enu_to_ned(position), enu_to_ned(velocity)
+            orientation = quat_enu_flu_to_ned_frd(orientation)
+        else:
+            orientation = quat_ned_flu_to_ned_frd(orientation)
+        motors = states.motor_speed.shape[1]
+        rpm = np.zeros((n, MAX_MOTORS), np.float32)
+        mean = np.zeros(n, np.float32)
+        if motors:
+            exact = states.motor_speed.astype(np.float64) * RPM_PER_RAD_S
+            rpm[:, :motors] = exact
+            mean[:] = exact.mean(axis=1)
+        ned = NedStates(
+            id=states.id,
+            vehicle_type=states.vehicle_type,
+            position_ned=position,
+            euler=quat_to_euler(orientation),  # needs no unit norm: only quotients enter
+            velocity_ned=velocity.astype(np.float32),
+            motor_speed_rpm=rpm,
+            motor_speed_mean_rpm=mean,
+            scale=states.scale,
+            fit_ground=states.fit_ground,
+        )
+        in_range = _fits_the_floats(ned)
+    if not in_range.all():
+        dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(n - np.count_nonzero(in_range))
+        ned = ned.select(in_range)
+    return ned, dropped
+
+
+def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id: str) -> NDArray[np.floating[Any]]:
+    """A twist's vector (3,) in the axes of `child_frame_id` -> those of the frame that `orientation` (4,) rotates into.
+
+    The body's axes are FLU, or FRD where the name of its frame ends in `_frd`; the orientation is always that of FLU.
+    A quaternion of any norm serves, as a direction: what is wrong with it is found by `states_to_ned`.
+    """
+    q = np.asarray(orientation, dtype=float)
+    with np.errstate(all="ignore"):
+        q = q / np.sqrt(q @ q)
+        vector = np.asarray(vector_body, dtype=float)
+        return quat_rotate(q, flu_to_frd(vector) if child_frame_id.endswith("_frd") else vector)
+
+
+def _usable(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    arrays = (states.position, states.orientation, states.velocity, states.motor_speed, states.scale)
+    norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
+    good = np.abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE  # False for NaN too
+    if good.all() and all(np.isfinite(array).all() for array in arrays):
+        return good, {}
+    finite = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
+    usable = finite & good
+    counts = {NOT_FINITE: int(np.count_nonzero(~finite)), BAD_QUATERNION: int(np.count_nonzero(finite & ~good))}
+    return usable, {reason: count for reason, count in counts.items() if count}
+
+
+def _fits_the_floats(ned: NedStates) -> NDArray[np.bool_]:
+    """False where a value became infinite on its way to float; the time packet alone holds positions as double."""
+    arrays = (ned.velocity_ned, ned.motor_speed_rpm, ned.motor_speed_mean_rpm[:, None])
+    near = np.isfinite(ned.position_ned.astype(np.float32))
+    if near.all() and all(np.isfinite(array).all() for array in arrays):
+        return np.ones(len(ned), np.bool_)
+    in_double = np.isfinite(ned.position_ned).all(axis=1) & ~ned.fit_ground & (ned.scale == 1).all(axis=1)
+    rest = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
+    return (near.all(axis=1) | in_double) & rest
