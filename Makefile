@@ -1,0 +1,37 @@
+# Every target makes .venv ready itself (wheels/setup.sh) and then runs its command in it.
+.DEFAULT_GOAL := help
+.PHONY: help env demo test test-lib lint bench fuzz lock clean
+IN_ENV := sh wheels/setup.sh
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
+
+env: ## .venv with ROS 2, the interfaces and this package; PYTHON=... chooses the Python (3.10 to 3.13)
+	@$(IN_ENV)
+
+demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s
+	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo
+
+test: ## the whole test suite
+	@$(IN_ENV) pytest
+
+test-lib: ## the library tests alone: no ROS, no compiler, seconds
+	@$(IN_ENV) --lib pytest -m "not ros and not launch and not slow"
+
+lint: ## ruff and mypy
+	@$(IN_ENV) --lib ruff check .
+	@$(IN_ENV) --lib mypy
+
+bench: ## speed beside what one would use instead, one table
+	@$(IN_ENV) python -m benchmarks
+
+fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
+	@$(IN_ENV) pytest -m fuzz_full
+
+lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requirements.in
+	@$(IN_ENV) --lib python wheels/lock.py
+
+clean: ## remove .venv, build/wheels and caches; never colcon's folders
+	@rm -rf .venv .venv.removed build/wheels .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rmdir build 2>/dev/null || true
+	@find . -name __pycache__ -type d -not -path './install/*' -prune -exec rm -rf {} +

@@ -1,0 +1,78 @@
+"""Read at every start of .venv's Python (through _rfly_suite.pth): lets ROS find its libraries and this package.
+
+With the ROS wheels, the dynamic loader has to know their folders before Python starts, so the variables are set and
+Python executes itself once. `ros_wheels_bootstrapper`, one of the wheels, does that too, but takes over what a shell
+that once sourced a ROS left behind, and trusts a mark inherited from another virtual environment; this comes first,
+and the bootstrapper then finds its mark. With a sourced ROS nothing is executed again: ROS looks its type support up
+through the variables at run time.
+
+Standard library only, and as little of it as possible: every start pays for it.
+"""
+
+import os
+import sys
+
+_MARK = "_RFLY_SUITE_ENVIRONMENT"  # process id that has executed itself already
+_BOOTSTRAPPER_MARK = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
+
+
+def _entries(name, is_foreign_ros=None):
+    """The folders in a path variable, without those of a ROS outside this virtual environment."""
+    inside = sys.prefix + os.sep
+    return [
+        folder
+        for folder in os.environ.get(name, "").split(os.pathsep)
+        if folder and not (is_foreign_ros and not folder.startswith(inside) and is_foreign_ros(folder))
+    ]
+
+
+def _put_first(name, own, others):
+    os.environ[name] = os.pathsep.join(own + [folder for folder in others if folder not in own])
+
+
+def _has_ros_libraries(folder):
+    return os.path.exists(os.path.join(folder, "librcl.so")) or (
+        os.path.basename(folder).startswith("ros_") and folder.endswith(".libs")
+    )
+
+
+def _has_rclpy(folder):
+    return os.path.exists(os.path.join(folder, "rclpy"))
+
+
+def _is_ros_prefix(folder):
+    return os.path.exists(os.path.join(folder, "share", "rclpy"))
+
+
+def _use_wheels(site_packages):
+    """The wheels are the only ROS here: no folder, middleware or mark of another one may reach them."""
+    if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
+        del os.environ["RMW_IMPLEMENTATION"]  # the wheels have no other
+    sys.path[:] = [folder for folder in sys.path if folder.startswith(sys.prefix + os.sep) or not _has_rclpy(folder)]
+    _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH", _is_ros_prefix))
+    library = os.path.join(sys.prefix, "lib")
+    folders = _entries("LD_LIBRARY_PATH", _has_ros_libraries)
+    if os.environ.get(_BOOTSTRAPPER_MARK) and library in folders or os.environ.get(_MARK) == str(os.getpid()):
+        return
+    bundled = [os.path.join(site_packages, name) for name in sorted(os.listdir(site_packages)) if name.endswith(".libs")]
+    own = [library, *(folder for folder in bundled if os.path.basename(folder).startswith("ros_"))]
+    _put_first("LD_LIBRARY_PATH", own, folders)
+    os.environ[_BOOTSTRAPPER_MARK] = "1"
+    os.environ[_MARK] = str(os.getpid())
+    os.execve(sys.executable, sys.orig_argv, os.environ)
+
+
+def _use_sourced_ros():
+    _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH"))
+    _put_first("LD_LIBRARY_PATH", [os.path.join(sys.prefix, "lib")], _entries("LD_LIBRARY_PATH"))
+
+
+def _main():
+    site_packages = os.path.dirname(os.path.abspath(__file__))
+    if os.path.isdir(os.path.join(site_packages, "ros_wheels_bootstrapper")):
+        _use_wheels(site_packages)
+    else:
+        _use_sourced_ros()
+
+
+_main()

@@ -1,0 +1,418 @@
+"""Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
+
+    sh wheels/setup.sh [--lib] [command ...]        (setup.sh picks the Python and calls this)
+
+With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they lack. `--lib` is the
+quick way for library tests: no ROS, no compiler, the packages imported from the tree.
+
+What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
+run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library only.
+"""
+
+from __future__ import annotations
+
+import configparser
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import machine
+from steps import SetupError, Steps
+
+ROOT = Path(__file__).resolve().parent.parent
+WHEELS = ROOT / "wheels"
+VENV = ROOT / ".venv"
+BUILD = ROOT / "build" / "wheels"
+STATE = VENV / "rfly_suite.json"
+INSTALLED = VENV / "rfly_suite_installed.txt"
+PYTHON = VENV / "bin" / "python"
+SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+STAND_INS = ("tf2_msgs",)
+LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
+ROS_LOCK = WHEELS / "requirements.txt"
+SOURCED = os.environ.get("RFLY_ROS") == "sourced"
+
+_ROS_VARIABLES = (
+    "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH", "PYTHONPATH", "RMW_IMPLEMENTATION", "ROS_DISTRO",
+    "ROS_PYTHON_VERSION", "ROS_VERSION", "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)  # fmt: skip
+
+
+class Environment:
+    """The virtual environment and what has been put into it so far."""
+
+    def __init__(self) -> None:
+        self.world = f"ROS 2 {os.environ.get('ROS_DISTRO')}" if SOURCED else "ROS 2 Jazzy wheels"
+        self.state = self._read_state()
+        self._steps: Steps | None = None
+
+    @property
+    def steps(self) -> Steps:
+        """The progress display; its first use says that there is something to do."""
+        if self._steps is None:
+            self._steps = Steps(BUILD / "setup.log")
+            version = ".".join(map(str, sys.version_info[:3]))
+            self._steps.say(f"rfly_suite: setting up .venv (Python {version}, {self.world})")
+        return self._steps
+
+    def ensure(self, *, lib: bool) -> None:
+        if not self._venv_is_good() or self.state["python"] != os.path.realpath(sys.executable):
+            self._make_venv(lib)
+        if SOURCED:
+            self._install_missing_packages()
+        elif not lib:
+            self._install_packages({"lib": _digest([LIBRARY_LOCK]), "ros": _digest([ROS_LOCK])}, [ROS_LOCK, LIBRARY_LOCK])
+        elif not self.state.get("ros"):
+            self._install_packages({"lib": _digest([LIBRARY_LOCK])}, [LIBRARY_LOCK])
+        if not lib:
+            self._build()
+            self._warm_up()
+        if self._steps is not None:
+            self._steps.finish(".venv is ready")
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def _read_state(self) -> dict[str, str]:
+        try:
+            state = json.loads(STATE.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return state if isinstance(state, dict) else {}
+
+    def _write_state(self, **changes: str | None) -> None:
+        self.state.update({key: value for key, value in changes.items() if value is not None})
+        for key in [key for key, value in changes.items() if value is None]:
+            self.state.pop(key, None)
+        part = STATE.with_suffix(".part")
+        part.write_text(json.dumps(self.state, indent=1) + "\n", encoding="utf-8")
+        part.replace(STATE)
+
+    # -- virtual environment -------------------------------------------------------------------------------------------
+
+    def _venv_is_good(self) -> bool:
+        return (
+            "unfinished" not in self.state
+            and self.state.get("root") == str(ROOT)
+            and self.state.get("world") == self.world
+            and self.state.get("python") == os.path.realpath(PYTHON)
+            and os.access(PYTHON, os.X_OK)
+        )
+
+    def other_python(self) -> str | None:
+        """The Python that a good .venv was made with, if it is not this one and nobody asked for this one."""
+        python = self.state.get("python")
+        if os.environ.get("PYTHON") or python == os.path.realpath(sys.executable) or not self._venv_is_good():
+            return None
+        return python
+
+    def _make_venv(self, lib: bool) -> None:
+        if VENV.exists() and not STATE.exists() and any(VENV.iterdir()):
+            raise SetupError(f"{VENV} exists and was not made by this set-up. Move it away or remove it: make clean")
+        if not (lib or SOURCED):
+            machine.check_platform()
+        machine.prepare(self.steps, need_compiler=not lib)
+        self.state = {}
+        with self.steps.step("virtual environment"):
+            _remove(VENV)
+            VENV.mkdir()
+            self._write_state(unfinished="virtual environment")
+            options = ["--system-site-packages"] if SOURCED else []
+            self.steps.run([sys.executable, "-m", "venv", *options, VENV], _base_environment())
+            self._write_state(
+                unfinished=None, root=str(ROOT), world=self.world, python=os.path.realpath(sys.executable)
+            )
+
+    # -- packages ------------------------------------------------------------------------------------------------------
+
+    def _install_packages(self, locks: dict[str, str], files: list[Path]) -> None:
+        if all(self.state.get(key) == value for key, value in locks.items()):
+            return
+        if any(self.state.get(key, value) != value for key, value in locks.items()):
+            self._make_venv(lib="ros" not in locks)  # a lock has changed: what it dropped must not stay
+        self._write_state(unfinished="packages", built=None)
+        count = sum(line[:1].isalnum() for file in files for line in file.read_text(encoding="utf-8").splitlines())
+        with self.steps.step(f"packages (up to {count}, most of them ROS)" if "ros" in locks else "packages"):
+            env = run_environment()
+            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            self.steps.run([*pip, "-r", WHEELS / "requirements-uv.txt"], env)
+            options = [option for file in files for option in ("-r", file)]
+            uv_env = {**env, **_uv_settings(env)}
+            if not self.steps.run([VENV / "bin" / "uv", "pip", "install", "--python", PYTHON, *options], uv_env, may_fail=True):
+                self.steps.run([*pip, *options], env)  # pip knows some proxies and mirrors that uv does not
+        self._write_state(unfinished=None, **locks)
+
+    def _install_missing_packages(self) -> None:
+        """Beside a sourced ROS: what neither it nor the system has, and nothing that would shadow the system's NumPy."""
+        key = _digest([ROOT / "pyproject.toml"])
+        if self.state.get("lib") == key:
+            return
+        with self.steps.step("packages that ROS and the system lack"):
+            env = run_environment()
+            wanted = dict(_requirements(ROOT / "pyproject.toml"))
+            script = WHEELS / "missing_modules.py"
+            report = BUILD / "missing.json"
+            self.steps.run([PYTHON, script, report, *wanted], env)
+            found = json.loads(report.read_text(encoding="utf-8"))
+            if found["missing"]:
+                constraint = BUILD / "constraints.txt"
+                constraint.write_text(f"numpy=={found['numpy']}\n" if found["numpy"] else "", encoding="utf-8")
+                pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraint]
+                self.steps.run([*pip, *(wanted[module] for module in found["missing"])], env)
+        self._write_state(lib=key, ros="sourced", built=None)
+
+    # -- interfaces and package ----------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        """Configure, build and install with CMake; only install if nothing but the set of Python files changed.
+
+        The installed modules are links into the tree, so an edit needs nothing at all.
+        """
+        configured = _digest(_cmake_inputs())
+        files = _digest_names(_installed_sources())
+        if self.state.get("built") == configured:
+            if self.state.get("files") != files:
+                with self.steps.step("installing new and removed files"):
+                    self._install(["rfly_suite"])
+                self._write_state(files=files)
+            return
+        if self.state.get("building") or self.state.get("built") is None:  # interrupted, or made for another .venv
+            for folder in ("rfly_suite", *STAND_INS):
+                _remove(BUILD / folder)
+        toolchain = machine.prepare(self.steps, need_compiler=True)
+        cmake_tools = self._install_zig() if toolchain.zig else {}
+        self._write_state(building="yes")
+        packages = [*([] if SOURCED else STAND_INS), "rfly_suite"]
+        try:
+            for package in packages:
+                source = ROOT if package == "rfly_suite" else WHEELS / "interfaces" / package
+                with self.steps.step(f"interfaces and package: {package}"):
+                    self._configure_and_build(package, source, cmake_tools)
+                    self._install_one(package)
+            self._install(packages, already=True)
+        except SetupError:
+            self._write_state(building=None, built="failed")  # not interrupted: the build tree is sound
+            raise
+        self._write_state(building=None, built=configured, files=files)
+
+    def _install_zig(self) -> dict[str, Path]:
+        with self.steps.step("compiler (zig, as there is none; its first use takes a minute)"):
+            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            self.steps.run([*pip, "-r", WHEELS / "requirements-zig.txt"], run_environment())
+            return machine.make_zig_compilers(BUILD / "zig", PYTHON)
+
+    def _configure_and_build(self, package: str, source: Path, cmake_tools: dict[str, Path]) -> None:
+        env = run_environment()
+        generator = ["-G", "Ninja"] if shutil.which("ninja", path=env["PATH"]) else []
+        configure = [
+            "cmake", *generator, "-S", source, "-B", BUILD / package, f"-DCMAKE_INSTALL_PREFIX={VENV}",
+            f"-DPython3_EXECUTABLE={PYTHON}", "-DBUILD_TESTING=OFF", "-DAMENT_CMAKE_SYMLINK_INSTALL=ON",
+            *(f"-D{variable}={tool}" for variable, tool in cmake_tools.items()),
+        ]  # fmt: skip
+        self.steps.run(configure, env)
+        self.steps.run(["cmake", "--build", BUILD / package, "--parallel", str(os.cpu_count() or 1)], env)
+
+    def _install_one(self, package: str) -> None:
+        # ament writes its manifest of links into the current folder.
+        self.steps.run(["cmake", "--install", BUILD / package], run_environment(), cwd=BUILD / package)
+
+    def _install(self, packages: Iterable[str], *, already: bool = False) -> None:
+        """Install, then remove what an earlier install put there and this one did not (CMake never does)."""
+        if not already:
+            for package in packages:
+                self._install_one(package)
+        manifests = [*BUILD.glob("*/install_manifest.txt"), *BUILD.glob("*/symlink_install_manifest.txt")]
+        installed = {line for manifest in manifests for line in manifest.read_text(encoding="utf-8").splitlines()}
+        if INSTALLED.exists():
+            for line in INSTALLED.read_text(encoding="utf-8").splitlines():
+                if line and line not in installed:
+                    Path(line).unlink(missing_ok=True)
+        INSTALLED.write_text("".join(f"{line}\n" for line in sorted(installed)), encoding="utf-8")
+        for folder in SITE_PACKAGES.glob("rfly_*/"):
+            _remove_if_only_caches(folder)
+        _write_scripts()
+        shutil.copyfile(WHEELS / "rfly_suite_environment.py", SITE_PACKAGES / "rfly_suite_environment.py")
+        # The name sorts before those of the other .pth files, so this one is executed first.
+        (SITE_PACKAGES / "_rfly_suite.pth").write_text("import rfly_suite_environment\n", encoding="utf-8")
+
+    def _warm_up(self) -> None:
+        """Compile the cached numba kernels, so that no node and no query has to wait for the compiler."""
+        if not (ROOT / "rfly_bringup" / "warm_up.py").exists():
+            return
+        kernels = _digest(file for file in _python_sources() if b"numba" in file.read_bytes() or b"njit" in file.read_bytes())
+        if self.state.get("kernels") == kernels:
+            return
+        with self.steps.step("compiling the numerical kernels"):
+            # From .venv: -m puts the current folder first, and the tree's modules have other caches than the installed.
+            self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up"], run_environment(), cwd=VENV)
+        self._write_state(kernels=kernels)
+
+
+# -- the environment of commands ---------------------------------------------------------------------------------------
+
+
+def _base_environment() -> dict[str, str]:
+    """The user's environment; where ROS comes from wheels, without what a half-sourced shell leaves in it."""
+    env = {key: value for key, value in os.environ.items() if key not in ("RFLY_ROS", "PYTHONHOME", "VIRTUAL_ENV")}
+    if not SOURCED:
+        ros_prefixes = [prefix for prefix in env.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+        libraries = [
+            folder
+            for folder in env.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
+            if folder
+            and not (Path(folder) / "librcl.so").exists()
+            and not re.fullmatch(r"ros_.*\.libs", os.path.basename(folder))
+            and not any(folder.startswith(prefix) for prefix in ros_prefixes)
+        ]
+        env = {key: value for key, value in env.items() if key not in _ROS_VARIABLES}
+        if libraries:
+            env["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    return env
+
+
+def run_environment() -> dict[str, str]:
+    env = _base_environment()
+    env["VIRTUAL_ENV"] = str(VENV)
+    env["PATH"] = os.pathsep.join([str(VENV / "bin"), env.get("PATH", os.defpath)])
+    return env
+
+
+def _uv_settings(env: dict[str, str]) -> dict[str, str]:
+    """What a user told pip by variable, told to uv, which does not read pip's."""
+    settings = {}
+    for uv_name, pip_name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("SSL_CERT_FILE", "PIP_CERT")):
+        if pip_name in env and uv_name not in env:
+            settings[uv_name] = env[pip_name]
+    return settings
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _cmake_inputs() -> Iterator[Path]:
+    """What the build was made of: a change in any of them means configure and build."""
+    yield from (ROOT / name for name in ("CMakeLists.txt", "package.xml"))
+    yield from (WHEELS / name for name in ("setup_env.py", "rfly_suite_environment.py"))
+    for folder in ("action", "cmake", "msg", "srv", "wheels/interfaces"):
+        yield from (file for file in (ROOT / folder).rglob("*") if file.is_file())
+
+
+def _python_sources() -> Iterator[Path]:
+    for package in ROOT.glob("rfly_*/"):
+        yield from package.rglob("*.py")
+
+
+def _installed_sources() -> Iterator[Path]:
+    for folder in (*ROOT.glob("rfly_*/"), *(ROOT / name for name in ("config", "launch", "rviz", "urdf"))):
+        yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _digest_names(files: Iterable[Path]) -> str:
+    return hashlib.sha256("\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()).hexdigest()
+
+
+def _requirements(pyproject: Path) -> Iterator[tuple[str, str]]:
+    """(module to look for, requirement) of the dependencies and of the extra `dev`, without types-only packages."""
+    modules = {"opencv-python-headless": "cv2", "PyYAML": "yaml"}
+    text = pyproject.read_text(encoding="utf-8")
+    for table in (r"^dependencies = \[(.*?)^\]", r"^dev = \[(.*?)^\]"):
+        block = re.search(table, text, re.MULTILINE | re.DOTALL)
+        for requirement in re.findall(r'"([^"]+)"', block.group(1) if block else ""):
+            name = re.split(r"[<>=!~;\s]", requirement)[0]
+            if not name.startswith("types-"):
+                yield modules.get(name, name), requirement
+
+
+def _remove(folder: Path) -> None:
+    """Remove in two steps, so that an interruption never leaves half a folder under its own name."""
+    if folder.exists() or folder.is_symlink():
+        doomed = folder.with_name(f"{folder.name}.removed")
+        shutil.rmtree(doomed, ignore_errors=True)
+        folder.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def _remove_if_only_caches(folder: Path) -> None:
+    """A folder with nothing but caches left would still be importable, as a namespace package."""
+    for inner in [path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"]:
+        _remove_if_only_caches(inner)
+    if all(path.name == "__pycache__" for path in folder.iterdir()):
+        shutil.rmtree(folder)
+
+
+def _write_scripts() -> None:
+    """Write the console scripts anew: started through sh, since a #! line takes no space and 127 characters at most,
+    and importing their function at once, since looking it up in the installed metadata costs a node 50 ms."""
+    for config, folder in ((ROOT / "cmake" / "cli.cfg", VENV / "bin"), (ROOT / "cmake" / "nodes.cfg", VENV / "lib" / "rfly_suite")):
+        parser = configparser.ConfigParser()
+        parser.read(config, encoding="utf-8")
+        for line in parser["options.entry_points"]["console_scripts"].split("\n"):
+            if not line.strip():
+                continue
+            name, module, function = re.fullmatch(r"\s*(\S+)\s*=\s*([\w.]+):(\w+)\s*", line).groups()
+            part = folder / f".{name}.part"
+            part.write_text(
+                f"#!/bin/sh\n'''exec' {shlex.quote(str(PYTHON))} \"$0\" \"$@\"\n' '''\n"
+                f"import sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n",
+                encoding="utf-8",
+            )
+            part.chmod(0o755)
+            part.replace(folder / name)
+
+
+# -- main --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Two set-ups of one checkout at a time would build into each other."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("rfly_suite: another set-up of this checkout is running; waiting for it", file=sys.stderr, flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main(arguments: list[str]) -> None:
+    lib = arguments[:1] == ["--lib"]
+    command = arguments[1:] if lib else arguments
+    try:
+        with only_one():
+            environment = Environment()
+            python = environment.other_python()
+            if python:
+                os.execv(python, [python, "-E", "-s", __file__, *arguments])
+            environment.ensure(lib=lib)
+    except SetupError as error:
+        sys.exit(f"rfly_suite: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nrfly_suite: interrupted; the same command goes on from here")
+    if command:
+        env = run_environment()
+        if lib:
+            env["PYTHONPATH"] = str(ROOT)
+        program = shutil.which(command[0], path=env["PATH"])
+        if program is None:
+            sys.exit(f"rfly_suite: {command[0]}: not found in .venv or on PATH")
+        os.execve(program, command, env)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
