@@ -1,0 +1,20 @@
+"""Compiles every kernel of the suite into numba's cache on disk, so that nobody waits for a compiler later."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+
+
+def main() -> None:
+    """Warm all packages up, and say how long it took."""
+    from rfly_terrain.warm_up import warm_up as warm_up_terrain
+
+    start = time.monotonic()
+    warm_up_terrain()
+    Console().print(f"kernels are ready ({time.monotonic() - start:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Running nodes as users run them, and a real rclpy peer to talk to them. Waits for conditions, never for time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
+
+
+def executable(name: str) -> Path:
+    """The installed executable of a node: in this environment, or on AMENT_PREFIX_PATH."""
+    prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+    for prefix in [sys.prefix, *prefixes]:
+        path = Path(prefix) / "lib" / "rfly_suite" / name
+        if path.is_file():
+            return path
+    raise FileNotFoundError(f"{name} is not installed: run `make env`")
+
+
+class NodeProcess:
+    """One node as a process, its output kept."""
+
+    def __init__(self, name: str, domain_id: int, parameters: Mapping[str, str] | None = None, *arguments: str) -> None:
+        command = [str(executable(name)), "--ros-args", *arguments]
+        for key, value in (parameters or {}).items():
+            command += ["-p", f"{key}:={value}"]
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        self._lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.append(line)
+
+    @property
+    def output(self) -> str:
+        """Everything that it has printed."""
+        return "".join(self._lines)
+
+    def stop(self, number: int = signal.SIGINT, timeout_s: float = 5.0) -> int:
+        """Send a signal and return the exit code; a node that does not end is killed and fails the test."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the node did not end within {timeout_s} s; output:\n{self.output}") from None
+        self._reader.join(1.0)
+        return code
+
+    def __enter__(self) -> NodeProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+class Peer:
+    """A node of the test's own, in a context of its own domain."""
+
+    def __init__(self, domain_id: int, name: str = "peer") -> None:
+        import rclpy
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.node import Node
+
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=domain_id)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self.node = Node(name, context=self._context)
+        self._executor.add_node(self.node)
+
+    def spin_until(self, ready: Callable[[], Any], timeout_s: float = 15.0) -> Any:
+        """Spin until `ready()` is true and return its value; fails the test when the time is over."""
+        deadline = time.monotonic() + timeout_s
+        while not (value := ready()):
+            assert time.monotonic() < deadline, f"waited {timeout_s} s in vain; {self._graph()}"
+            self._executor.spin_once(timeout_sec=0.02)
+        return value
+
+    def spin_for(self, seconds: float) -> None:
+        """Spin for a time, to see that something does not happen."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def receive(self, msg_type: Any, topic: str, qos: Any) -> list[Any]:
+        """The list that a new subscription fills."""
+        received: list[Any] = []
+        self.node.create_subscription(msg_type, topic, received.append, qos)
+        return received
+
+    def publisher(self, msg_type: Any, topic: str, qos: Any) -> Any:
+        """A publisher that has a matched subscription."""
+        made = self.node.create_publisher(msg_type, topic, qos)
+        self.spin_until(lambda: made.get_subscription_count() > 0)
+        return made
+
+    def call(self, srv_type: Any, name: str, timeout_s: float = 15.0, **fields: Any) -> Any:
+        """The response of a service."""
+        client = self.node.create_client(srv_type, name)
+        try:
+            self.spin_until(client.service_is_ready, timeout_s)
+            future = client.call_async(srv_type.Request(**fields))
+            self.spin_until(future.done, timeout_s)
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+    def close(self) -> None:
+        """End the peer."""
+        import rclpy
+
+        self.node.destroy_node()
+        self._executor.shutdown(timeout_sec=0.5)
+        rclpy.try_shutdown(context=self._context)
+
+    def _graph(self) -> str:
+        return f"topics: {self.node.get_topic_names_and_types()}"
+
+
+def diagnostic(messages: list[Any], task: str) -> Any:
+    """The newest status whose name ends in `: task`, as (level, message, values), or None."""
+    for message in reversed(messages):
+        for status in message.status:
+            if status.name.endswith(f": {task}"):
+                return int.from_bytes(status.level, "big"), status.message, {v.key: v.value for v in status.values}
+    return None

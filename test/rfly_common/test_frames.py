@@ -1,0 +1,161 @@
+"""Frames by signed examples worked out by hand, and by matrices that are built from the definition of the axes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rfly_common import frames as f
+
+H = math.sqrt(0.5)
+angles = st.floats(-math.pi, math.pi)
+numbers = st.floats(-1e6, 1e6)
+
+
+def matrix(quat):
+    """Rotation matrix of one quaternion, column by column: where each axis of the inner frame points."""
+    return np.stack([f.quat_rotate(quat, axis) for axis in np.eye(3)], axis=-1)
+
+
+def euler_matrix(roll, pitch, yaw):
+    """R_z(yaw) R_y(pitch) R_x(roll), the textbook product."""
+    cr, sr, cp, sp, cy, sy = (g(a) for a in (roll, pitch, yaw) for g in (math.cos, math.sin))
+    rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
+    ry = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+    rz = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    return rz @ ry @ rx
+
+
+ENU_OF_NED = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
+FLU_OF_FRD = np.diag([1, -1, -1])
+
+
+def test_position_by_hand():
+    """1 north, 2 east, 3 down is 2 east, 1 north, -3 up."""
+    np.testing.assert_array_equal(f.ned_to_enu([1.0, 2.0, 3.0]), [2.0, 1.0, -3.0])
+    np.testing.assert_array_equal(f.enu_to_ned([2.0, 1.0, -3.0]), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(f.flu_to_frd([1.0, 2.0, 3.0]), [1.0, -2.0, -3.0])
+
+
+def test_a_nan_stays_in_its_own_axis():
+    """Axes are exchanged, not multiplied by a matrix."""
+    np.testing.assert_array_equal(f.ned_to_enu([math.nan, 2.0, 3.0]), [2.0, math.nan, -3.0])
+
+
+@pytest.mark.parametrize(
+    ("quat_enu", "euler"),
+    [
+        pytest.param((0, 0, 0, 1), (0, 0, math.pi / 2), id="level, east"),
+        pytest.param((0, 0, H, H), (0, 0, 0), id="level, north"),
+        pytest.param((0, 0, 1, 0), (0, 0, -math.pi / 2), id="level, west"),
+        pytest.param((0, 0, -H, H), (0, 0, math.pi), id="level, south"),
+        # nose up by 30 degrees, heading east: about -y of ENU by 30 degrees
+        pytest.param(
+            (0, -math.sin(math.pi / 12), 0, math.cos(math.pi / 12)), (0, math.pi / 6, math.pi / 2), id="nose up"
+        ),
+        # right side down by 30 degrees, heading east: about +x of ENU by 30 degrees
+        pytest.param(
+            (math.sin(math.pi / 12), 0, 0, math.cos(math.pi / 12)), (math.pi / 6, 0, math.pi / 2), id="right down"
+        ),
+    ],
+)
+def test_attitude_in_map_by_hand(quat_enu, euler):
+    """A ROS orientation in `map` becomes RflySim's roll, pitch, yaw."""
+    got = f.quat_to_euler(f.quat_enu_flu_to_ned_frd(np.array(quat_enu, float)))
+    wrapped = f.wrap_angle(got - np.array(euler))
+    np.testing.assert_allclose(np.abs(wrapped) % (2 * math.pi), 0, atol=1e-12)
+
+
+def test_level_and_north_in_map_ned_is_half_a_turn_about_x():
+    """design: xyzw (1, 0, 0, 0) in `map_ned` is level and heading north."""
+    np.testing.assert_allclose(f.quat_to_euler(f.quat_ned_flu_to_ned_frd([1.0, 0, 0, 0])), 0, atol=1e-15)
+
+
+@given(angles, st.floats(-math.pi / 2, math.pi / 2), angles)
+def test_attitudes_agree_with_matrices_of_the_axes(roll, pitch, yaw):
+    """Both attitude conversions are R_ned_frd = P R_enu_flu Q with the axis permutations P and Q."""
+    quat = f.euler_to_quat([roll, pitch, yaw])
+    r_ned_frd = euler_matrix(roll, pitch, yaw)
+    np.testing.assert_allclose(matrix(quat), r_ned_frd, atol=1e-12)
+    np.testing.assert_allclose(matrix(f.quat_ned_frd_to_enu_flu(quat)), ENU_OF_NED @ r_ned_frd @ FLU_OF_FRD, atol=1e-12)
+    np.testing.assert_allclose(matrix(f.quat_ned_frd_to_ned_flu(quat)), r_ned_frd @ FLU_OF_FRD, atol=1e-12)
+    np.testing.assert_allclose(
+        matrix(f.quat_enu_flu_to_ned_frd(f.quat_ned_frd_to_enu_flu(quat))), r_ned_frd, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        matrix(f.quat_ned_flu_to_ned_frd(f.quat_ned_frd_to_ned_flu(quat))), r_ned_frd, atol=1e-12
+    )
+
+
+@given(angles, st.floats(-math.pi / 2, math.pi / 2), angles)
+def test_euler_angles_give_the_same_rotation_back(roll, pitch, yaw):
+    """Also at pitch ±90°, where roll and yaw are not unique."""
+    again = f.quat_to_euler(f.euler_to_quat([roll, pitch, yaw]))
+    np.testing.assert_allclose(euler_matrix(*again), euler_matrix(roll, pitch, yaw), atol=1e-7)
+    assert np.all(np.abs(again) <= math.pi)
+    assert abs(again[1]) <= math.pi / 2 + 1e-12
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("roll", "yaw"), [(0.3, 1.1), (-2.0, 0.4), (0.0, 0.0)])
+def test_straight_up_and_down(sign, roll, yaw):
+    """At pitch ±90° the rotation survives, though its angles are not unique."""
+    again = f.quat_to_euler(f.euler_to_quat([roll, sign * math.pi / 2, yaw]))
+    np.testing.assert_allclose(euler_matrix(*again), euler_matrix(roll, sign * math.pi / 2, yaw), atol=1e-7)
+
+
+@given(st.tuples(numbers, numbers, numbers), angles, st.floats(-1.57, 1.57), angles)
+def test_plain_float_poses_equal_the_arrays(position, roll, pitch, yaw):
+    """The quick path for one pose computes what the array path computes."""
+    quat = f.quat_ned_frd_to_enu_flu(f.euler_to_quat([roll, pitch, yaw]))
+    got_position, got_euler = f.pose_enu_to_ned_euler(*position, *quat)
+    np.testing.assert_array_equal(got_position, f.enu_to_ned(np.array(position)))
+    np.testing.assert_allclose(got_euler, f.quat_to_euler(f.quat_enu_flu_to_ned_frd(quat)), atol=1e-14)
+    quat = f.quat_ned_frd_to_ned_flu(f.euler_to_quat([roll, pitch, yaw]))
+    got_position, got_euler = f.pose_ned_to_ned_euler(*position, *quat)
+    assert got_position == position
+    np.testing.assert_allclose(got_euler, f.quat_to_euler(f.quat_ned_flu_to_ned_frd(quat)), atol=1e-14)
+
+
+@given(angles, st.floats(-1.57, 1.57), angles)
+def test_matrix_to_quat_inverts(roll, pitch, yaw):
+    """Every rotation matrix comes back, whichever component is largest."""
+    r = euler_matrix(roll, pitch, yaw)
+    np.testing.assert_allclose(matrix(f.matrix_to_quat(r)), r, atol=1e-12)
+
+
+def test_the_static_transform_takes_ned_axes_into_map():
+    """map -> map_ned: north (x of map_ned) is y of map, east is x, down is -z."""
+    np.testing.assert_allclose(matrix(np.array(f.QUAT_ENU_NED_XYZW)), ENU_OF_NED, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("angle", "wrapped"),
+    [
+        (0.0, 0.0),
+        (math.pi, math.pi),
+        (-math.pi, math.pi),
+        (3 * math.pi, math.pi),
+        (4.0, 4.0 - 2 * math.pi),
+        (-0.1, -0.1),
+    ],
+)
+def test_wrap_angle(angle, wrapped):
+    """Into (-π, π]; π itself stays."""
+    assert f.wrap_angle(angle) == pytest.approx(wrapped, abs=1e-12)
+
+
+def test_heading_north_is_yaw_ninety_degrees():
+    """Yaw of ENU counts from east, counter-clockwise; heading of NED from north, clockwise."""
+    assert f.yaw_ned_to_enu(0.0) == pytest.approx(math.pi / 2)
+    assert f.yaw_ned_to_enu(math.pi / 2) == pytest.approx(0.0)
+    assert f.yaw_ned_to_enu(-math.pi / 2) == pytest.approx(math.pi)
+
+
+@pytest.mark.parametrize("bad", [[1.0, 2.0], 3.0, np.zeros((2, 4))])
+def test_a_wrong_shape_is_named(bad):
+    """The error says which argument and which shape."""
+    with pytest.raises(ValueError, match=r"vector_ned: expected shape \(\.\.\., 3\)"):
+        f.ned_to_enu(bad)
