@@ -1,0 +1,133 @@
+"""What a png says about itself, read and checked before anything is decoded.
+
+A decoder is given only files whose size is sane, whose chunks are whole and whose compressed data can hold the picture
+that the header promises; it gets the chunks that make the picture and no others, so that no gamma, orientation,
+animation or transparency can touch the numbers.
+
+Layout: W3C Portable Network Graphics (Third Edition), sections 5 and 11.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import TerrainFormatError
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+MAX_CELLS = 100_000_000
+"""10,000 x 10,000, the largest height map"""
+MAX_PNG_BYTES = 1 << 30
+MAX_CHUNKS = 1_000_000
+MAX_DEFLATE_RATIO = 1032
+"""bytes that one byte of deflate data can become at most (zlib, technical details)"""
+
+_CHANNELS_AND_DEPTHS = {
+    0: (1, (1, 2, 4, 8, 16)),
+    2: (3, (8, 16)),
+    3: (1, (1, 2, 4, 8)),
+    4: (2, (8, 16)),
+    6: (4, (8, 16)),
+}
+_COLOUR_NAMES = {0: "grey", 2: "colour", 3: "palette", 4: "grey with alpha", 6: "colour with alpha"}
+_PICTURE_CHUNKS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
+
+
+@dataclass(frozen=True)
+class PngHeader:
+    """IHDR: size in pixels, bits per channel and what the channels are."""
+
+    width: int
+    height: int
+    bit_depth: int
+    colour_type: int
+    interlaced: bool
+
+    @property
+    def channels(self) -> int:
+        return _CHANNELS_AND_DEPTHS[self.colour_type][0]
+
+    @property
+    def colour_name(self) -> str:
+        return f"{self.bit_depth}-bit {_COLOUR_NAMES[self.colour_type]}"
+
+    @property
+    def decoded_bytes(self) -> int:
+        return self.width * self.height * self.channels * self.bit_depth // 8
+
+
+def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
+    """The header of a png from its first 33 bytes. Raises TerrainFormatError that begins with `file`."""
+    if bytes(data[:8]) != SIGNATURE:
+        what = "is empty" if len(data) == 0 else f"begins with {bytes(data[:8])!r}"
+        raise TerrainFormatError(f"{file}: {what}, expected a png file, which begins with {SIGNATURE!r}")
+    if len(data) < 33 or bytes(data[8:16]) != b"\0\0\0\rIHDR":
+        raise TerrainFormatError(f"{file}: the png header (IHDR, 25 bytes at byte 8) is missing or cut off")
+    width, height, bit_depth, colour_type, compression, filtering, interlace = struct.unpack_from(">IIBBBBB", data, 16)
+    if bit_depth not in _CHANNELS_AND_DEPTHS.get(colour_type, (0, ()))[1] or compression or filtering or interlace > 1:
+        raise TerrainFormatError(
+            f"{file}: no valid png header (bit depth {bit_depth}, colour type {colour_type}, compression "
+            f"{compression}, filter {filtering}, interlace {interlace}), expected 8 or 16 bit, 0 (grey), 0, 0, 0 or 1"
+        )
+    if width == 0 or height == 0 or width * height > MAX_CELLS:
+        raise TerrainFormatError(
+            f"{file}: the header says {width} columns x {height} rows, expected at least 2 x 2 and at most "
+            f"{MAX_CELLS:,} pixels; it was not decoded"
+        )
+    return PngHeader(width, height, bit_depth, colour_type, bool(interlace))
+
+
+def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArray[np.uint8]]:
+    """The header, and the file without the chunks that are not the picture (the same array where there are none).
+
+    Raises TerrainFormatError for chunks that are cut off, damaged, unknown but critical, or too short for the picture.
+    """
+    view = data.data if data.size else memoryview(b"")
+    header = read_png_header(view, file)
+    keep: list[tuple[int, int]] = []
+    position, idat_bytes, kind, last_kept = 8, 0, b"", 8
+    for _ in range(MAX_CHUNKS):
+        if position + 12 > len(view):
+            raise TerrainFormatError(
+                f"{file}: cut off at byte {len(view)}, before the end chunk (IEND); copy or scan it again"
+            )
+        (length,) = struct.unpack_from(">I", view, position)
+        kind = bytes(view[position + 4 : position + 8])
+        end = position + 12 + length
+        if end > len(view):
+            raise TerrainFormatError(
+                f"{file}: cut off in chunk {_printable(kind)} at byte {position}: {length} bytes are announced, "
+                f"{max(len(view) - position - 12, 0)} are there; copy or scan it again"
+            )
+        if kind in _PICTURE_CHUNKS:
+            (checksum,) = struct.unpack_from(">I", view, end - 4)
+            if zlib.crc32(view[position + 4 : end - 4]) != checksum:
+                raise TerrainFormatError(
+                    f"{file}: chunk {_printable(kind)} at byte {position} is damaged (wrong checksum)"
+                )
+            keep.append((position, end))
+            idat_bytes += length if kind == b"IDAT" else 0
+            last_kept = end
+        elif not kind[0] & 0x20:
+            raise TerrainFormatError(f"{file}: unknown critical chunk {_printable(kind)} at byte {position}")
+        position = end
+        if kind == b"IEND":
+            break
+    else:
+        raise TerrainFormatError(f"{file}: more than {MAX_CHUNKS:,} chunks")
+    if idat_bytes * MAX_DEFLATE_RATIO < header.decoded_bytes:
+        raise TerrainFormatError(
+            f"{file}: {idat_bytes} bytes of picture data cannot hold the {header.width} columns x {header.height} rows "
+            f"({header.colour_name}) of the header; it was not decoded"
+        )
+    if last_kept - 8 == sum(end - start for start, end in keep):
+        return header, data
+    return header, np.concatenate([data[:8], *(data[start:end] for start, end in keep)])
+
+
+def _printable(kind: bytes) -> str:
+    return kind.decode("ascii") if kind.isalnum() else repr(kind)[1:]
