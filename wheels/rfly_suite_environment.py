@@ -67,7 +67,14 @@ def _use_sourced_ros():
     _put_first("LD_LIBRARY_PATH", [os.path.join(sys.prefix, "lib")], _entries("LD_LIBRARY_PATH"))
 
 
+def _name_log_folder():
+    """rcl writes its logs below HOME and does not start without it; a service manager may have set none."""
+    if not any(os.environ.get(name) for name in ("HOME", "ROS_HOME", "ROS_LOG_DIR")):
+        os.environ["ROS_HOME"] = os.path.expanduser("~/.ros")
+
+
 def _main():
+    _name_log_folder()
     site_packages = os.path.dirname(os.path.abspath(__file__))
     if os.path.isdir(os.path.join(site_packages, "ros_wheels_bootstrapper")):
         _use_wheels(site_packages)
