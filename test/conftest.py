@@ -1,0 +1,86 @@
+"""What every test may use, and the account of skipped tests with which a run ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+# Reasons that a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
+ALLOWED_SKIPS = re.compile(r"launch is not installed|RViz is not installed|the program \S+ is not installed")
+
+_NEEDED_MODULES = {
+    "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),
+    "launch": (("launch", "launch_ros"), "launch is not installed"),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, (modules, reason) in _NEEDED_MODULES.items():
+        if item.get_closest_marker(marker) and not all(map(importlib.util.find_spec, modules)):
+            pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """After pytest's own closing line: how many tests were skipped, and why. With RFLY_STRICT_SKIPS=1 a reason that
+    ALLOWED_SKIPS does not name fails the run."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or session.config.option.collectonly:
+        return
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        for report in reporter.stats.get("skipped", [])
+    )
+    account = "; ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
+    reporter.write_line(f"skipped: {reasons.total()}" + (f" ({account})" if account else ""))
+    refused = [reason for reason in reasons if not ALLOWED_SKIPS.search(reason)]
+    if refused and os.environ.get("RFLY_STRICT_SKIPS") == "1":
+        reporter.write_line(f"not allowed to be skipped here: {'; '.join(refused)}", red=True)
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+# A bound port is the claim to a domain: it holds between processes and users, and ends with its process.
+_CLAIM_PORT = 11100
+_DOMAINS = range(1, 102)
+
+
+@pytest.fixture
+def domain_id(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A ROS domain that no other test on this machine uses meanwhile, set in the environment; announced on this host
+    only, and with logs in a temporary folder."""
+    with ExitStack() as claims:
+        domain = _claim_domain(claims)
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+        monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros_log")))
+        for name in ("ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS"):
+            monkeypatch.delenv(name, raising=False)
+        yield domain
+
+
+def _claim_domain(claims: ExitStack) -> int:
+    """Start elsewhere in each process and go on from test to test: a killed node's remains are then not met again soon."""
+    global _next_domain  # noqa: PLW0603
+    for _ in _DOMAINS:
+        domain = _next_domain
+        _next_domain = _DOMAINS[domain % len(_DOMAINS)]
+        claim = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            claim.bind(("127.0.0.1", _CLAIM_PORT + domain))
+        except OSError:
+            claim.close()
+            continue
+        claims.enter_context(claim)
+        return domain
+    raise RuntimeError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are claimed by other tests")
+
+
+_next_domain = _DOMAINS[os.getpid() % len(_DOMAINS)]
