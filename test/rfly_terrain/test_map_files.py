@@ -320,7 +320,7 @@ def test_matlab_reads_the_first_nine_numbers():
     ids=["rgb8", "rgb16", "grey alpha", "rgba", "grey16 alpha", "palette", "gamma", "ancillary", "interlaced"],
 )
 def test_every_grey_picture_keeps_its_values(tmp_path, capfd, data, expected):
-    """Equal colour channels, ignored alpha, palettes; gamma and transparency change nothing and the decoder stays silent."""
+    """Equal channels, ignored alpha, palettes; gamma and transparency change nothing and the decoder stays silent."""
     rfly_map = read_map(write_png(tmp_path, data))
     expected_cm = np.array(expected) - expected[0][0]
     np.testing.assert_allclose(rfly_map.heights_ned, -expected_cm * rfly_map.calibration.z_scale_cm / 100, atol=1e-6)
