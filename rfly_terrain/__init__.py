@@ -1,1 +1,32 @@
 """Height maps: files, queries, point clouds and the terrain node."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map import HeightMap, TerrainQuery
+    from rfly_terrain.matlab_tools import LoadPngData, getTerrainAltData
+    from rfly_terrain.ue_map_serve import UEMapServe
+
+__all__ = ["HeightMap", "LoadPngData", "TerrainQuery", "UEMapServe", "getTerrainAltData"]
+
+_HOME = {
+    "HeightMap": "rfly_terrain.height_map",
+    "LoadPngData": "rfly_terrain.matlab_tools",
+    "TerrainQuery": "rfly_terrain.height_map",
+    "UEMapServe": "rfly_terrain.ue_map_serve",
+    "getTerrainAltData": "rfly_terrain.matlab_tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for, so that `import rfly_terrain` costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,81 @@
+"""Threads for kernels that release the GIL: work in chunks that idle cores take, the caller's thread among them.
+
+Why not numba's `parallel=True`: its default threading layer on a plain install (workqueue) ends the process when two
+Python threads enter it at once, which any node with two callbacks can do, and none of its layers but tbb survives a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+MAX_THREADS = 16
+
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
+    """Calls `work(start, stop)` for 0 … count in pieces of `chunk`, on as many threads as there are cores and pieces.
+
+    One piece runs in the caller's thread with no thread started. The caller takes pieces too, so calls from several threads
+    and calls out of a worker can't wait for each other. The first error of any piece is raised, after all threads stopped.
+    """
+    pieces = -(-count // chunk)
+    if pieces <= 1:
+        if count:
+            work(0, count)
+        return
+    starts = iter(range(0, count, chunk))
+    lock = threading.Lock()
+
+    def take_pieces() -> None:
+        while True:
+            with lock:
+                start = next(starts, None)
+            if start is None:
+                return
+            work(start, min(start + chunk, count))
+
+    helpers = _submit(take_pieces, min(cores(), MAX_THREADS, pieces) - 1)
+    try:
+        take_pieces()
+    finally:
+        with lock:
+            for _ in starts:  # after an error here nobody is to begin another piece
+                pass
+        errors = [helper.exception() for helper in helpers if not helper.cancel()]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _submit(task: Callable[[], None], times: int) -> list[Future[None]]:
+    global _pool
+    if times <= 0:
+        return []
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(MAX_THREADS - 1, thread_name_prefix="rfly-kernels")
+        pool = _pool
+    try:
+        return [pool.submit(task) for _ in range(times)]
+    except RuntimeError:  # the interpreter is ending and takes no new work: the caller does it all
+        return []
+
+
+def _forget_pool() -> None:
+    """A forked child has the pool object but none of its threads."""
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)

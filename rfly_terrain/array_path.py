@@ -1,0 +1,121 @@
+"""From whatever a caller passes to the kernels: broadcasting, types, threads, and the choice of compiled or NumPy kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.accel import use_numba
+from rfly_common.parallel import in_chunks
+from rfly_terrain import numpy_path
+
+POINTS_BEFORE_NUMBA = 100_000
+"""Elements that a process handles on the NumPy path before it imports numba, which costs about as much as 10,000,000 of them."""
+
+CHUNK = 32_768
+"""Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's thread."""
+
+_points_so_far = 0
+
+
+def kernels_for(elements: int) -> ModuleType:
+    """The module whose kernels are the quicker choice for this many elements: compiled, or NumPy's. Their results are the same.
+
+    A script with a handful of look-ups never imports numba; a process that has loaded the kernels (`warm_up()`) always uses them.
+    """
+    global _points_so_far
+    loaded = sys.modules.get("rfly_terrain.kernels")
+    if loaded is not None and use_numba():
+        return loaded
+    _points_so_far += elements
+    if _points_so_far <= POINTS_BEFORE_NUMBA or not use_numba():
+        return numpy_path
+    from rfly_terrain import kernels
+
+    return kernels
+
+
+def flat_arrays(names: Sequence[str], values: Sequence[ArrayLike]) -> tuple[tuple[int, ...], list[NDArray[Any]]]:
+    """The common shape of real numbers that broadcast, and each as a one-dimensional array of float64 (or all float32).
+
+    Read-only: numba compiles once for one kind of array, and a caller's may be writable or not.
+    """
+    arrays = [np.asarray(value) for value in values]
+    for name, array in zip(names, arrays, strict=True):
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    dtype = np.float32 if all(array.dtype == np.float32 for array in arrays) else np.float64
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
+        raise ValueError(f"shapes do not broadcast: {shapes}") from None
+    flat = []
+    for array in arrays:
+        whole = array if array.shape == shape else np.broadcast_to(array, shape)
+        whole = np.require(whole, dtype, ("C", "A")).reshape(-1).view()
+        whole.flags.writeable = False
+        flat.append(whole)
+    return shape, flat
+
+
+def check_finite(names: Sequence[str], shape: tuple[int, ...], arrays: Sequence[NDArray[Any]]) -> None:
+    """ValueError that names the first coordinate that is NaN or infinite; called only when a kernel met one."""
+    for name, array in zip(names, arrays, strict=True):
+        bad = np.flatnonzero(~np.isfinite(array))
+        if bad.size:
+            where = ", ".join(str(int(index)) for index in np.unravel_index(bad[0], shape))
+            place = f"{name}[{where}]" if shape else name
+            raise ValueError(f"{place} is {array[bad[0]]}: coordinates must be finite")
+
+
+def run(
+    kernel: str,
+    heights: NDArray[np.float32],
+    grid: tuple[float, ...],
+    names: Sequence[str],
+    values: Sequence[ArrayLike],
+    outputs: Sequence[tuple[tuple[int, ...], type]],
+    *options: Any,
+) -> list[NDArray[Any]]:
+    """Runs a kernel over all points; `outputs`: (trailing shape, dtype) of each result. Results have the broadcast shape + trailing shape.
+
+    Raises ValueError that names argument and index of the first NaN or infinite coordinate.
+    """
+    shape, arrays = flat_arrays(names, values)
+    count = arrays[0].size
+    results = [np.empty((count, *trailing), dtype) for trailing, dtype in outputs]
+    function = getattr(kernels_for(count), kernel)
+    if count < 2 * CHUNK:
+        finite = function(heights, grid, *arrays, *options, *results)
+    else:
+        finite = _run_in_chunks(function, heights, grid, arrays, options, results, count)
+    if not finite:
+        check_finite(names, shape, arrays)
+    return [result.reshape(shape + result.shape[1:]) for result in results]
+
+
+def _run_in_chunks(
+    function: Callable[..., bool],
+    heights: NDArray[np.float32],
+    grid: tuple[float, ...],
+    arrays: Sequence[NDArray[Any]],
+    options: Sequence[Any],
+    results: Sequence[NDArray[Any]],
+    count: int,
+) -> bool:
+    all_finite = True
+
+    def work(start: int, stop: int) -> None:
+        nonlocal all_finite
+        inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))
+        if not function(heights, grid, *inputs, *options, *outputs):
+            all_finite = False
+
+    in_chunks(work, count, CHUNK)
+    return all_finite

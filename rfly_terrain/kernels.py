@@ -1,0 +1,179 @@
+"""Compiled kernels of the height map. `numpy_path.py` holds the same functions with the same results, bit by bit.
+
+What all of them share:
+- `heights`: (rows, columns) float32, C-contiguous, z up. `grid`: (origin_x, origin_y, step_x, step_y, slack_u, slack_v); the
+  slack is the rounding error of u and v, by which a point on the edge may seem to lie outside.
+- u = (x - origin_x) / step_x and v = (y - origin_y) / step_y are row and column as real numbers, clamped each on its own.
+- x, y: one-dimensional; results go to the last arguments. Kernels that return a bool return False where an x or y was NaN or infinite
+  (its result is without meaning); the caller then looks which one.
+- No fastmath and no fused multiply-add: the NumPy path has to give the same bits. All release the GIL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rfly_common.accel import kernel
+
+Grid = tuple[float, float, float, float, float, float]
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _clamp(u: float, last: float) -> float:
+    """u clamped to 0 … last; NaN becomes 0, since it must not reach int()."""
+    u = u if u > 0.0 else 0.0
+    return u if u < last else last
+
+
+@kernel(nogil=True, error_model="numpy")
+def altitudes(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
+    """Bilinear heights at n points -> out (n,) float64. Formula: terrain-format.md, "Altitude at (x, y)"."""
+    origin_x, origin_y, step_x, step_y = grid[:4]
+    rows, columns = heights.shape
+    last_u, last_v = float(rows - 1), float(columns - 1)
+    finite = True
+    for n in range(x.size):
+        finite &= abs(x[n]) < np.inf
+        finite &= abs(y[n]) < np.inf
+        u, v = _clamp((x[n] - origin_x) / step_x, last_u), _clamp((y[n] - origin_y) / step_y, last_v)
+        i, j = min(int(u), rows - 2), min(int(v), columns - 2)
+        a, b = u - i, v - j
+        near = heights[i, j] * (1.0 - b) + heights[i, j + 1] * b
+        far = heights[i + 1, j] * (1.0 - b) + heights[i + 1, j + 1] * b
+        out[n] = near * (1.0 - a) + far * a
+    return finite
+
+
+@kernel(nogil=True, error_model="numpy")
+def insides(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
+    """Whether n points lie on the map, edges included -> out (n,) bool."""
+    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
+    last_u, last_v = heights.shape[0] - 1 + slack_u, heights.shape[1] - 1 + slack_v
+    finite = True
+    for n in range(x.size):
+        finite &= abs(x[n]) < np.inf
+        finite &= abs(y[n]) < np.inf
+        u, v = (x[n] - origin_x) / step_x, (y[n] - origin_y) / step_y
+        out[n] = (u >= -slack_u) & (u <= last_u) & (v >= -slack_v) & (v <= last_v)
+    return finite
+
+
+@kernel(nogil=True, error_model="numpy")
+def _vertex_gradient(heights: Any, grid: Grid, i: int, j: int) -> tuple[float, float]:
+    """(dz/dx, dz/dy) at vertex i, j: central differences, one-sided at the border."""
+    i_low, i_high = max(i - 1, 0), min(i + 1, heights.shape[0] - 1)
+    j_low, j_high = max(j - 1, 0), min(j + 1, heights.shape[1] - 1)
+    along_x = (np.float64(heights[i_high, j]) - heights[i_low, j]) / ((i_high - i_low) * grid[2])
+    along_y = (np.float64(heights[i, j_high]) - heights[i, j_low]) / ((j_high - j_low) * grid[3])
+    return along_x, along_y
+
+
+@kernel(nogil=True, error_model="numpy")
+def _gradient(heights: Any, grid: Grid, x: float, y: float, smooth: bool) -> tuple[float, float, float, bool, bool]:
+    """(z, dz/dx, dz/dy, x is on the map, y is on the map) at one point."""
+    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
+    rows, columns = heights.shape
+    raw_u, raw_v = (x - origin_x) / step_x, (y - origin_y) / step_y
+    on_x = (raw_u >= -slack_u) & (raw_u <= rows - 1 + slack_u)
+    on_y = (raw_v >= -slack_v) & (raw_v <= columns - 1 + slack_v)
+    u, v = _clamp(raw_u, float(rows - 1)), _clamp(raw_v, float(columns - 1))
+    i, j = min(int(u), rows - 2), min(int(v), columns - 2)
+    a, b = u - i, v - j
+    z00, z01 = np.float64(heights[i, j]), np.float64(heights[i, j + 1])
+    z10, z11 = np.float64(heights[i + 1, j]), np.float64(heights[i + 1, j + 1])
+    near, far = z00 * (1.0 - b) + z01 * b, z10 * (1.0 - b) + z11 * b
+    z = near * (1.0 - a) + far * a
+    if smooth:
+        x00, y00 = _vertex_gradient(heights, grid, i, j)
+        x01, y01 = _vertex_gradient(heights, grid, i, j + 1)
+        x10, y10 = _vertex_gradient(heights, grid, i + 1, j)
+        x11, y11 = _vertex_gradient(heights, grid, i + 1, j + 1)
+        along_x = (x00 * (1.0 - b) + x01 * b) * (1.0 - a) + (x10 * (1.0 - b) + x11 * b) * a
+        along_y = (y00 * (1.0 - b) + y01 * b) * (1.0 - a) + (y10 * (1.0 - b) + y11 * b) * a
+    else:
+        along_x = ((z10 - z00) * (1.0 - b) + (z11 - z01) * b) / step_x
+        along_y = ((z01 - z00) * (1.0 - a) + (z11 - z10) * a) / step_y
+    return z, along_x if on_x else 0.0, along_y if on_y else 0.0, on_x, on_y
+
+
+@kernel(nogil=True, error_model="numpy")
+def gradients(heights: Any, grid: Grid, x: Any, y: Any, smooth: bool, out: Any) -> bool:
+    """(dz/dx, dz/dy) at n points -> out (n, 2): of the bilinear surface, or (smooth) vertex gradients interpolated bilinearly.
+
+    0 along an axis on which the point lies outside. On the border of two cells the exact gradient is that of the higher index.
+    """
+    finite = True
+    for n in range(x.size):
+        finite &= abs(x[n]) < np.inf
+        finite &= abs(y[n]) < np.inf
+        _, along_x, along_y, _, _ = _gradient(heights, grid, x[n], y[n], smooth)
+        out[n, 0] = along_x
+        out[n, 1] = along_y
+    return finite
+
+
+@kernel(nogil=True, error_model="numpy")
+def queries(heights: Any, grid: Grid, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any) -> bool:
+    """Height, unit normal (ENU, z > 0) and inside of n points in one pass -> altitude (n,), normal (n, 3), inside (n,) bool."""
+    finite = True
+    for n in range(x.size):
+        finite &= abs(x[n]) < np.inf
+        finite &= abs(y[n]) < np.inf
+        z, along_x, along_y, on_x, on_y = _gradient(heights, grid, x[n], y[n], smooth)
+        norm = np.sqrt(along_x * along_x + along_y * along_y + 1.0)
+        altitude[n] = z
+        normal[n, 0] = (0.0 - along_x) / norm  # 0 - g: no negative zeros on level ground
+        normal[n, 1] = (0.0 - along_y) / norm
+        normal[n, 2] = 1.0 / norm
+        inside[n] = on_x & on_y
+    return finite
+
+
+@kernel(nogil=True, error_model="numpy")
+def gradient_rates(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
+    """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s. 0 along an axis that is clamped."""
+    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
+    rows, columns = heights.shape
+    finite = True
+    for n in range(x.size):
+        finite &= abs(x[n]) < np.inf
+        finite &= abs(y[n]) < np.inf
+        finite &= abs(vx[n]) < np.inf
+        finite &= abs(vy[n]) < np.inf
+        raw_u, raw_v = (x[n] - origin_x) / step_x, (y[n] - origin_y) / step_y
+        on_x = (raw_u >= -slack_u) & (raw_u <= rows - 1 + slack_u)
+        on_y = (raw_v >= -slack_v) & (raw_v <= columns - 1 + slack_v)
+        u, v = _clamp(raw_u, float(rows - 1)), _clamp(raw_v, float(columns - 1))
+        i, j = min(int(u), rows - 2), min(int(v), columns - 2)
+        a, b = u - i, v - j
+        u_rate = vx[n] / step_x if on_x else 0.0
+        v_rate = vy[n] / step_y if on_y else 0.0
+        x00, y00 = _vertex_gradient(heights, grid, i, j)
+        x01, y01 = _vertex_gradient(heights, grid, i, j + 1)
+        x10, y10 = _vertex_gradient(heights, grid, i + 1, j)
+        x11, y11 = _vertex_gradient(heights, grid, i + 1, j + 1)
+        rate_x = ((x10 - x00) * (1.0 - b) + (x11 - x01) * b) * u_rate + ((x01 - x00) * (1.0 - a) + (x11 - x10) * a) * v_rate
+        rate_y = ((y10 - y00) * (1.0 - b) + (y11 - y01) * b) * u_rate + ((y01 - y00) * (1.0 - a) + (y11 - y10) * a) * v_rate
+        out[n, 0] = rate_x if on_x else 0.0
+        out[n, 1] = rate_y if on_y else 0.0
+    return finite
+
+
+@kernel(nogil=True, error_model="numpy")
+def cloud(heights: Any, x_of_row: Any, y_of_column: Any, first_row: int, first_column: int, stride: int, ned: bool, out: Any) -> None:
+    """Points -> out (n, m, 3) float32; row r of out is row first_row + r·stride. ENU, or (ned) x north, y east, z down."""
+    for r in range(out.shape[0]):
+        x = x_of_row[r]
+        row = heights[first_row + r * stride]
+        if ned:
+            for c in range(out.shape[1]):
+                out[r, c, 0] = y_of_column[c]
+                out[r, c, 1] = x
+                out[r, c, 2] = np.float32(0.0) - row[first_column + c * stride]  # 0 - z: no negative zeros in the cloud
+        else:
+            for c in range(out.shape[1]):
+                out[r, c, 0] = x
+                out[r, c, 1] = y_of_column[c]
+                out[r, c, 2] = row[first_column + c * stride]

@@ -1,0 +1,29 @@
+"""Compiles the kernels of the height map, or loads them from the disk cache, before anyone waits for an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rfly_common.accel import use_numba
+
+
+def warm_up() -> None:
+    """Runs every kernel once with every type of argument that the library passes. Without numba there is nothing to do.
+
+    Takes about a second where the disk cache holds the kernels, else as long as compiling them. Threads may call it at once.
+    """
+    if not use_numba():
+        return
+    from rfly_terrain import kernels  # noqa: F401  once it is imported, all queries use the compiled kernels
+    from rfly_terrain.height_map import HeightMap
+
+    heights = np.zeros((2, 2), np.float32)
+    height_map = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    for dtype in (np.float64, np.float32):
+        x = np.zeros(1, dtype)
+        height_map.altitude(x, x)
+        height_map.inside(x, x)
+        height_map.query(x, x)
+        height_map.gradient(x, x)
+        height_map.gradient_rate(x, x, x, x)
+    height_map.point_cloud()
