@@ -1,0 +1,15 @@
+"""Which implementation of the array functions is in use: compiled kernels, or NumPy with the same results."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+
+from rfly_common.accel import use_numba
+
+
+@functools.lru_cache(maxsize=1)
+def functions() -> ModuleType:
+    """The module with `path_points`, `progress` and `poses`: `kernels` where numba is to be used, else `numpy_path`."""
+    return importlib.import_module("rfly_trajectory.kernels" if use_numba() else "rfly_trajectory.numpy_path")

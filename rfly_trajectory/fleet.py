@@ -1,0 +1,220 @@
+"""A fleet: many vehicles, each on its path with its own timing, sampled over a terrain in one vectorised call."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_common.vehicle_states import VehicleStates
+from rfly_trajectory import motion
+from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
+from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
+from rfly_trajectory.paths import Path, evaluate_paths, join_paths
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map import HeightMap
+
+Kind = Literal["ground", "multirotor", "fixed_wing"]
+KINDS = {"ground": GROUND, "multirotor": MULTIROTOR, "fixed_wing": FIXED_WING}
+
+TRACK_STEP = 2.0
+"""m between the points of `Fleet.track`, where that makes no more than TRACK_POINTS of them"""
+TRACK_POINTS = 2000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """One vehicle: who it is, and where it is when. Raises ConfigError where that contradicts itself."""
+
+    name: str
+    id: int
+    vehicle_type: int
+    path: Path
+    profile: SpeedProfile
+    at_end: AtEnd
+    kind: Kind = "ground"
+    delay: float = 0.0
+    """departure, s of fleet time; until then the vehicle stands at its start"""
+    phase: float = 0.0
+    """arc length of the start, m along the path"""
+    shift: tuple[float, float] = (0.0, 0.0)
+    """the whole path is moved by this, ENU m"""
+    height: float = 0.0
+    """m above the ground, or z up where `absolute` is set"""
+    absolute: bool = False
+    fit_ground: bool = False
+    """RflySim3D puts the model on its own ground"""
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    schedule: Schedule = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
+        for name in ("delay", "phase", "height"):
+            if not math.isfinite(getattr(self, name)):
+                raise ConfigError(f"{name}: {getattr(self, name)!r} is not finite")
+        if self.delay < 0.0:
+            raise ConfigError(f"delay: {self.delay!r} s, must be at least 0")
+        if not self.absolute and self.height < 0.0:
+            raise ConfigError(f"altitude: {self.height!r} m above the ground, must be at least 0")
+        if self.kind == "ground" and self.absolute:
+            raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
+        if self.kind == "fixed_wing" and self.at_end == "ping_pong":
+            raise ConfigError("at_end: ping_pong drives backwards, which a fixed_wing can't")
+        motion = schedule(self.path.length, self.path.closed, self.profile, self.at_end, self.phase)
+        object.__setattr__(self, "schedule", motion)
+
+
+class FleetMotion(NamedTuple):
+    """n vehicles at m times; ENU, SI."""
+
+    position: Floats
+    """(m, n, 3)"""
+    orientation: Floats
+    """(m, n, 4) xyzw, base_link (FLU) -> map"""
+    velocity: Floats
+    """(m, n, 3) m/s, axes of map"""
+    angular_velocity: Floats
+    """(m, n, 3) rad/s, axes of base_link (FLU)"""
+    arc_length: Floats
+    """(m, n) m along the vehicle's path; beyond a closed path's length after the first lap"""
+    speed: Floats
+    """(m, n) m/s along the path, over ground, < 0 backwards"""
+
+
+class Track(NamedTuple):
+    """Where a vehicle's path leads, in order; ENU."""
+
+    position: Floats
+    """(k, 3)"""
+    orientation: Floats
+    """(k, 4) xyzw: attitude at the cruising speed"""
+
+
+class Fleet:
+    """n vehicles over a terrain (None: level ground at z = 0). Immutable; `on_terrain` gives one over another terrain.
+
+    Raises ConfigError where two vehicles share an id or a name.
+    """
+
+    def __init__(self, vehicles: Sequence[Vehicle], terrain: HeightMap | None = None, name: str = "") -> None:
+        self.name = name
+        self.vehicles = tuple(vehicles)
+        self.terrain = terrain
+        _refuse_repeated("id", [vehicle.id for vehicle in self.vehicles])
+        _refuse_repeated("name", [vehicle.name for vehicle in self.vehicles])
+        self._departures = join_schedules(
+            [vehicle.schedule for vehicle in self.vehicles], [vehicle.delay for vehicle in self.vehicles]
+        )
+        unique = {id(vehicle.path): vehicle.path for vehicle in self.vehicles}
+        index = {key: i for i, key in enumerate(unique)}
+        self._paths = join_paths(list(unique.values())) if unique else None
+        self._path = np.array([index[id(vehicle.path)] for vehicle in self.vehicles], np.int64)
+        self._shift = np.array([vehicle.shift for vehicle in self.vehicles], float).reshape(-1, 2)
+        self._kind = np.array([KINDS[vehicle.kind] for vehicle in self.vehicles], np.uint8)
+        self._height = np.array([vehicle.height for vehicle in self.vehicles], float)
+        self._absolute = np.array([vehicle.absolute for vehicle in self.vehicles], bool)
+        self._id = np.array([vehicle.id for vehicle in self.vehicles], np.int32)
+        self._type = np.array([vehicle.vehicle_type for vehicle in self.vehicles], np.int32)
+        self._fit_ground = np.array([vehicle.fit_ground for vehicle in self.vehicles], bool)
+        self._scale = np.array([vehicle.scale for vehicle in self.vehicles], np.float32).reshape(-1, 3)
+        self._all = np.arange(len(self.vehicles))
+
+    def __len__(self) -> int:
+        return len(self.vehicles)
+
+    def on_terrain(self, terrain: HeightMap | None) -> Fleet:
+        """The same fleet over another terrain; cheap, all else is shared."""
+        other = copy.copy(self)
+        other.terrain = terrain
+        return other
+
+    def sample(self, t: float) -> VehicleStates:
+        """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map.
+
+        Before its delay a vehicle stands at its start. Raises ValueError for a time that is not finite.
+        """
+        if not math.isfinite(t):
+            raise ValueError(f"t: {t!r} is not a finite time in seconds")
+        _, place, velocity, pose = self._evaluate(self._all, np.full(len(self), float(t)))
+        return VehicleStates(
+            id=self._id,
+            vehicle_type=self._type,
+            position=np.column_stack([place, pose.z]),
+            orientation=pose.orientation,
+            velocity=np.column_stack([velocity, pose.vertical_speed]).astype(np.float32),
+            angular_velocity=pose.angular_velocity.astype(np.float32),
+            scale=self._scale,
+            fit_ground=self._fit_ground,
+        )
+
+    def sample_times(self, times: ArrayLike) -> FleetMotion:
+        """All vehicles at the fleet times (m,) [s], in float64 throughout."""
+        times = np.asarray(times, dtype=float)
+        if times.ndim != 1 or not np.isfinite(times).all():
+            raise ValueError("times: expected a one-dimensional array of finite seconds")
+        m, n = len(times), len(self)
+        moved, place, velocity, pose = self._evaluate(np.tile(self._all, m), np.repeat(times, n))
+        return FleetMotion(
+            position=np.column_stack([place, pose.z]).reshape(m, n, 3),
+            orientation=pose.orientation.reshape(m, n, 4),
+            velocity=np.column_stack([velocity, pose.vertical_speed]).reshape(m, n, 3),
+            angular_velocity=pose.angular_velocity.reshape(m, n, 3),
+            arc_length=moved[:, 0].reshape(m, n),
+            speed=moved[:, 1].reshape(m, n),
+        )
+
+    def track(self, vehicle: int) -> Track:
+        """The whole path of the vehicle with this index over the terrain, from its first to its last point."""
+        path = self.vehicles[vehicle].path
+        points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
+        moved = np.zeros((points, 3))
+        moved[:, 0] = np.linspace(0.0, path.length, points)
+        moved[:, 1] = self.vehicles[vehicle].profile.cruise
+        place, _, pose = self._place(np.full(points, vehicle), moved)
+        return Track(np.column_stack([place, pose.z]), pose.orientation)
+
+    def _evaluate(self, vehicle: Ints, time: Floats) -> tuple[Floats, Floats, Floats, Poses]:
+        moved = motion.progress(self._departures, vehicle, time)
+        return (moved, *self._place(vehicle, moved))
+
+    def _place(self, vehicle: Ints, moved: Floats) -> tuple[Floats, Floats, Poses]:
+        """Place (k, 2), horizontal velocity (k, 2) and pose of vehicles whose progress (k, 3) is given."""
+        if self._paths is None:
+            return np.zeros((0, 2)), np.zeros((0, 2)), Poses(*(np.zeros((0, *s)) for s in ((), (), (4,), (3,))))
+        points = evaluate_paths(self._paths, self._path[vehicle], moved[:, 0])
+        place = points.position + self._shift[vehicle]
+        velocity = points.tangent * moved[:, 1:2]
+        ground = self._ground(place, velocity)
+        pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
+        return place, velocity, pose
+
+    def _ground(self, place: Floats, velocity: Floats) -> Terrain:
+        if self.terrain is None:
+            flat = np.zeros_like(place)
+            return Terrain(np.zeros(len(place)), flat, flat, flat)
+        x, y = place.T
+        return Terrain(
+            np.asarray(self.terrain.altitude(x, y), dtype=float),
+            self.terrain.gradient(x, y),
+            self.terrain.gradient(x, y, smooth=True),
+            self.terrain.gradient_rate(x, y, velocity[:, 0], velocity[:, 1]),
+        )
+
+
+def _refuse_repeated(what: str, values: Sequence[object]) -> None:
+    seen: set[object] = set()
+    for value in values:
+        if value in seen:
+            raise ConfigError(f"{what}: {value!r} belongs to two vehicles, each needs its own")
+        seen.add(value)

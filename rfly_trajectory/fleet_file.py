@@ -1,0 +1,238 @@
+"""Reads fleet files: YAML, checked against `schema/fleet.schema.json`, to a Fleet."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+import jsonschema
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.fleet import Fleet, Vehicle
+from rfly_trajectory.marked_yaml import Document, Key, parse_yaml
+from rfly_trajectory.motion import SpeedProfile
+from rfly_trajectory.paths import Path
+from rfly_trajectory.schema_errors import first_error, key_path
+from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline, Shape
+
+MAX_FILE_BYTES = 10_000_000
+MAX_VEHICLES = 100_000
+
+
+def shipped_fleets() -> list[str]:
+    """Names of the fleets that come with the package."""
+    folder = importlib.resources.files("rfly_trajectory") / "fleets"
+    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
+    """The fleet of a file, or of the shipped fleet of that name.
+
+    Raises ConfigError that names file, line, key and what is allowed.
+    """
+    given = os.fspath(name_or_path)
+    if given and (os.path.exists(given) or given not in shipped_fleets()):
+        if not os.path.exists(given):
+            raise ConfigError(
+                f"fleet {given!r}: no such file, and no shipped fleet of this name ({', '.join(shipped_fleets())})"
+            )
+        return parse_fleet(_read(given), given, FilePath(given).stem)
+    if not given:
+        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}")
+    shipped = importlib.resources.files("rfly_trajectory") / "fleets" / f"{given}.yaml"
+    return parse_fleet(shipped.read_bytes(), f"{given}.yaml", given)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"fleet {path!r}: {error.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"fleet {path!r}: larger than {MAX_FILE_BYTES} bytes")
+    return data
+
+
+@functools.lru_cache(maxsize=1)
+def fleet_schema() -> Mapping[str, Any]:
+    """The JSON schema of fleet files."""
+    text = (importlib.resources.files("rfly_trajectory") / "schema" / "fleet.schema.json").read_text(encoding="utf-8")
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def parse_fleet(data: bytes, file: str, name: str = "") -> Fleet:
+    """The fleet of a file's content; `file` is what errors call it."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+    document = parse_yaml(text, file)
+    if not isinstance(document.value, dict):
+        raise ConfigError(f"{file}:{document.first_line}: expected the keys version and vehicles")
+    problem = first_error(jsonschema.Draft7Validator(fleet_schema()).iter_errors(document.value), document, file)
+    if problem is not None:
+        raise ConfigError(problem)
+    return Fleet(_Reader(document, file).vehicles(), name=name)
+
+
+class _Spot(NamedTuple):
+    """Where the value of a key of one vehicle stands: in the vehicle, or in `defaults`."""
+
+    value: Any
+    path: tuple[Key, ...]
+
+
+class _Reader:
+    """Makes vehicles of a document that fits the schema."""
+
+    def __init__(self, document: Document, file: str) -> None:
+        self._document, self._file = document, file
+        self._defaults: dict[str, Any] = document.value.get("defaults", {})
+        self._paths: dict[str, Path] = {}
+        self._owners: dict[tuple[str, Any], int] = {}
+
+    def vehicles(self) -> list[Vehicle]:
+        entries: list[dict[str, Any]] = self._document.value["vehicles"]
+        total = sum({**self._defaults, **entry}.get("count", 1) for entry in entries)
+        if total > MAX_VEHICLES:
+            raise ConfigError(f"{self._file}: {total} vehicles, at most {MAX_VEHICLES} are taken")
+        return [vehicle for i in range(len(entries)) for vehicle in self._copies(i)]
+
+    def _copies(self, index: int) -> Iterator[Vehicle]:
+        count = self._get(index, "count", 1).value
+        shape, phase = self._get(index, "shape"), self._get(index, "phase", 0.0).value
+        path = self._path(shape)
+        profile = self._profile(self._get(index, "speed"))
+        first_delay, delay_step = _delays(self._get(index, "delay", 0.0).value, count)
+        spacing = self._get(index, "spacing", 0.0)
+        back, shift = self._spacing(spacing, path, count)
+        if not path.closed and (count - 1) * back > phase:
+            raise self._error(
+                spacing.path,
+                f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m before the path begins; "
+                f"a phase of at least {(count - 1) * back:.10g} makes room",
+            )
+        altitude = self._get(index, "altitude", {"agl": 0.0}).value
+        kind = self._get(index, "kind", "ground")
+        if kind.value != "ground" and "altitude" not in self._document.value["vehicles"][index] | self._defaults:
+            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it")
+        scale = self._get(index, "scale", 1.0).value
+        at_end = self._get(index, "at_end", "repeat" if path.closed else "stop").value
+        entry = self._document.value["vehicles"][index]
+        for copy in range(count):
+            own_id = entry["id"] + copy
+            own_name = entry.get("name", "vehicle")
+            if "name" not in entry or count > 1:
+                own_name += f"_{own_id if 'name' not in entry else copy + 1}"
+            self._own(index, "id", own_id)
+            self._own(index, "name", own_name)
+            start = phase - copy * back
+            try:
+                vehicle = Vehicle(
+                    name=own_name,
+                    id=own_id,
+                    vehicle_type=int(self._get(index, "type").value),
+                    path=path,
+                    profile=profile,
+                    at_end=at_end,
+                    kind=kind.value,
+                    delay=first_delay + copy * delay_step,
+                    phase=start,
+                    shift=(copy * shift[0], copy * shift[1]),
+                    height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
+                    absolute="absolute" in altitude,
+                    fit_ground=self._get(index, "fit_ground", False).value,
+                    scale=tuple(scale) if isinstance(scale, list) else (scale,) * 3,
+                )
+            except ConfigError as error:
+                raise self._moved(error, index) from None
+            yield vehicle
+
+    def _get(self, index: int, key: str, default: Any = None) -> _Spot:
+        entry = self._document.value["vehicles"][index]
+        if key in entry:
+            return _Spot(entry[key], ("vehicles", index, key))
+        if key in self._defaults:
+            return _Spot(self._defaults[key], ("defaults", key))
+        if default is None:
+            raise self._error(("vehicles", index), f"the key {key} is missing, here and in defaults")
+        return _Spot(default, ("vehicles", index))
+
+    def _path(self, shape: _Spot) -> Path:
+        text = json.dumps(shape.value, sort_keys=True)
+        if text not in self._paths:
+            try:
+                self._paths[text] = _shape(shape.value).path()
+            except ConfigError as error:
+                raise self._inside(error, shape.path) from None
+        return self._paths[text]
+
+    def _profile(self, speed: _Spot) -> SpeedProfile:
+        if not isinstance(speed.value, dict):
+            return SpeedProfile(float(speed.value))
+        return SpeedProfile(**{key: float(value) for key, value in speed.value.items()})
+
+    def _spacing(self, spacing: _Spot, path: Path, count: int) -> tuple[float, tuple[float, float]]:
+        """Metres along the path from each copy back to the next, and the shift of its whole path."""
+        if spacing.value == "even":
+            if not path.closed:
+                raise self._error(spacing.path, "even needs a closed path, this one is open")
+            return path.length / count, (0.0, 0.0)
+        if isinstance(spacing.value, list):
+            return 0.0, (float(spacing.value[0]), float(spacing.value[1]))
+        return float(spacing.value), (0.0, 0.0)
+
+    def _own(self, index: int, key: str, value: Any) -> None:
+        """Refuse an id or name that another vehicle has."""
+        line = self._document.line(("vehicles", index, key))
+        if (key, value) in self._owners:
+            raise self._error(
+                ("vehicles", index, key),
+                f"{value!r} belongs to the vehicle of line {self._owners[key, value]} already, each needs its own",
+            )
+        self._owners[key, value] = line
+
+    def _moved(self, error: ConfigError, index: int) -> ConfigError:
+        """An error `key: text` of a vehicle, told with file and line."""
+        key = str(error).partition(":")[0]
+        in_defaults = key not in self._document.value["vehicles"][index] and key in self._defaults
+        return self._inside(error, ("defaults",) if in_defaults else ("vehicles", index))
+
+    def _inside(self, error: ConfigError, path: tuple[Key, ...]) -> ConfigError:
+        """An error `key: text` or `key[3]: text` about a value inside of `path`."""
+        found = re.match(r"(\w+)(?:\[(\d+)\])?: (.*)", str(error))
+        if found is None:
+            return self._error(path, str(error))
+        key, element, text = found.groups()
+        return self._error((*path, key, *([int(element)] if element else [])), text)
+
+    def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
+        return ConfigError(f"{self._file}:{self._document.line(path)}: {key_path(path)}: {text}")
+
+
+def _delays(delay: Any, count: int) -> tuple[float, float]:
+    """Delay of the first copy, and from one to the next. s"""
+    if isinstance(delay, dict):
+        return float(delay.get("first", 0.0)), float(delay.get("step", 0.0))
+    return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
+
+
+def _shape(shape: Mapping[str, Any]) -> Shape:
+    match shape["type"]:
+        case "line":
+            return Line(shape["from"], shape["to"])
+        case "circle":
+            clockwise = shape.get("direction") == "clockwise"
+            return Circle(shape["center"], shape["radius"], shape.get("start_angle_deg", 0.0), clockwise)
+        case "figure_eight":
+            return FigureEight(shape["center"], shape["width"], shape["height"], shape.get("heading_deg", 0.0))
+        case _:
+            return Polyline(shape["points"], shape.get("corner_radius", 0.0), shape.get("closed", False))

@@ -1,0 +1,155 @@
+"""The functions of `kernels` as whole-array NumPy: used where numba is not installed, and the oracle of its tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.frames import euler_to_quat
+from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND
+from rfly_trajectory.motion import Departures
+from rfly_trajectory.paths import ARC, POLYNOMIAL, SPIRAL, SPIRAL_TERMS, PathTable
+
+Floats = NDArray[np.float64]
+
+
+def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
+    length = table.length[path]
+    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
+    at = np.clip(at, 0.0, length)
+    piece = _last_not_above(table.first, table.start, path, at, table.length)
+    kind, values, start = table.kind[piece], table.values[piece], table.start[piece]
+    points = np.empty((s.size, 6))
+    for which, function in ((ARC, _arc), (SPIRAL, _spiral), (POLYNOMIAL, _polynomial)):
+        chosen = np.flatnonzero(kind == which)
+        if chosen.size:
+            points[chosen] = function(values[chosen], start[chosen], at[chosen])
+    return points
+
+
+def _last_not_above(
+    first: NDArray[np.int64], start: Floats, row: NDArray[np.int64], value: Floats, extent: Floats
+) -> NDArray[np.int64]:
+    """The last piece of each `row` that starts at or before `value`; extent (rows,): no piece of a row starts after it.
+
+    One search serves all rows: each row's starts are moved behind those of the rows before it. The sum may round a
+    start by an ulp past the value, so the neighbours are asked again with the unmoved numbers.
+    """
+    base = np.concatenate([np.zeros(1), np.cumsum(extent + 1.0)])
+    row_of_piece = np.repeat(np.arange(len(extent)), np.diff(first))
+    found = np.searchsorted(start + base[row_of_piece], base[row] + np.minimum(value, extent[row]), side="right") - 1
+    low, high = first[row], first[row + 1] - 1
+    found = np.clip(found, low, high)
+    found = np.where((found > low) & (start[found] > value), found - 1, found)
+    after = np.minimum(found + 1, high)
+    return np.where(start[after] <= value, after, found)
+
+
+def _arc(values: Floats, start: Floats, at: Floats) -> Floats:
+    x, y, heading, curvature = values.T[:4]
+    run = at - start
+    half = 0.5 * curvature * run
+    chord = run * np.divide(np.sin(half), half, out=np.ones_like(half), where=half != 0.0)
+    end = heading + curvature * run
+    x = x + chord * np.cos(heading + half)
+    y = y + chord * np.sin(heading + half)
+    return np.stack([x, y, np.cos(end), np.sin(end), curvature, np.zeros_like(x)], axis=-1)
+
+
+def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
+    x0, y0, heading, origin, sharpness = values.T[:5]
+    run = at - origin
+    angle = 0.5 * sharpness * run * run
+    x, y, term = np.zeros_like(run), np.zeros_like(run), run
+    for n in range(0, SPIRAL_TERMS, 2):
+        x = x + term / (2 * n + 1)
+        term = term * angle / (n + 1)
+        y = y + term / (2 * n + 3)
+        term = term * -angle / (n + 2)
+    c, d, end = np.cos(heading), np.sin(heading), heading + angle
+    return np.stack(
+        [x0 + c * x - d * y, y0 + d * x + c * y, np.cos(end), np.sin(end), sharpness * run, sharpness], axis=-1
+    )
+
+
+def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
+    run = (at - start)[:, None]
+    coefficients = values.reshape(-1, 2, 6)
+    p0, p1, p2, p3 = (np.zeros((len(values), 2)) for _ in range(4))
+    for n in range(5, -1, -1):  # Horner's scheme for the polynomials and their derivatives at once
+        p3 = p3 * run + 3.0 * p2
+        p2 = p2 * run + 2.0 * p1
+        p1 = p1 * run + p0
+        p0 = p0 * run + coefficients[:, :, n]
+    norm = np.hypot(p1[:, 0], p1[:, 1])
+    curvature = (p1[:, 0] * p2[:, 1] - p1[:, 1] * p2[:, 0]) / norm**3
+    rate = (p1[:, 0] * p3[:, 1] - p1[:, 1] * p3[:, 0]) / norm**3 - 3.0 * curvature * (p1 * p2).sum(-1) / norm**2
+    return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
+
+
+def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
+    """(k, 3) arc length s [m], its rate [m/s] and acceleration [m/s²] of the vehicles (k,) at the times (k,) [s]."""
+    since = time - departures.delay[vehicle]
+    begin, period = departures.loop_start[vehicle], departures.loop_period[vehicle]
+    loops = (since > begin) & np.isfinite(period)
+    since[loops] = begin[loops] + np.fmod(since[loops] - begin[loops], period[loops])
+    last_start = departures.start[departures.first[1:] - 1]
+    piece = _last_not_above(departures.first, departures.start, vehicle, np.maximum(since, 0.0), last_start)
+    run = since - departures.start[piece]
+    s, speed, acceleration = departures.law[piece].T
+    rows = np.stack([s + run * (speed + 0.5 * run * acceleration), speed + run * acceleration, acceleration], axis=-1)
+    waiting = since < 0.0
+    rows[waiting] = 0.0
+    rows[waiting, 0] = departures.law[departures.first[vehicle[waiting]], 0]
+    return rows
+
+
+def poses(
+    kind: NDArray[np.uint8],
+    height: Floats,
+    absolute: NDArray[np.bool_],
+    progress: Floats,
+    tangent: Floats,
+    curvature: Floats,
+    curvature_rate: Floats,
+    ground: Floats,
+    gradient: Floats,
+    smooth: Floats,
+    smooth_rate: Floats,
+) -> Floats:
+    """(k, 9) z, vertical speed, quaternion xyzw, body rates FLU; all arguments (k, …), see `attitude.poses`."""
+    speed, acceleration = progress[:, 1], progress[:, 2]
+    tx, ty = tangent.T
+    yaw_rate = curvature * speed
+    lateral = curvature * speed**2
+    lateral_rate = 2.0 * curvature * speed * acceleration + curvature_rate * speed**3
+
+    follows = ~absolute | (height <= ground)
+    z = np.where(follows, ground + np.where(absolute, 0.0, height), height)
+    climb_rate = np.where(follows, speed * (gradient[:, 0] * tx + gradient[:, 1] * ty), 0.0)
+    along = np.where(follows, smooth[:, 0] * tx + smooth[:, 1] * ty, 0.0)
+    left = np.where(follows, smooth[:, 1] * tx - smooth[:, 0] * ty, 0.0)
+    along_rate = np.where(follows, smooth_rate[:, 0] * tx + smooth_rate[:, 1] * ty + left * yaw_rate, 0.0)
+    left_rate = np.where(follows, smooth_rate[:, 1] * tx - smooth_rate[:, 0] * ty - along * yaw_rate, 0.0)
+
+    wing, rotor = kind == FIXED_WING, (kind != FIXED_WING) & (kind != GROUND)
+    climb = 1.0 + along**2
+    left = np.where(wing, -climb * lateral / GRAVITY, left)
+    left_rate = np.where(wing, -(2.0 * along * along_rate * lateral + climb * lateral_rate) / GRAVITY, left_rate)
+    along, along_rate = np.where(rotor, -acceleration / GRAVITY, along), np.where(rotor, 0.0, along_rate)
+    left = np.where(rotor, -lateral / GRAVITY, left)
+    left_rate = np.where(rotor, -lateral_rate / GRAVITY, left_rate)
+
+    a = np.sqrt(1.0 + along**2)
+    a_rate = along * along_rate / a
+    pitch, roll, yaw = -np.arctan(along), np.arctan(left / a), np.arctan2(ty, tx)
+    pitch_rate = -along_rate / a**2
+    roll_rate = (left_rate * a - left * a_rate) / (a**2 + left**2)
+    body_rates = [
+        roll_rate - yaw_rate * np.sin(pitch),
+        pitch_rate * np.cos(roll) + yaw_rate * np.sin(roll) * np.cos(pitch),
+        -pitch_rate * np.sin(roll) + yaw_rate * np.cos(roll) * np.cos(pitch),
+    ]
+    quaternion = euler_to_quat(np.stack([roll, pitch, yaw], axis=-1))
+    return np.concatenate([np.stack([z, climb_rate], -1), quaternion, np.stack(body_rates, -1)], axis=-1)

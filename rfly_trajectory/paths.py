@@ -1,0 +1,189 @@
+"""Plane paths, parametrised by arc length and made of pieces that are evaluated exactly.
+
+A path is a row of pieces, each with its own arc length s0 where it begins:
+
+- ARC: constant curvature, a straight line where that is 0. Closed form.
+- SPIRAL: a clothoid, curvature proportional to the distance from its straight end. Power series, exact to rounding.
+- POLYNOMIAL: x and y are polynomials of degree 5 in s - s0 (see `curves.py`, which makes them from any smooth curve).
+
+Position, tangent, curvature and rate of curvature follow from the same formula of a piece, so they are derivatives of
+each other to rounding. Paths of many vehicles lie in one table (`PathTable`), and one call evaluates all of them.
+Coordinates are ENU metres; curvature is positive where the path turns left (counter-clockwise seen from above).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_trajectory import backend
+
+ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
+SPIRAL_TERMS = 30
+"""of the power series: exact to rounding for spirals that turn by up to π"""
+PIECE_VALUES = 12
+"""numbers of a piece; ARC x0 y0 heading curvature, SPIRAL x y heading of the straight end, its s, sharpness (rate of
+curvature), POLYNOMIAL six coefficients of x and six of y, lowest power first"""
+
+Floats = NDArray[np.float64]
+
+
+class PathPoints(NamedTuple):
+    """Points of paths, arrays of one leading shape."""
+
+    position: Floats
+    """(…, 2) ENU, m"""
+    tangent: Floats
+    """(…, 2) unit vector of growing s"""
+    curvature: Floats
+    """(…) 1/m, left positive"""
+    curvature_rate: Floats
+    """(…) 1/m², derivative of the curvature by s"""
+
+
+class PathTable(NamedTuple):
+    """Pieces of n paths, one path after the other. Plain arrays: what the kernels read."""
+
+    first: NDArray[np.int64]
+    """(n + 1,) index of a path's first piece; the last one is the number of pieces"""
+    start: Floats
+    """(p,) arc length from the path's start at which a piece begins, m"""
+    kind: NDArray[np.uint8]
+    """(p,) ARC, SPIRAL or POLYNOMIAL"""
+    values: Floats
+    """(p, 12) see PIECE_VALUES"""
+    length: Floats
+    """(n,) m"""
+    closed: NDArray[np.bool_]
+    """(n,) the end is the start: arc length counts round and round"""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """One path; immutable."""
+
+    start: Floats
+    kind: NDArray[np.uint8]
+    values: Floats
+    length: float
+    closed: bool
+
+    def __post_init__(self) -> None:
+        for array in (self.start, self.kind, self.values):
+            array.flags.writeable = False
+
+    @functools.cached_property
+    def _table(self) -> PathTable:
+        return join_paths([self])
+
+    def at(self, s: ArrayLike) -> PathPoints:
+        """Points at the arc lengths s [m], any shape. A closed path counts round; an open one ends at 0 and `length`.
+
+        Raises ValueError for an s that is not finite.
+        """
+        s = np.asarray(s, dtype=float)
+        if not np.isfinite(s).all():
+            raise ValueError("s: arc lengths must be finite")
+        return evaluate_paths(self._table, np.zeros(s.shape, np.int64), s)
+
+
+def join_paths(paths: Sequence[Path]) -> PathTable:
+    """The table of several paths, in their order."""
+    counts = np.array([len(path.start) for path in paths], np.int64)
+    return PathTable(
+        first=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        start=np.concatenate([path.start for path in paths]),
+        kind=np.concatenate([path.kind for path in paths]),
+        values=np.concatenate([path.values for path in paths]),
+        length=np.array([path.length for path in paths]),
+        closed=np.array([path.closed for path in paths]),
+    )
+
+
+def evaluate_paths(table: PathTable, path: NDArray[np.int64], s: Floats) -> PathPoints:
+    """Points at arc length s (…) [m] of the paths with the indices `path` (…), in one call for all of them."""
+    rows = backend.functions().path_points(table, path.reshape(-1), s.reshape(-1))
+    rows = rows.reshape(*s.shape, 6)
+    return PathPoints(rows[..., 0:2], rows[..., 2:4], rows[..., 4], rows[..., 5])
+
+
+def spiral_end(angle: float, length: float) -> tuple[float, float]:
+    """Where a clothoid of the given length ends that begins straight along x and turns by `angle` [rad], up to π.
+
+    x and y are in the unit of `length`. Power series of the Fresnel integrals.
+    """
+    x = y = 0.0
+    term = length
+    for n in range(SPIRAL_TERMS):
+        if n % 2:
+            y += term / (2 * n + 1)
+        else:
+            x += term / (2 * n + 1)
+        term *= (angle if n % 2 == 0 else -angle) / (n + 1)
+    return x, y
+
+
+class PathBuilder:
+    """Lays pieces end to end from a starting point and heading. Every join keeps position and heading."""
+
+    def __init__(self, x: float, y: float, heading: float) -> None:
+        self.x, self.y, self.heading, self.length = float(x), float(y), float(heading), 0.0
+        self._pieces: list[tuple[float, int, tuple[float, ...]]] = []
+
+    def arc(self, length: float, curvature: float = 0.0) -> PathBuilder:
+        """An arc, or a straight line with curvature 0 [1/m]. A length of 0 adds nothing."""
+        if length <= 0.0:
+            return self
+        self._pieces.append((self.length, ARC, (self.x, self.y, self.heading, curvature)))
+        half = 0.5 * curvature * length
+        chord = length * (math.sin(half) / half if half else 1.0)
+        self.x += chord * math.cos(self.heading + half)
+        self.y += chord * math.sin(self.heading + half)
+        self.heading += curvature * length
+        self.length += length
+        return self
+
+    def spiral_in(self, length: float, curvature: float) -> PathBuilder:
+        """A clothoid whose curvature grows from 0 to `curvature` [1/m]."""
+        sharpness = curvature / length
+        self._pieces.append((self.length, SPIRAL, (self.x, self.y, self.heading, self.length, sharpness)))
+        x, y = spiral_end(0.5 * curvature * length, length)
+        c, s = math.cos(self.heading), math.sin(self.heading)
+        self.x, self.y = self.x + c * x - s * y, self.y + s * x + c * y
+        self.heading += 0.5 * curvature * length
+        self.length += length
+        return self
+
+    def spiral_out(self, length: float, curvature: float) -> PathBuilder:
+        """A clothoid whose curvature falls from `curvature` [1/m] to 0: the mirror image of `spiral_in`."""
+        x, y = spiral_end(0.5 * curvature * length, length)
+        end_heading = self.heading + 0.5 * curvature * length
+        # Seen from its straight end and backwards, the spiral lies at x < 0 and on the side that it turns to.
+        c, s = math.cos(end_heading), math.sin(end_heading)
+        end_x, end_y = self.x + c * x + s * y, self.y + s * x - c * y
+        end = self.length + length
+        self._pieces.append((self.length, SPIRAL, (end_x, end_y, end_heading, end, -curvature / length)))
+        self.x, self.y, self.heading, self.length = end_x, end_y, end_heading, end
+        return self
+
+    def path(self, closed: bool = False) -> Path:
+        """The pieces so far as a path."""
+        values = np.zeros((len(self._pieces), PIECE_VALUES))
+        for row, (_, _, numbers) in zip(values, self._pieces, strict=True):
+            row[: len(numbers)] = numbers
+        return make_path(
+            [piece[0] for piece in self._pieces], [piece[1] for piece in self._pieces], values, self.length, closed
+        )
+
+
+def make_path(start: ArrayLike, kind: ArrayLike, values: Any, length: float, closed: bool) -> Path:
+    """A path from its columns (see PathTable); `start` begins with 0 and grows."""
+    return Path(
+        np.array(start, np.float64), np.array(kind, np.uint8), np.array(values, np.float64), float(length), bool(closed)
+    )

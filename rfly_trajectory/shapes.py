@@ -1,0 +1,201 @@
+"""The shapes of a fleet file: each makes a path by arc length.
+
+Coordinates are ENU metres, angles counter-clockwise from east.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.curves import fit_path
+from rfly_trajectory.paths import Path, PathBuilder, spiral_end
+
+Point = Sequence[float]
+
+
+class Shape(Protocol):
+    """What a fleet file calls a shape."""
+
+    def path(self) -> Path:
+        """The shape as a path; raises ConfigError where its numbers make none."""
+
+
+def _point(name: str, value: Point) -> tuple[float, float]:
+    if len(value) != 2 or not all(math.isfinite(number) for number in value):
+        raise ConfigError(f"{name}: {list(value)!r} is not a point [east, north] in metres")
+    return float(value[0]), float(value[1])
+
+
+def _positive(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise ConfigError(f"{name}: {value!r} m, must be finite and above 0")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line; open."""
+
+    start: Point
+    end: Point
+
+    def path(self) -> Path:
+        (x0, y0), (x1, y1) = _point("from", self.start), _point("to", self.end)
+        length = math.hypot(x1 - x0, y1 - y0)
+        if length == 0.0:
+            raise ConfigError("to: the line ends where it begins")
+        return PathBuilder(x0, y0, math.atan2(y1 - y0, x1 - x0)).arc(length).path()
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A circle; closed. It begins at `start_angle_deg` as seen from its centre."""
+
+    center: Point
+    radius: float
+    """m"""
+    start_angle_deg: float = 0.0
+    """counter-clockwise from east: 0 begins east of the centre, 90 north of it"""
+    clockwise: bool = False
+    """seen from above"""
+
+    def path(self) -> Path:
+        (x, y), radius = _point("center", self.center), _positive("radius", self.radius)
+        angle, turn = math.radians(self.start_angle_deg), -1.0 if self.clockwise else 1.0
+        heading = angle + turn * math.pi / 2
+        start = PathBuilder(x + radius * math.cos(angle), y + radius * math.sin(angle), heading)
+        return start.arc(2.0 * math.pi * radius, turn / radius).path(closed=True)
+
+
+@dataclass(frozen=True)
+class FigureEight:
+    """A figure of eight; closed. The curve is Gerono's lemniscate, the 1:2 Lissajous figure
+
+        x' = width/2 · sin u,   y' = height/2 · sin 2u,
+
+    turned by `heading_deg` and moved to `center`. It begins in the centre, where it crosses itself, towards +x', +y'.
+    The radius at the tips is 2 height²/width; for a height below about half the width that is the tightest one.
+    """
+
+    center: Point
+    width: float
+    """m, from tip to tip"""
+    height: float
+    """m, across the loops"""
+    heading_deg: float = 0.0
+    """direction of the long axis, counter-clockwise from east"""
+
+    def path(self) -> Path:
+        center = np.array(_point("center", self.center))
+        half = np.array([_positive("width", self.width) / 2, _positive("height", self.height) / 2])
+        c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
+        to_map = np.array([[c, s], [-s, c]])  # for row vectors
+
+        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+            u2 = 2.0 * u
+            point = np.stack([np.sin(u), np.sin(u2)], -1)
+            slope = np.stack([np.cos(u), 2.0 * np.cos(u2)], -1)
+            bend = np.stack([-np.sin(u), -4.0 * np.sin(u2)], -1)
+            return center + (point * half) @ to_map, (slope * half) @ to_map, (bend * half) @ to_map
+
+        return fit_path(curve, 0.0, 2.0 * math.pi, closed=True)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Polyline:
+    """Straight legs between points with rounded corners; open, or closed with a leg from the last point to the first.
+
+    A corner is two clothoids: the curvature grows from 0 to 1/corner_radius and falls back to 0, each over half of the
+    turn. So the curvature is continuous (no jump of the yaw rate), and corner_radius is the smallest radius that is
+    driven. A corner begins the farther before its point the sharper it is; corners that need more than their legs
+    have are refused.
+    """
+
+    points: Sequence[Point]
+    corner_radius: float = 0.0
+    """m; 0 only where nothing turns"""
+    closed: bool = False
+
+    def path(self) -> Path:
+        points = np.array([_point(f"points[{i}]", point) for i, point in enumerate(self.points)])
+        if len(points) < (3 if self.closed else 2):
+            raise ConfigError(
+                f"points: {len(points)} are too few, {'a closed' if self.closed else 'an open'} polyline "
+                f"needs at least {3 if self.closed else 2}"
+            )
+        legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[: None if self.closed else -1]
+        lengths = np.hypot(legs[:, 0], legs[:, 1])
+        for i in np.flatnonzero(lengths == 0.0):
+            raise ConfigError(f"points[{(i + 1) % len(points)}]: the same point as points[{i}] before it")
+        headings = np.arctan2(legs[:, 1], legs[:, 0])
+        # turns[i] lies at the end of leg i; an open polyline has none at the end of its last leg
+        after = np.roll(headings, -1)
+        turns = np.arctan2(np.sin(after - headings), np.cos(after - headings))
+        if not self.closed:
+            turns[-1] = 0.0
+        turns[np.abs(turns) < 1e-9] = 0.0
+        cuts = self._cuts(turns, lengths)
+        return self._join(points, headings, lengths, turns, cuts)
+
+    def _cuts(self, turns: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
+        if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
+            raise ConfigError(f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns")
+        count = len(lengths)
+        of_one = np.zeros(count)
+        for i in np.flatnonzero(turns):
+            turn = abs(float(turns[i]))
+            if math.pi - turn < 1e-6:
+                raise ConfigError(f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round")
+            x, y = spiral_end(0.5 * turn, turn)
+            of_one[i] = x + y * math.tan(0.5 * turn)
+        before = np.roll(of_one, 1)  # the corner at the beginning of each leg
+        needed = of_one + before
+        short = np.flatnonzero(needed * self.corner_radius > lengths * (1.0 + 1e-12))
+        if short.size:
+            leg = int(short[0])
+            fits = float(np.min(lengths[needed > 0.0] / needed[needed > 0.0]))
+            end = (leg + 1) % (count if self.closed else count + 1)
+            raise ConfigError(
+                f"corner_radius: {self.corner_radius:.10g} m takes {needed[leg] * self.corner_radius:.4g} m of the leg "
+                f"from points[{leg}] to points[{end}], which is {lengths[leg]:.4g} m long; "
+                f"at most {_floor4(fits):.4g} m fits everywhere"
+            )
+        return np.asarray(of_one * self.corner_radius)
+
+    def _join(
+        self,
+        points: NDArray[np.float64],
+        headings: NDArray[np.float64],
+        lengths: NDArray[np.float64],
+        turns: NDArray[np.float64],
+        cuts: NDArray[np.float64],
+    ) -> Path:
+        """A closed path begins on its first leg, where the corner at its first point is over."""
+        x, y = points[0]
+        ahead = float(cuts[-1]) if self.closed else 0.0
+        c, s = math.cos(headings[0]), math.sin(headings[0])
+        path = PathBuilder(x + ahead * c, y + ahead * s, float(headings[0]))
+        behind = ahead
+        for i in range(len(lengths)):
+            path.arc(float(lengths[i] - behind - cuts[i]))
+            turn = float(turns[i])
+            if turn:
+                spiral = abs(turn) * self.corner_radius
+                curvature = math.copysign(1.0 / self.corner_radius, turn)
+                path.spiral_in(spiral, curvature).spiral_out(spiral, curvature)
+            behind = float(cuts[i])
+        return path.path(self.closed)
+
+
+def _floor4(value: float) -> float:
+    """Rounded down to four significant digits, so that what a message advises is taken."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return math.floor(value / unit) * unit

@@ -1,0 +1,265 @@
+"""Shapes: geometry worked out by hand, derivatives against central differences, arc length against quadrature."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import fresnel
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.curves import fit_path
+from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline
+
+SHAPES = [
+    pytest.param(Line((10.0, -5.0), (40.0, 35.0)), id="line"),
+    pytest.param(Circle((100.0, 50.0), 30.0, 20.0), id="circle"),
+    pytest.param(Circle((100.0, 50.0), 30.0, -75.0, clockwise=True), id="clockwise circle"),
+    pytest.param(FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0), id="figure of eight"),
+    pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (100, 60)], 15.0), id="polyline"),
+    pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (20, 130)], 15.0, closed=True), id="closed polyline"),
+]
+coordinate = st.floats(-1e4, 1e4)
+size = st.floats(1.0, 1e4)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tangent_curvature_and_its_rate_are_derivatives(shape):
+    """Each is the derivative by arc length of the one before; joints of pieces are left out only for the last one."""
+    path = shape.path()
+    h = 1e-4
+    s = np.linspace(2 * h, path.length - 2 * h, 997)
+    at, after, before = path.at(s), path.at(s + h), path.at(s - h)
+    tangent = (after.position - before.position) / (2 * h)
+    np.testing.assert_allclose(tangent, at.tangent, atol=2e-8)
+    turn = (after.tangent - before.tangent) / (2 * h)
+    left = np.stack([-at.tangent[:, 1], at.tangent[:, 0]], -1)
+    np.testing.assert_allclose((turn * left).sum(-1), at.curvature, atol=1e-6)
+    rate = (after.curvature - before.curvature) / (2 * h)
+    joints = np.min(np.abs(s[:, None] - path.start), axis=1) < h
+    np.testing.assert_allclose(rate[~joints], at.curvature_rate[~joints], atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tangent_has_unit_length(shape):
+    path = shape.path()
+    tangent = path.at(np.linspace(0.0, path.length, 500)).tangent
+    np.testing.assert_allclose(np.hypot(*tangent.T), 1.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_position_and_heading_are_continuous_over_all_joints(shape):
+    path = shape.path()
+    joints = path.start[1:]
+    if path.closed:
+        joints = np.append(joints, path.length)
+    before, after = path.at(joints - 1e-9), path.at(joints + 1e-9)
+    np.testing.assert_allclose(before.position, after.position, atol=1e-8)
+    np.testing.assert_allclose(before.tangent, after.tangent, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_curvature_is_continuous_over_all_joints(shape):
+    path = shape.path()
+    np.testing.assert_allclose(
+        path.at(path.start[1:] - 1e-9).curvature, path.at(path.start[1:] + 1e-9).curvature, atol=1e-9
+    )
+
+
+def test_line_by_hand():
+    path = Line((10.0, -5.0), (40.0, 35.0)).path()
+    assert path.length == pytest.approx(50.0, rel=1e-15)
+    assert not path.closed
+    at = path.at([0.0, 25.0, 50.0])
+    np.testing.assert_allclose(at.position, [[10, -5], [25, 15], [40, 35]], atol=1e-13)
+    np.testing.assert_allclose(at.tangent, [[0.6, 0.8]] * 3, atol=1e-15)
+    assert not at.curvature.any()
+
+
+def test_an_open_path_ends_at_its_ends():
+    path = Line((0.0, 0.0), (10.0, 0.0)).path()
+    np.testing.assert_allclose(path.at([-5.0, 15.0]).position, [[0, 0], [10, 0]])
+
+
+def test_circle_by_hand():
+    """Counter-clockwise from north of the centre: the path begins westwards and a quarter later lies west of it."""
+    path = Circle((100.0, 50.0), 30.0, 90.0).path()
+    assert path.length == pytest.approx(2 * math.pi * 30.0, rel=1e-15)
+    quarter = path.length / 4
+    at = path.at([0.0, quarter, 2 * quarter, 3 * quarter, 5 * quarter])
+    np.testing.assert_allclose(at.position, [[100, 80], [70, 50], [100, 20], [130, 50], [70, 50]], atol=1e-12)
+    np.testing.assert_allclose(at.tangent, [[-1, 0], [0, -1], [1, 0], [0, 1], [0, -1]], atol=1e-14)
+    np.testing.assert_allclose(at.curvature, 1 / 30)
+
+
+def test_clockwise_circle_by_hand():
+    path = Circle((0.0, 0.0), 10.0, clockwise=True).path()
+    at = path.at([0.0, path.length / 4])
+    np.testing.assert_allclose(at.position, [[10, 0], [0, -10]], atol=1e-13)
+    np.testing.assert_allclose(at.tangent, [[0, -1], [-1, 0]], atol=1e-15)
+    np.testing.assert_allclose(at.curvature, -0.1)
+
+
+@given(s=st.floats(-1e5, 1e5), angle=st.floats(-360, 360), radius=size)
+def test_circle_closed_form(s, angle, radius):
+    at = Circle((3.0, -4.0), radius, angle).path().at(s)
+    phi = math.radians(angle) + s / radius
+    expected = [3 + radius * math.cos(phi), -4 + radius * math.sin(phi)]
+    np.testing.assert_allclose(at.position, expected, atol=1e-9 * (radius + abs(s)))
+
+
+class TestFigureEight:
+    WIDTH, HEIGHT = 300.0, 120.0
+
+    def speed(self, u):
+        return math.hypot(self.WIDTH / 2 * math.cos(u), self.HEIGHT * math.cos(2 * u))
+
+    def point(self, u):
+        return np.array([self.WIDTH / 2 * math.sin(u), self.HEIGHT / 2 * math.sin(2 * u)])
+
+    def arc_length(self, u):
+        """Quarter by quarter, so that quad sees no more than one minimum of the speed at a time."""
+        edges = [*np.arange(0.0, u, math.pi / 4), u]
+        return math.fsum(quad(self.speed, a, b, epsabs=1e-12, epsrel=1e-13)[0] for a, b in itertools.pairwise(edges))
+
+    def test_length_is_that_of_the_curve(self):
+        path = FigureEight((0, 0), self.WIDTH, self.HEIGHT).path()
+        assert path.closed
+        assert path.length == pytest.approx(self.arc_length(2 * math.pi), rel=1e-9)
+
+    @given(u=st.floats(0.0, 2 * math.pi))
+    @settings(max_examples=60, deadline=None)
+    def test_parameter_is_arc_length_everywhere(self, u):
+        path = FigureEight((0, 0), self.WIDTH, self.HEIGHT).path()
+        np.testing.assert_allclose(path.at(self.arc_length(u)).position, self.point(u), atol=1e-9 * path.length)
+
+    def test_begins_in_the_centre_and_turns_right_at_the_first_tip(self):
+        """Towards +x, +y, so the east loop is driven clockwise; the tightest radius is 2 height²/width at the tips."""
+        path = FigureEight((5.0, 7.0), self.WIDTH, self.HEIGHT).path()
+        start, tip = path.at(0.0), path.at(path.length / 4)
+        np.testing.assert_allclose(start.position, [5, 7], atol=1e-9)
+        np.testing.assert_allclose(start.tangent, np.array([150, 120]) / math.hypot(150, 120), atol=1e-9)
+        np.testing.assert_allclose(tip.position, [155, 7], atol=1e-7)
+        np.testing.assert_allclose(tip.tangent, [0, -1], atol=1e-7)
+        assert tip.curvature == pytest.approx(-300.0 / (2 * 120.0**2), rel=1e-6)
+        assert start.curvature == pytest.approx(0.0, abs=1e-9)
+
+    def test_heading_turns_it(self):
+        path = FigureEight((0.0, 0.0), 100.0, 40.0, heading_deg=90.0).path()
+        np.testing.assert_allclose(path.at(path.length / 4).position, [0, 50], atol=1e-7)
+
+
+class TestPolyline:
+    def test_right_angle_by_hand(self):
+        """Two clothoids of 45° each: their length is R·π/2, and Fresnel's integrals say where they meet."""
+        radius = 10.0
+        path = Polyline([(0, 0), (100, 0), (100, 100)], radius).path()
+        spiral = radius * math.pi / 2
+        scale = math.sqrt(math.pi * radius * spiral)
+        sine, cosine = (scale * value for value in fresnel(spiral / scale))
+        cut = cosine + sine  # x + y·tan 45°
+        assert path.length == pytest.approx(2 * (100 - cut) + 2 * spiral, rel=1e-14)
+        at = path.at([100 - cut, 100 - cut + spiral, 100 - cut + 2 * spiral, path.length])
+        np.testing.assert_allclose(at.position[0], [100 - cut, 0], atol=1e-12)
+        np.testing.assert_allclose(at.position[1], [100 - cut + cosine, sine], atol=1e-12)
+        np.testing.assert_allclose(at.tangent[1], [math.sqrt(0.5)] * 2, atol=1e-14)
+        assert at.curvature[1] == pytest.approx(1 / radius, rel=1e-12)
+        np.testing.assert_allclose(at.position[2], [100, cut], atol=1e-12)
+        np.testing.assert_allclose(at.position[3], [100, 100], atol=1e-12)
+        np.testing.assert_allclose(at.tangent[3], [0, 1], atol=1e-14)
+
+    def test_right_turn_is_the_mirror_image(self):
+        left = Polyline([(0, 0), (100, 0), (150, 80)], 10.0).path()
+        right = Polyline([(0, 0), (100, 0), (150, -80)], 10.0).path()
+        s = np.linspace(0, left.length, 50)
+        np.testing.assert_allclose(right.at(s).position, left.at(s).position * [1, -1], atol=1e-12)
+        np.testing.assert_allclose(right.at(s).curvature, -left.at(s).curvature, atol=1e-12)
+
+    def test_closed_square_comes_back(self):
+        path = Polyline([(0, 0), (100, 0), (100, 100), (0, 100)], 10.0, closed=True).path()
+        ends = path.at([0.0, path.length - 1e-12, path.length])
+        np.testing.assert_allclose(ends.position - ends.position[0], 0.0, atol=1e-11)
+        np.testing.assert_allclose(ends.tangent, [[1, 0]] * 3, atol=1e-12)
+        side = path.length / 4
+        np.testing.assert_allclose(path.at(side).tangent, [0, 1], atol=1e-12)
+
+    def test_points_on_one_line_need_no_radius(self):
+        path = Polyline([(0, 0), (10, 0), (30, 0)]).path()
+        assert path.length == pytest.approx(30.0)
+        np.testing.assert_allclose(path.at(20.0).position, [20, 0])
+
+    @given(
+        points=st.lists(st.tuples(st.floats(-500, 500), st.floats(-500, 500)), min_size=3, max_size=8),
+        radius=st.floats(0.1, 20.0),
+        closed=st.booleans(),
+    )
+    @settings(deadline=None)
+    def test_never_tighter_than_the_radius_and_never_far_from_the_legs(self, points, radius, closed):
+        try:
+            path = Polyline(points, radius, closed).path()
+        except ConfigError:
+            assume(False)
+        s = np.linspace(0.0, path.length, 2000)
+        at = path.at(s)
+        assert np.max(np.abs(at.curvature)) <= (1 + 1e-9) / radius
+        if not closed:
+            np.testing.assert_allclose(at.position[[0, -1]], [points[0], points[-1]], atol=1e-8)
+        steps = np.hypot(*np.diff(at.position, axis=0).T)
+        assert np.max(steps) <= path.length / 1999 * (1 + 1e-9) + 1e-9
+
+    @pytest.mark.parametrize(
+        ("points", "radius", "text"),
+        [
+            ([(0, 0)], 1.0, r"points: 1 are too few, an open polyline needs at least 2"),
+            ([(0, 0), (0, 0)], 1.0, r"points\[1\]: the same point as points\[0\]"),
+            ([(0, 0), (10, 0), (0, 0)], 1.0, r"points\[1\]: the path turns straight back"),
+            ([(0, 0), (10, 0), (10, 10)], 0.0, r"corner_radius: 0.0 m, must be finite and above 0"),
+            ([(0, 0), (10, 0), (10, 10)], 6.0, r"corner_radius: 6 m takes 11.22 m of the leg from points\[0\]"),
+            ([(0, 0), (math.nan, 0)], 1.0, r"points\[1\]: \[nan, 0\] is not a point"),
+        ],
+    )
+    def test_what_makes_no_path_is_refused(self, points, radius, text):
+        with pytest.raises(ConfigError, match=text):
+            Polyline(points, radius).path()
+
+    def test_the_advised_radius_is_taken(self):
+        points = [(0, 0), (10, 0), (10, 10), (40, 10)]
+        with pytest.raises(ConfigError) as refused:
+            Polyline(points, 50.0).path()
+        advised = float(str(refused.value).split("at most ")[1].split(" m")[0])
+        assert Polyline(points, advised).path().length > 0
+        with pytest.raises(ConfigError):
+            Polyline(points, advised * 1.001).path()
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        (Line((1, 1), (1, 1)), "to: the line ends where it begins"),
+        (Circle((0, 0), 0.0), "radius: 0.0 m, must be finite and above 0"),
+        (Circle((0, math.inf), 1.0), r"center: \[0, inf\] is not a point"),
+        (FigureEight((0, 0), 10.0, -1.0), "height: -1.0 m"),
+    ],
+)
+def test_other_shapes_that_make_no_path_are_refused(shape, text):
+    with pytest.raises(ConfigError, match=text):
+        shape.path()
+
+
+def test_arc_lengths_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="finite"):
+        Circle((0, 0), 1.0).path().at([0.0, math.nan])
+
+
+def test_a_curve_with_a_corner_is_refused():
+    def corner(u):
+        zero = np.zeros_like(u)
+        return np.stack([u, np.abs(u)], -1), np.stack([zero + 1, np.sign(u)], -1), np.stack([zero, zero], -1)
+
+    with pytest.raises(ConfigError, match="not smooth"):
+        fit_path(corner, -1.0, 1.3)
