@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,6 @@ from rfly_common.frames import (
 from rfly_common.vehicle_states import MAX_MOTORS, QUATERNION_NORM_TOLERANCE, VehicleStates
 
 Array = NDArray[np.floating[Any]]
-Axes = Literal["enu", "ned"]
 
 RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
 NOT_FINITE = "not_finite"
@@ -67,11 +66,11 @@ class NedStates:
 
 
 def states_to_ned(
-    states: VehicleStates, axes: Axes, translation: ArrayLike | None = None, quat_xyzw: ArrayLike | None = None
+    states: VehicleStates, axes: str, translation: ArrayLike | None = None, quat_xyzw: ArrayLike | None = None
 ) -> tuple[NedStates, dict[str, int]]:
     """The vehicles that can be shown, in their order, and how many were left out by reason.
 
-    `axes` says what the world frame's axes are. For states in another frame, `translation` (3,) m and `quat_xyzw` (4,)
+    `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and `quat_xyzw` (4,)
     are the transform of that frame into the world frame.
     Left out are vehicles with a NaN or infinity in position, orientation, velocity, motor speed or scale, or with a
     number that the packet's float would turn into infinity (`not_finite`), and those whose quaternion's norm differs
@@ -94,8 +93,10 @@ def states_to_ned(
         if axes == "enu":
             position, velocity = enu_to_ned(position), enu_to_ned(velocity)
             orientation = quat_enu_flu_to_ned_frd(orientation)
-        else:
+        elif axes == "ned":
             orientation = quat_ned_flu_to_ned_frd(orientation)
+        else:
+            raise ValueError(f"axes: {axes!r}, expected 'enu' or 'ned'")
         motors = states.motor_speed.shape[1]
         rpm = np.zeros((n, MAX_MOTORS), np.float32)
         mean = np.zeros(n, np.float32)
@@ -106,9 +107,10 @@ def states_to_ned(
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,
-            position_ned=position,
-            euler=quat_to_euler(orientation),  # needs no unit norm: only quotients enter
-            velocity_ned=velocity.astype(np.float32),
+            # + 0.0 makes -0.0, which a turned sign leaves, the 0 that the SDK sends
+            position_ned=position + 0.0,
+            euler=quat_to_euler(orientation) + 0.0,  # needs no unit norm: only quotients enter
+            velocity_ned=velocity.astype(np.float32) + np.float32(0.0),
             motor_speed_rpm=rpm,
             motor_speed_mean_rpm=mean,
             scale=states.scale,
@@ -119,6 +121,12 @@ def states_to_ned(
         dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(n - np.count_nonzero(in_range))
         ned = ned.select(in_range)
     return ned, dropped
+
+
+def pose_is_usable(x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float) -> bool:
+    """For one pose in plain floats, whether `states_to_ned` would keep it."""
+    norm = math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
+    return abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE and math.isfinite(x) and math.isfinite(y) and math.isfinite(z)
 
 
 def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id: str) -> NDArray[np.floating[Any]]:
@@ -141,8 +149,9 @@ def _usable(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
     if good.all() and all(np.isfinite(array).all() for array in arrays):
         return good, {}
     finite = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
+    bad = ~good & np.isfinite(states.orientation).all(axis=1)
     usable = finite & good
-    counts = {NOT_FINITE: int(np.count_nonzero(~finite)), BAD_QUATERNION: int(np.count_nonzero(finite & ~good))}
+    counts = {NOT_FINITE: int(np.count_nonzero(~usable & ~bad)), BAD_QUATERNION: int(np.count_nonzero(bad))}
     return usable, {reason: count for reason, count in counts.items() if count}
 
 

@@ -72,13 +72,16 @@ def encode_pose(
 
     Position in m NED, roll, pitch, yaw in rad of FRD in NED; finite numbers, which the caller has made sure of.
     """
+    (x, y, z), (roll, pitch, yaw) = position_ned, euler
     return _pack_time(
-        CHECKSUM_TIME, vehicle_id, vehicle_type, *_NO_GPS, *_NO_MOTORS, *_NO_VELOCITY, *euler, *position_ned, NO_TIME
-    )
+        CHECKSUM_TIME, vehicle_id, vehicle_type, *_NO_GPS, *_NO_MOTORS, *_NO_VELOCITY,
+        roll + 0.0, pitch + 0.0, yaw + 0.0, x + 0.0, y + 0.0, z + 0.0,  # -0.0 becomes 0, as in `states_to_ned`
+        NO_TIME,
+    )  # fmt: skip
 
 
 def encode_states(states: NedStates, *, in_fleet: bool) -> list[DatagramRun]:
-    """All datagrams of the vehicles, in their order: if `in_fleet`, fleet packets first, then what does not fit them."""
+    """All datagrams of the vehicles, in their order; if `in_fleet`, fleet packets and then what does not fit them."""
     if not in_fleet:
         return _encode_singly(states)
     fits = _fits_fleet_packet(states)

@@ -269,6 +269,14 @@ def test_slightly_wrong_norm_is_normalised(norm):
     np.testing.assert_allclose(other["AngEuler"], right["AngEuler"], atol=1e-7)
 
 
+@pytest.mark.parametrize("packets", ["single", "batch"])
+def test_zeros_are_positive_zeros(packets):
+    """At rest in the origin heading north every float is 0, as the SDK sends it: no sign bit from a turned axis."""
+    datagram = encode(make(orientation=[[0, 0, H, H]]), packets=packets)[0][0]
+    body = datagram[12:104] if packets == "single" else datagram[404:1604]
+    assert body == bytes(len(body))
+
+
 def test_nothing_of_the_input_changes():
     states = make(30, position=np.full((30, 3), 5.0), velocity=np.full((30, 3), 2.0, np.float32))
     before = {name: getattr(states, name).copy() for name in ("id", "position", "orientation", "velocity", "scale")}
@@ -383,5 +391,6 @@ def test_fleet_packets_hold_what_the_single_ones_hold(states):
 
 @given(st.tuples(_metres, _metres, _metres), st.tuples(*[st.floats(-math.pi, math.pi)] * 3))
 def test_quick_pose_gives_the_same_bytes(position, euler):
-    expected = struct.pack("<6i14f4d", 1234567891, 7, 3, 0, 0, 0, *[0.0] * 11, *euler, *position, -1.0)
+    positive_zeros = [value + 0.0 for value in (*euler, *position)]
+    expected = struct.pack("<6i14f4d", 1234567891, 7, 3, 0, 0, 0, *[0.0] * 11, *positive_zeros, -1.0)
     assert encode_pose(7, 3, position, euler) == expected

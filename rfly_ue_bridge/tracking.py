@@ -1,0 +1,171 @@
+"""Which states may go out at all: stale ones, and ids that two sources write, may not. No clock and no ROS in here.
+
+The caller passes both times, in nanoseconds. *now* is the node's clock, in which stamps are written; it may be
+simulated, stand still or jump. *steady* measures silence by arrival and never jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+STALE = "stale"
+TOO_OLD = "too_old"
+
+FORGET_SOURCE_NS = 10_000_000_000
+"""A source silent for so long starts anew: a simulator that was restarted stamps from 0 again."""
+MAX_SOURCES = 10_000
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two sources write one id; the first keeps it."""
+
+    vehicle_id: int
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a source may write of the ids of one message."""
+
+    mine: NDArray[np.bool_]
+    configured: int = 0
+    """ids that a parameter gives to a topic of their own"""
+    others: int = 0
+    """ids that another source has"""
+    conflicts: tuple[Conflict, ...] = ()
+    """one example for each source that keeps ids"""
+
+
+class StampFilter:
+    """Refuses what is older than the last of its source, or older than `max_age`."""
+
+    def __init__(self, max_age_s: float = 0.0) -> None:
+        self._max_age_ns = round(max_age_s * 1e9)
+        self._last: dict[str, tuple[int, int]] = {}
+        self._now_ns = 0
+        self.jumps = 0
+        """how often the node's clock has jumped backwards"""
+
+    def refuse(self, source: str, stamp_ns: int, now_ns: int, steady_ns: int) -> str | None:
+        """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 counts as now."""
+        if now_ns < self._now_ns:
+            self.jump_back()
+        self._now_ns = now_ns
+        stamp_ns = stamp_ns or now_ns
+        known = self._last.get(source)
+        if known is not None and stamp_ns < known[0]:
+            self._last[source] = (known[0], steady_ns)
+            return STALE
+        if self._max_age_ns and now_ns - stamp_ns > self._max_age_ns:
+            return TOO_OLD
+        if known is None and len(self._last) >= MAX_SOURCES:
+            del self._last[next(iter(self._last))]
+        self._last[source] = (stamp_ns, steady_ns)
+        return None
+
+    def jump_back(self) -> None:
+        """The node's clock was set back: what was the last stamp says nothing any more."""
+        self._last.clear()
+        self._now_ns = 0
+        self.jumps += 1
+
+    def forget_silent(self, steady_ns: int) -> None:
+        """Forget sources that nothing was heard of for FORGET_SOURCE_NS. To be called now and then."""
+        silent = [source for source, (_, heard) in self._last.items() if steady_ns - heard > FORGET_SOURCE_NS]
+        for source in silent:
+            del self._last[source]
+
+
+class IdTable:
+    """Two numbers for each id, looked up for whole arrays of ids at once."""
+
+    def __init__(self) -> None:
+        self.ids: NDArray[np.int32] = np.empty(0, np.int32)
+        self.values: NDArray[np.int64] = np.empty((0, 2), np.int64)
+
+    def rows(self, ids: NDArray[np.int32], fill: tuple[int, int]) -> NDArray[np.intp]:
+        """The rows of `values` that belong to the ids; ids not seen before come in with `fill`."""
+        rows = np.searchsorted(self.ids, ids)
+        if len(self.ids):
+            known = self.ids[np.minimum(rows, len(self.ids) - 1)] == ids
+            if known.all():
+                return rows
+        else:
+            known = np.zeros(len(ids), np.bool_)
+        new = np.sort(ids[~known])
+        places = np.searchsorted(self.ids, new)
+        self.ids = np.insert(self.ids, places, new)
+        self.values = np.insert(self.values, places, fill, axis=0)
+        return np.searchsorted(self.ids, ids)
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Forget the rows where the mask is false."""
+        self.ids, self.values = self.ids[mask], self.values[mask]
+
+
+class IdOwners:
+    """The bridge takes each id from one source: the first one, until it is silent for `stale_after`.
+
+    `configured` (id -> topic) are ids that a topic of their own brings; no source gets them.
+    """
+
+    def __init__(self, stale_after_s: float = 1.0, configured: Mapping[int, str] | None = None) -> None:
+        self._configured = dict(configured or {})
+        self._configured_ids = np.array(sorted(self._configured), np.int32)
+        self._stale_after_ns = round(stale_after_s * 1e9)
+        self._table = IdTable()  # (number of the source, steady time it was last heard)
+        self._sources: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._table.ids)
+
+    def claim(self, ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
+        """Which of the ids this source may write; those are its own from now on."""
+        if len(self._configured_ids):
+            free = ~np.isin(ids, self._configured_ids)
+            if not free.all():
+                return self._claim_among(free, ids, source, steady_ns)
+        me = self._number(source)
+        rows = self._table.rows(ids, (me, steady_ns))
+        owners, heard = self._table.values[rows, 0], self._table.values[rows, 1]
+        mine = (owners == me) | (steady_ns - heard > self._stale_after_ns)
+        self._table.values[rows[mine]] = (me, steady_ns)
+        if mine.all():
+            return Claim(mine)
+        others, first = np.unique(owners[~mine], return_index=True)
+        examples = ids[~mine][first]
+        conflicts = tuple(
+            Conflict(vehicle_id, self._sources[owner], source)
+            for vehicle_id, owner in zip(examples.tolist(), others.tolist(), strict=True)
+        )
+        return Claim(mine, 0, int(np.count_nonzero(~mine)), conflicts)
+
+    def _claim_among(self, free: NDArray[np.bool_], ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
+        """The claim where some ids are configured."""
+        rest = self.claim(ids[free], source, steady_ns)
+        mine = free.copy()
+        mine[free] = rest.mine
+        taken = ids[~free].tolist()
+        conflict = Conflict(taken[0], self._configured[taken[0]], source)
+        return Claim(mine, len(taken), rest.others, (conflict, *rest.conflicts))
+
+    def forget_silent(self, steady_ns: int) -> None:
+        """Forget ids that nobody wrote for `stale_after`. To be called now and then."""
+        self._table.keep(steady_ns - self._table.values[:, 1] <= self._stale_after_ns)
+        if len(self._table.ids) == 0:
+            self._sources.clear()
+            self._numbers.clear()
+
+    def _number(self, source: str) -> int:
+        number = self._numbers.get(source)
+        if number is None:
+            number = self._numbers[source] = len(self._sources)
+            self._sources.append(source)
+        return number

@@ -1,0 +1,412 @@
+"""ue_bridge_node: vehicle states, and poses of foreign robots, to RflySim3D by UDP. A thin shell around the library."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rfly_suite.msg import VehicleState, VehicleStateArray
+from rfly_suite.srv import SendUeCommand
+from std_msgs.msg import String
+
+from rfly_common.errors import CommandError, ConfigError, FrameError, VehicleStatesError
+from rfly_common.frames import pose_enu_to_ned_euler, pose_ned_to_ned_euler
+from rfly_common.ros import (
+    COMMANDS,
+    FLEET_IN,
+    OK,
+    STALE,
+    STATE_IN,
+    WARN,
+    Diagnostics,
+    Frames,
+    declare,
+    run,
+    stamp_to_ns,
+    subscription,
+)
+from rfly_common.vehicle_msgs import msg_to_states, state_msg_to_states
+from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
+from rfly_ue_bridge.ned_states import pose_is_usable, states_to_ned
+from rfly_ue_bridge.outbox import Outbox
+from rfly_ue_bridge.pose_msgs import odometry_to_states, pose_to_states
+from rfly_ue_bridge.state_datagrams import encode_pose, encode_states, goes_in_fleet
+from rfly_ue_bridge.tracking import Claim, Conflict, IdOwners, StampFilter
+from rfly_ue_bridge.udp_sender import DEFAULT_HOST, DEFAULT_PORT, UdpSender
+
+TROUBLE_SHOWN_NS = 5_000_000_000
+"""The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
+NO_CLOCK_NS = 5_000_000_000
+COUNTERS = (
+    "not_finite",
+    "bad_quaternion",
+    "unknown_frame",
+    "inconsistent",
+    "stale",
+    "too_old",
+    "configured",
+    "other_source",
+    "wrong_id",
+    "refused_commands",
+)
+"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
+
+_POSE_TO_NED = {"enu": pose_enu_to_ned_euler, "ned": pose_ned_to_ned_euler}
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """A foreign robot, as the parameters describe it."""
+
+    name: str
+    id: int
+    type: int
+    topic: str
+    message: str
+    fit_ground: bool
+
+
+_MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
+_DEFAULT_TOPICS = {"pose": "pose", "odometry": "odom", "vehicle_state": "state"}
+
+
+class UeBridgeNode(Node):
+    """Sends in the callback of the message; a timer sends only what a rate limit or a map change held back."""
+
+    def __init__(self) -> None:
+        super().__init__("ue_bridge_node")
+        self._sender = self._make_sender()
+        rate_limit = declare(
+            self,
+            "rate_limit",
+            0.0,
+            "most datagrams of one vehicle a second, Hz; the newest state is sent when its turn comes; 0 = no limit",
+            low=0.0,
+            high=10_000.0,
+        )
+        max_age = declare(
+            self,
+            "max_age",
+            0.0,
+            "states whose stamp is older than this by the node's clock are dropped, s; 0 = off",
+            low=0.0,
+            high=1e6,
+        )
+        stale_after = declare(
+            self,
+            "stale_after",
+            1.0,
+            "a vehicle id that is silent for so long may be taken over by another source, s; "
+            "silence of all of them for so long is reported",
+            low=0.01,
+            high=3600.0,
+        )
+        self._packets = declare(
+            self,
+            "packets",
+            "auto",
+            "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: fleet packets if "
+            "they are more than 20",
+            choices=("auto", "single", "batch"),
+        )
+        self._vehicles = self._declare_vehicles()
+        self._frames = Frames(self)
+        self._own_frame = (self._frames.enu_frames + self._frames.ned_frames)[0]
+        self._stamps = StampFilter(max_age)
+        configured = {vehicle.id: f"topic {vehicle.topic} (parameter vehicles)" for vehicle in self._vehicles}
+        self._owners = IdOwners(stale_after, configured)
+        self._outbox = Outbox(rate_limit)
+
+        self._stale_after_ns = round(stale_after * 1e9)
+        self._heard_ns: int | None = None  # steady clock, as all below
+        self._trouble = ""
+        self._trouble_ns = 0
+        self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
+        self._clock_seen = (-1, time.monotonic_ns())
+
+        first, last = self._sender.windows[0].address, self._sender.windows[-1].address
+        where = f"{first[0]}:{first[1]}" + (f"-{last[1]}" if last != first else "")
+        self._diagnostics = Diagnostics(self, "bridge", where, self._say)
+        self._diagnostics.counters = dict.fromkeys(COUNTERS, 0)
+        back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+        self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._clock_jumped)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._flush_timer = self.create_timer(3600.0, self._flush, clock=steady)
+        self._flush_timer.cancel()
+        self.create_timer(1.0, self._tidy, clock=steady)
+
+        subscription(self, VehicleStateArray, "vehicle_states", self._take_fleet, FLEET_IN)
+        for vehicle in self._vehicles:
+            take = self._pose_callback(vehicle) if vehicle.message == "pose" else self._state_callback(vehicle)
+            subscription(self, _MESSAGES[vehicle.message], vehicle.topic, take, STATE_IN)
+        subscription(self, String, "ue_command", self._take_command, COMMANDS)
+        self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
+        self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")
+
+    def _make_sender(self) -> UdpSender:
+        host = declare(self, "host", DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
+        port = declare(self, "port", DEFAULT_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535)
+        windows = declare(self, "windows", 1, "number of RflySim3D windows at the host", low=1, high=64)
+        broadcast = declare(self, "broadcast", False, "allow a broadcast address as host")
+        ttl = declare(
+            self, "multicast_ttl", 1, "networks that a datagram to a multicast host may cross", low=0, high=255
+        )
+        interface = declare(
+            self, "multicast_interface", "", "IPv4 address of the interface for a multicast host; empty = the system's"
+        )
+        return UdpSender(host, port, windows, broadcast=broadcast, multicast_ttl=ttl, multicast_interface=interface)
+
+    def _declare_vehicles(self) -> list[Vehicle]:
+        names = declare(self, "vehicles", [], "names of foreign robots to show; each has the parameters <name>.id …")
+        vehicles: list[Vehicle] = []
+        for name in names:
+            message = declare(self, f"{name}.message", "pose", "what its topic carries", choices=tuple(_MESSAGES))
+            vehicle = Vehicle(
+                name=name,
+                id=declare(self, f"{name}.id", 0, "its CopterID, which must be set", low=0, high=2**31 - 1),
+                type=declare(
+                    self,
+                    f"{name}.type",
+                    3,
+                    "its vehicleType (a vehicle_state brings its own)",
+                    low=-(2**31),
+                    high=2**31 - 1,
+                ),
+                topic=declare(
+                    self,
+                    f"{name}.topic",
+                    f"{name}/{_DEFAULT_TOPICS[message]}",
+                    "where its PoseStamped, Odometry or VehicleState comes from",
+                ),
+                message=message,
+                fit_ground=declare(
+                    self,
+                    f"{name}.fit_ground",
+                    False,
+                    "RflySim3D keeps it on the ground (a vehicle_state says so itself)",
+                ),
+            )
+            if vehicle.id == 0:
+                raise ConfigError(f"parameter {name}.id: not set; expected the CopterID of the vehicle, 1 or more")
+            same = next((other.name for other in vehicles if other.id == vehicle.id), None)
+            if same is not None:
+                raise ConfigError(f"parameter {name}.id: {vehicle.id} is the id of {same} already")
+            vehicles.append(vehicle)
+        return vehicles
+
+    # --- what comes in
+
+    def _pose_callback(self, vehicle: Vehicle) -> Callable[[PoseStamped], None]:
+        """The quick way for a pose in a world frame that may go at once: plain floats, one datagram."""
+        topic, vehicle_id, vehicle_type = vehicle.topic, vehicle.id, vehicle.type
+        clock, steady_ns = self.get_clock(), time.monotonic_ns
+        refuse, send = self._stamps.refuse, self._sender.send
+        outbox, axes_of, own_frame = self._outbox, self._frames.axes, self._own_frame
+        slowly = self._state_callback(vehicle)
+
+        def take(message: PoseStamped) -> None:
+            header, p, q = message.header, message.pose.position, message.pose.orientation
+            axes = axes_of(header.frame_id or own_frame)
+            pose = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+            if axes is None or vehicle.fit_ground or not outbox.idle or not pose_is_usable(*pose):
+                slowly(message)
+                return
+            self._heard_ns = heard_ns = steady_ns()
+            reason = refuse(topic, stamp_to_ns(header.stamp), clock.now().nanoseconds, heard_ns)
+            if reason is not None:
+                self._drop(reason, 1, topic)
+                return
+            send(encode_pose(vehicle_id, vehicle_type, *_POSE_TO_NED[axes](*pose)))
+
+        return take
+
+    def _state_callback(self, vehicle: Vehicle) -> Callable[[Any], None]:
+        """The way for everything else, as a fleet of one."""
+
+        def to_states(message: Any) -> VehicleStates | None:
+            if vehicle.message == "pose":
+                return pose_to_states(message, vehicle.id, vehicle.type, vehicle.fit_ground)
+            if vehicle.message == "odometry":
+                return odometry_to_states(message, vehicle.id, vehicle.type, vehicle.fit_ground)
+            if message.id != vehicle.id:
+                self._drop("wrong_id", 1, f"{vehicle.topic}: id {message.id}, expected {vehicle.id}")
+                return None
+            return state_msg_to_states(message)
+
+        def take(message: Any) -> None:
+            self._heard_ns = time.monotonic_ns()
+            try:
+                states = to_states(message)
+            except VehicleStatesError as error:
+                self._drop("inconsistent", 1, f"{vehicle.topic}: {error}")
+                return
+            if states is not None and self._in_time(states, vehicle.topic):
+                self._send_states(states, vehicle.topic, in_fleet=False)
+
+        return take
+
+    def _take_fleet(self, message: VehicleStateArray) -> None:
+        self._heard_ns = steady_ns = time.monotonic_ns()
+        try:
+            states = msg_to_states(message)
+        except VehicleStatesError as error:
+            self._drop("inconsistent", 1, f"vehicle_states of {message.source!r}: {error}")
+            return
+        if len(states) == 0 or not self._in_time(states, f"vehicle_states of {states.source!r}"):
+            return
+        in_fleet = goes_in_fleet(len(states), self._packets)
+        claim = self._owners.claim(states.id, states.source, steady_ns)
+        if claim.conflicts:
+            self._note_conflicts(claim, steady_ns)
+            states = states.select(claim.mine)
+        self._send_states(states, "vehicle_states", in_fleet=in_fleet)
+
+    def _in_time(self, states: VehicleStates, source: str) -> bool:
+        now_ns = self.get_clock().now().nanoseconds
+        reason = self._stamps.refuse(source, states.stamp_ns, now_ns, time.monotonic_ns())
+        if reason is not None:
+            self._drop(reason, len(states), source)
+        return reason is None
+
+    def _send_states(self, states: VehicleStates, topic: str, *, in_fleet: bool) -> None:
+        try:
+            frame = self._frames.resolve(states.frame_id or self._own_frame, states.stamp_ns)
+        except FrameError as error:
+            self._drop("unknown_frame", len(states), f"{topic}: {error}")
+            return
+        moved = (None, None) if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+        ned, dropped = states_to_ned(states, frame.axes, *moved)
+        for reason, count in dropped.items():
+            self._drop(reason, count, topic)
+        now_out = self._outbox.offer(ned, time.monotonic_ns())
+        self._sender.send_runs(encode_states(now_out, in_fleet=in_fleet))
+        if len(now_out) < len(ned):
+            self._arm_flush()
+
+    # --- what had to wait
+
+    def _arm_flush(self) -> None:
+        next_ns = self._outbox.next_due_ns()
+        if next_ns is None:
+            self._flush_timer.cancel()
+            return
+        self._flush_timer.timer_period_ns = max(next_ns - time.monotonic_ns(), 100_000)
+        self._flush_timer.reset()
+
+    def _flush(self) -> None:
+        states = self._outbox.due(time.monotonic_ns())
+        if states is not None:
+            self._sender.send_runs(encode_states(states, in_fleet=goes_in_fleet(len(states), self._packets)))
+        self._arm_flush()
+
+    # --- console commands
+
+    def _take_command(self, message: String) -> None:
+        wrong = self._command(message.data, -1)
+        if wrong:
+            self.get_logger().warning(f"ue_command: {wrong}")
+
+    def _serve_command(self, request: Any, response: Any) -> Any:
+        response.message = self._command(request.command, request.window)
+        response.success = not response.message
+        return response
+
+    def _command(self, text: str, window: int) -> str:
+        """Send a console command: "" or what was wrong."""
+        try:
+            datagram = encode_command(text)
+        except CommandError as error:
+            self._diagnostics.count("refused_commands")
+            return str(error)
+        wrong = self._sender.send_to(window, datagram)
+        if not wrong and changes_map(text):
+            self._outbox.hold(time.monotonic_ns() + round(MAP_CHANGE_SECONDS * 1e9))
+        return wrong
+
+    # --- what is to be told
+
+    def _drop(self, reason: str, count: int, what: str) -> None:
+        steady_ns = time.monotonic_ns()
+        news = steady_ns - self._trouble_ns > TROUBLE_SHOWN_NS
+        self._diagnostics.count(reason, count)
+        self._trouble, self._trouble_ns = f"{reason}: {what}", steady_ns
+        if news:
+            self.get_logger().warning(f"dropped, {self._trouble}")
+            self._say()
+
+    def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
+        for conflict in claim.conflicts:
+            self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
+        if claim.configured:
+            self._drop("configured", claim.configured, _conflict_text(claim.conflicts[0]))
+        if claim.others:
+            self._drop("other_source", claim.others, _conflict_text(claim.conflicts[-1]))
+
+    def _say(self) -> None:
+        steady_ns = time.monotonic_ns()
+        level, message = OK, "sending"
+        troubles = self._present_troubles(steady_ns)
+        if troubles:
+            level, message = WARN, "; ".join(troubles)
+        if self._heard_ns is None or steady_ns - self._heard_ns > self._stale_after_ns:
+            since = "yet" if self._heard_ns is None else f"for {(steady_ns - self._heard_ns) / 1e9:.1f} s"
+            level, message = STALE, "; ".join([f"no states {since}", *troubles])
+        values: dict[str, Any] = {
+            "sent_datagrams": self._sender.sent,
+            "superseded_states": self._outbox.superseded,
+            "fleet_vehicles": len(self._owners),
+        }
+        for window in self._sender.windows:
+            for name, count in window.errors.items():
+                values[f"window_{window.index}_{name}"] = count
+        self._diagnostics.set(level, message, **values)
+
+    def _present_troubles(self, steady_ns: int) -> list[str]:
+        """What has gone wrong lately, the most helpful first."""
+        since_ns = steady_ns - TROUBLE_SHOWN_NS
+        self._conflicts = {pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns}
+        troubles = [_conflict_text(conflict) for _, conflict in self._conflicts.values()]
+        if self._trouble_ns > since_ns and self._trouble and not self._conflicts:
+            troubles.append(f"dropped, {self._trouble}")
+        troubles += [
+            f"{window}: {window.last_error}"
+            for window in self._sender.windows
+            if window.last_error and window.last_error_ns > since_ns
+        ]
+        if steady_ns - self._clock_seen[1] > NO_CLOCK_NS:
+            troubles.append(f"no /clock for {(steady_ns - self._clock_seen[1]) / 1e9:.0f} s")
+        return troubles
+
+    def _tidy(self) -> None:
+        steady_ns, now_ns = time.monotonic_ns(), self.get_clock().now().nanoseconds
+        if now_ns != self._clock_seen[0]:
+            self._clock_seen = (now_ns, steady_ns)
+        for memory in (self._stamps, self._owners, self._outbox):
+            memory.forget_silent(steady_ns)
+
+    def _clock_jumped(self, _jump: Any) -> None:
+        self._stamps.jump_back()
+        self._frames.clear()
+
+    def destroy_node(self) -> None:
+        """Close the sockets too."""
+        self._sender.close()
+        super().destroy_node()
+
+
+def _conflict_text(conflict: Conflict) -> str:
+    second = conflict.second or "a source without a name"
+    return f"vehicle {conflict.vehicle_id} comes from {conflict.first}; what {second} says of it is dropped"
+
+
+def main() -> None:
+    """Entry point of the executable `ue_bridge_node`."""
+    run(UeBridgeNode)
