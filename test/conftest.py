@@ -8,11 +8,11 @@ import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
-# Reasons that a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
+# What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
 ALLOWED_SKIPS = re.compile(r"launch is not installed|RViz is not installed|the program \S+ is not installed")
 
 _NEEDED_MODULES = {
@@ -53,21 +53,34 @@ _DOMAINS = range(1, 102)
 
 
 @pytest.fixture
-def domain_id(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A ROS domain that no other test on this machine uses meanwhile, set in the environment; announced on this host
     only, and with logs in a temporary folder."""
-    with ExitStack() as claims:
+    with _domain(tmp_path_factory) as domain:
+        yield domain
+
+
+@pytest.fixture(scope="module")
+def shared_domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The same for a whole module: for tests that only read from one running node."""
+    with _domain(tmp_path_factory) as domain:
+        yield domain
+
+
+@contextmanager
+def _domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with ExitStack() as claims, pytest.MonkeyPatch.context() as environment:
         domain = _claim_domain(claims)
-        monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
-        monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-        monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros_log")))
+        environment.setenv("ROS_DOMAIN_ID", str(domain))
+        environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        environment.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros_log")))
         for name in ("ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS"):
-            monkeypatch.delenv(name, raising=False)
+            environment.delenv(name, raising=False)
         yield domain
 
 
 def _claim_domain(claims: ExitStack) -> int:
-    """Start elsewhere in each process and go on from test to test: a killed node's remains are then not met again soon."""
+    """Starts elsewhere in each process and goes on from test to test, so that a killed node's remains are not met soon."""
     global _next_domain  # noqa: PLW0603
     for _ in _DOMAINS:
         domain = _next_domain

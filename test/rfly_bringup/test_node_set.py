@@ -1,0 +1,126 @@
+"""The one description of the nodes, and the launch files and command lines that are made from it."""
+
+import configparser
+import runpy
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from rfly_bringup import entry_points
+from rfly_bringup.node_set import ARGUMENTS, NODES, check_arguments, node_parameters
+
+ROOT = Path(__file__).parents[2]
+TERRAIN, BRIDGE, TRAJECTORY = NODES
+
+
+def test_every_node_has_a_console_script_and_an_entry_point():
+    """cmake/nodes.cfg installs exactly the executables of the node set."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "cmake" / "nodes.cfg")
+    scripts = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines())
+    assert scripts == {n.executable: f"rfly_bringup.entry_points:{n.executable}" for n in NODES}
+    assert all(callable(getattr(entry_points, n.executable)) for n in NODES)
+
+
+def test_only_given_arguments_become_parameters():
+    """An argument that nobody gave must not override a params_file."""
+    assert node_parameters(TERRAIN, {}) == {}
+    assert node_parameters(TERRAIN, {"map": "", "frame_id": "map_ned"}) == {"frame_id": "map_ned"}
+
+
+def test_arguments_get_the_types_of_their_parameters():
+    """ROS refuses a string for an integer or a list."""
+    assert node_parameters(BRIDGE, {"windows": "2", "host": "10.0.0.5"}) == {"windows": 2, "host": "10.0.0.5"}
+    assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {"map_search_path": ["/a", "/b"]}
+    assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"mapp": "x"}, "mapp: no such argument; there are map, "),
+        ({"windows": "two"}, "windows: 'two' is not a whole number"),
+        ({"frame_id": "enu"}, "frame_id: 'enu', expected one of map, map_ned"),
+        ({"params_file": "/no/such.yaml"}, "params_file: there is no file '/no/such.yaml'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, text):
+    """One line that says which argument and what would be right."""
+    with pytest.raises(ValueError, match=text):
+        check_arguments(arguments)
+
+
+class Recorded:
+    """Stands for a launch action: keeps its arguments."""
+
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+
+
+def run_launch_file(monkeypatch, name, given):
+    """(declared arguments, node actions) of a launch file, executed with recording actions in launch's place."""
+    kinds = {kind: type(kind, (Recorded,), {}) for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")}
+    modules = {
+        "launch": {"LaunchDescription": lambda entities: entities},
+        "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
+        "launch_ros": {},
+        "launch_ros.actions": {"Node": kinds["Node"]},
+    }
+    for module, members in modules.items():
+        fake = types.ModuleType(module)
+        vars(fake).update(members)
+        monkeypatch.setitem(sys.modules, module, fake)
+    entities = runpy.run_path(str(ROOT / "launch" / name))["generate_launch_description"]()
+    declared = {e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])}
+    (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
+    context = types.SimpleNamespace(
+        launch_configurations={**{n: d["default_value"] for n, d in declared.items()}, **given}
+    )
+    actions = function.kwargs["function"](context, *function.kwargs["args"])
+    return declared, [a.kwargs for a in actions]
+
+
+def test_rfly_launch_starts_the_node_set(monkeypatch, tmp_path):
+    """All arguments with a description; all nodes; a given argument after the params_file, so that it wins."""
+    params = tmp_path / "p.yaml"
+    params.write_text("/**: {ros__parameters: {}}")
+    given = {"map": "Foo", "windows": "2", "namespace": "fleet", "params_file": str(params), "respawn": "true"}
+    declared, nodes = run_launch_file(monkeypatch, "rfly.launch.py", given)
+    assert list(declared) == [a.name for a in ARGUMENTS]
+    assert all(d["description"] for d in declared.values())
+    assert [n["executable"] for n in nodes] == [n.executable for n in NODES]
+    assert {n["package"] for n in nodes} == {"rfly_suite"}
+    assert {n["namespace"] for n in nodes} == {"fleet"}
+    assert nodes[0]["parameters"] == [str(params), {"map": "Foo"}]
+    assert nodes[1]["parameters"] == [str(params), {"windows": 2}]
+    assert all(n["respawn"] for n in nodes)
+
+
+def test_terrain_launch_starts_the_terrain_alone(monkeypatch):
+    """Its arguments are those that concern the terrain or every node."""
+    declared, nodes = run_launch_file(monkeypatch, "terrain.launch.py", {})
+    assert [n["executable"] for n in nodes] == ["terrain_node"]
+    assert {"map", "map_search_path", "frame_id", "params_file", "rviz"} <= set(declared)
+    assert not {"fleet", "host", "windows"} & set(declared)
+
+
+def test_a_wrong_launch_argument_is_refused(monkeypatch):
+    """The launch file checks what `rfly up` checks."""
+    with pytest.raises(ValueError, match="frame_id: 'x'"):
+        run_launch_file(monkeypatch, "rfly.launch.py", {"frame_id": "x"})
+
+
+def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch):
+    """The command lines of the runner, from the same description."""
+    from rfly_bringup import supervisor
+
+    monkeypatch.setattr(supervisor, "executable_path", lambda name: Path("/x") / name)
+    command = supervisor.node_command(
+        BRIDGE, {"windows": "2", "host": "10.0.0.5", "namespace": "a", "params_file": "p"}
+    )
+    assert command == [
+        *("/x/ue_bridge_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p"),
+        *("-p", "host:='10.0.0.5'", "-p", "windows:=2"),
+    ]

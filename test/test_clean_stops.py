@@ -1,0 +1,91 @@
+"""Nodes end cleanly whenever a signal comes, and one that is killed hard disturbs nobody."""
+
+import random
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytestmark = pytest.mark.ros
+
+NODES = ("terrain_node", "ue_bridge_node", "trajectory_node")
+
+
+def stop_once(name, domain_id, number, moment_s, port):
+    """(exit code, seconds from the signal to the end, output) of a node that gets a signal after a time."""
+    from node_harness import NodeProcess
+
+    parameters = {"port": str(port)} if name == "ue_bridge_node" else {}
+    started = time.monotonic()
+    with NodeProcess(name, domain_id, parameters) as node:
+        threading.Event().wait(max(0.0, moment_s - (time.monotonic() - started)))
+        signalled = time.monotonic()
+        code = node.stop(number)
+        return code, time.monotonic() - signalled, node.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+def test_a_hundred_of_a_hundred_clean_stops(number, domain_id):
+    """At random moments from 0.1 s after the start: exit code 0, within 2 s, no trace."""
+    chance = random.Random(int(number))
+    tries = [(NODES[i % len(NODES)], chance.uniform(0.1, 1.5)) for i in range(100)]
+
+    def run(one):
+        name, moment_s = one
+        return name, moment_s, *stop_once(name, domain_id, number, moment_s, port=47000)
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(run, tries))
+    wrong = [
+        f"{name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
+        for name, moment_s, code, seconds, output in results
+        if code != 0 or seconds > 2.0 or "Traceback" in output
+    ]
+    assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong[:5])
+
+
+@pytest.mark.slow
+def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
+    """kill -9 of each node in turn: the others go on, and within 5 s of its restart the datagrams flow again."""
+    import socket
+
+    from node_harness import NodeProcess
+
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind(("127.0.0.1", 0))
+    receiver.settimeout(15.0)
+    parameters = {"ue_bridge_node": {"port": str(receiver.getsockname()[1])}}
+
+    def drain_and_wait(timeout_s):
+        """The time until a datagram that was sent after now arrives."""
+        start = time.monotonic()
+        receiver.setblocking(False)
+        try:
+            while receiver.recv(65536):
+                pass
+        except BlockingIOError:
+            pass
+        receiver.settimeout(timeout_s)
+        receiver.recv(65536)
+        return time.monotonic() - start
+
+    running = {name: NodeProcess(name, domain_id, parameters.get(name)) for name in NODES}
+    try:
+        drain_and_wait(20.0)
+        for name in NODES:
+            running[name].process.kill()
+            running[name].process.wait()
+            others = [n for n in NODES if n != name]
+            assert all(running[n].process.poll() is None for n in others), f"{name} took another node with it"
+            running[name] = NodeProcess(name, domain_id, parameters.get(name))
+            assert drain_and_wait(5.0) < 5.0
+        for name in NODES:
+            assert running[name].process.poll() is None
+            assert running[name].stop() == 0
+    finally:
+        for node in running.values():
+            node.__exit__()
+        receiver.close()
