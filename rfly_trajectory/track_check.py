@@ -1,0 +1,71 @@
+"""What is wrong with a fleet's tracks over a terrain: places off the map, and absolute altitudes below the ground."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_trajectory.fleet import Fleet
+from rfly_trajectory.paths import evaluate_paths, join_paths
+
+MOST_POINTS = 20_000
+"""on one track; its points lie at most half a cell apart where that takes no more"""
+
+
+class Finding(NamedTuple):
+    """Something that a person should know before the fleet moves. It moves all the same."""
+
+    vehicle: str
+    text: str
+
+
+def check_tracks(fleet: Fleet) -> list[Finding]:
+    """Findings of all vehicles, in their order; none without a terrain. Vehicles that stand still are looked at too.
+
+    Off the map the ground has the altitude of the map's edge, and a z below the ground is raised to it: both are
+    safe, and both are seldom what was meant. Copies on one track are looked at once and reported once, for the first.
+    """
+    terrain = fleet.terrain
+    if terrain is None:
+        return []
+    half_cell = 0.5 * min(abs(terrain.step_x), abs(terrain.step_y))
+    findings = []
+    seen = set()
+    for vehicle in fleet.vehicles:
+        key = (id(vehicle.path), vehicle.shift, vehicle.height if vehicle.absolute else None)
+        if key in seen:
+            continue
+        seen.add(key)
+        path = vehicle.path
+        points = min(max(math.ceil(path.length / half_cell), 16), MOST_POINTS) + 1
+        s = np.linspace(0.0, path.length, points)
+        place = evaluate_paths(join_paths([path]), np.zeros(points, np.int64), s).position + vehicle.shift
+        on_map = terrain.inside(place[:, 0], place[:, 1])
+        if not on_map.all():
+            share = path.length * float(np.mean(~on_map))
+            findings.append(
+                Finding(
+                    vehicle.name,
+                    f"about {share:.3g} m of its {path.length:.4g} m long track are off the map, first at "
+                    f"{_place(place, ~on_map)}; the ground there has the altitude of the map's edge",
+                )
+            )
+        if vehicle.absolute:
+            under = terrain.altitude(place[:, 0], place[:, 1]) - vehicle.height
+            if under.max() > 0.0:
+                findings.append(
+                    Finding(
+                        vehicle.name,
+                        f"its altitude of {vehicle.height:g} m is up to {under.max():.3g} m below the ground, first at "
+                        f"{_place(place, under > 0.0)}; it is raised to the ground there",
+                    )
+                )
+    return findings
+
+
+def _place(place: NDArray[np.float64], where: NDArray[np.bool_]) -> str:
+    x, y = place[int(np.argmax(where))]
+    return f"x {x:.1f}, y {y:.1f}"

@@ -1,0 +1,25 @@
+"""Compiles the kernels of motion, or loads them from the disk cache, before anyone waits for a pose."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rfly_common.accel import use_numba
+
+
+def warm_up() -> None:
+    """Runs every kernel once with the types of argument that a fleet passes. Without numba there is nothing to do."""
+    if not use_numba():
+        return
+    from rfly_terrain.height_map import HeightMap
+    from rfly_trajectory.fleet import Fleet, Vehicle
+    from rfly_trajectory.motion import SpeedProfile
+    from rfly_trajectory.shapes import Circle
+
+    vehicle = Vehicle("warm_up", 1, 3, Circle((0.0, 0.0), 1.0).path(), SpeedProfile(1.0), "repeat")
+    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
+    for terrain in (None, flat):
+        fleet = Fleet([vehicle], terrain)
+        fleet.sample(0.0)
+        fleet.sample_times([0.0])
+        fleet.track(0)
