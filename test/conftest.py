@@ -80,7 +80,7 @@ def _domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def _claim_domain(claims: ExitStack) -> int:
-    """Starts elsewhere in each process and goes on from test to test, so that a killed node's remains are not met soon."""
+    """Starts elsewhere in each process and goes on from test to test: a killed node's remains are not met soon."""
     global _next_domain  # noqa: PLW0603
     for _ in _DOMAINS:
         domain = _next_domain
