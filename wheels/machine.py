@@ -28,20 +28,20 @@ class Toolchain:
 
 def check_platform() -> None:
     """Raise SetupError where the ROS wheels cannot run: they are x86-64 Linux with glibc 2.28 or newer."""
-    hint = "Only the libraries run here: make test-lib, or pip install . (with ROS 2 sourced, everything does)."
+    hint = "Without a sourced ROS 2 only the libraries run here: make test-lib, pip install ."
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
-        raise SetupError(f"the ROS wheels are for x86-64 Linux; this is {platform.machine()} {platform.system()}. {hint}")
+        raise SetupError(f"the ROS wheels are for x86-64 Linux, not {platform.machine()} {platform.system()}. {hint}")
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (OSError, ValueError):
         libc = ""
     version = libc.removeprefix("glibc ").split(".")
     if not libc.startswith("glibc ") or tuple(map(int, version[:2])) < (2, 28):
-        raise SetupError(f"the ROS wheels need glibc 2.28 or newer (Debian 10, Ubuntu 20.04); this has {libc or 'none'}. {hint}")
+        raise SetupError(f"the ROS wheels need glibc 2.28 or newer; this has {libc or 'none'}. {hint}")
 
 
 def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
-    """See that there are a compiler, Python's headers and the venv module; install what is missing as far as one can."""
+    """See that there are a compiler, Python's headers and the venv module; install what is missing where one can."""
     missing = _missing(need_compiler)
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         packages = sorted({package for packages in missing.values() for package in packages})

@@ -52,10 +52,10 @@ def _use_wheels(site_packages):
     _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH", _is_ros_prefix))
     library = os.path.join(sys.prefix, "lib")
     folders = _entries("LD_LIBRARY_PATH", _has_ros_libraries)
-    if os.environ.get(_BOOTSTRAPPER_MARK) and library in folders or os.environ.get(_MARK) == str(os.getpid()):
+    if (os.environ.get(_BOOTSTRAPPER_MARK) and library in folders) or os.environ.get(_MARK) == str(os.getpid()):
         return
-    bundled = [os.path.join(site_packages, name) for name in sorted(os.listdir(site_packages)) if name.endswith(".libs")]
-    own = [library, *(folder for folder in bundled if os.path.basename(folder).startswith("ros_"))]
+    bundled = [name for name in sorted(os.listdir(site_packages)) if name.startswith("ros_") and name.endswith(".libs")]
+    own = [library, *(os.path.join(site_packages, name) for name in bundled)]
     _put_first("LD_LIBRARY_PATH", own, folders)
     os.environ[_BOOTSTRAPPER_MARK] = "1"
     os.environ[_MARK] = str(os.getpid())

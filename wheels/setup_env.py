@@ -6,18 +6,16 @@ With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and g
 quick way for library tests: no ROS, no compiler, the packages imported from the tree.
 
 What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
-run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library only.
+run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library
+only.
 """
 
 from __future__ import annotations
 
-import configparser
 import fcntl
-import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -25,25 +23,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import machine
+from layout import (
+    BUILD,
+    INSTALLED,
+    LIBRARY_LOCK,
+    PYTHON,
+    ROOT,
+    ROS_LOCK,
+    SITE_PACKAGES,
+    SOURCED,
+    STAND_INS,
+    STATE,
+    VENV,
+    WHEELS,
+)
+from scripts import write_scripts
 from steps import SetupError, Steps
-
-ROOT = Path(__file__).resolve().parent.parent
-WHEELS = ROOT / "wheels"
-VENV = ROOT / ".venv"
-BUILD = ROOT / "build" / "wheels"
-STATE = VENV / "rfly_suite.json"
-INSTALLED = VENV / "rfly_suite_installed.txt"
-PYTHON = VENV / "bin" / "python"
-SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-STAND_INS = ("tf2_msgs",)
-LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
-ROS_LOCK = WHEELS / "requirements.txt"
-SOURCED = os.environ.get("RFLY_ROS") == "sourced"
-
-_ROS_VARIABLES = (
-    "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH", "PYTHONPATH", "RMW_IMPLEMENTATION", "ROS_DISTRO",
-    "ROS_PYTHON_VERSION", "ROS_VERSION", "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
-)  # fmt: skip
+from tree import cmake_inputs, digest, digest_names, installed_sources, python_sources, remove, remove_if_only_caches
+from variables import base_environment, run_environment, uv_settings
 
 
 class Environment:
@@ -69,9 +66,9 @@ class Environment:
         if SOURCED:
             self._install_missing_packages()
         elif not lib:
-            self._install_packages({"lib": _digest([LIBRARY_LOCK]), "ros": _digest([ROS_LOCK])}, [ROS_LOCK, LIBRARY_LOCK])
+            self._install_packages(ros=ROS_LOCK, lib=LIBRARY_LOCK)
         elif not self.state.get("ros"):
-            self._install_packages({"lib": _digest([LIBRARY_LOCK])}, [LIBRARY_LOCK])
+            self._install_packages(lib=LIBRARY_LOCK)
         if not lib:
             self._build()
             self._warm_up()
@@ -121,37 +118,41 @@ class Environment:
         machine.prepare(self.steps, need_compiler=not lib)
         self.state = {}
         with self.steps.step("virtual environment"):
-            _remove(VENV)
+            remove(VENV)
             VENV.mkdir()
             self._write_state(unfinished="virtual environment")
             options = ["--system-site-packages"] if SOURCED else []
-            self.steps.run([sys.executable, "-m", "venv", *options, VENV], _base_environment())
+            self.steps.run([sys.executable, "-m", "venv", *options, VENV], base_environment())
             self._write_state(
                 unfinished=None, root=str(ROOT), world=self.world, python=os.path.realpath(sys.executable)
             )
 
     # -- packages ------------------------------------------------------------------------------------------------------
 
-    def _install_packages(self, locks: dict[str, str], files: list[Path]) -> None:
+    def _install_packages(self, **files: Path) -> None:
+        locks = {key: digest([file]) for key, file in files.items()}
         if all(self.state.get(key) == value for key, value in locks.items()):
             return
         if any(self.state.get(key, value) != value for key, value in locks.items()):
             self._make_venv(lib="ros" not in locks)  # a lock has changed: what it dropped must not stay
         self._write_state(unfinished="packages", built=None)
-        count = sum(line[:1].isalnum() for file in files for line in file.read_text(encoding="utf-8").splitlines())
+        count = sum(
+            line[:1].isalnum() for file in files.values() for line in file.read_text(encoding="utf-8").splitlines()
+        )
         with self.steps.step(f"packages (up to {count}, most of them ROS)" if "ros" in locks else "packages"):
             env = run_environment()
             pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
             self.steps.run([*pip, "-r", WHEELS / "requirements-uv.txt"], env)
-            options = [option for file in files for option in ("-r", file)]
-            uv_env = {**env, **_uv_settings(env)}
-            if not self.steps.run([VENV / "bin" / "uv", "pip", "install", "--python", PYTHON, *options], uv_env, may_fail=True):
+            options = [option for file in files.values() for option in ("-r", file)]
+            uv_env = {**env, **uv_settings(env)}
+            uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON]
+            if not self.steps.run([*uv, *options], uv_env, may_fail=True):
                 self.steps.run([*pip, *options], env)  # pip knows some proxies and mirrors that uv does not
         self._write_state(unfinished=None, **locks)
 
     def _install_missing_packages(self) -> None:
-        """Beside a sourced ROS: what neither it nor the system has, and nothing that would shadow the system's NumPy."""
-        key = _digest([ROOT / "pyproject.toml"])
+        """Beside a sourced ROS: what neither it nor the system has; nothing shadows the system's NumPy."""
+        key = digest([ROOT / "pyproject.toml"])
         if self.state.get("lib") == key:
             return
         with self.steps.step("packages that ROS and the system lack"):
@@ -175,8 +176,8 @@ class Environment:
 
         The installed modules are links into the tree, so an edit needs nothing at all.
         """
-        configured = _digest(_cmake_inputs())
-        files = _digest_names(_installed_sources())
+        configured = digest(cmake_inputs())
+        files = digest_names(installed_sources())
         if self.state.get("built") == configured:
             if self.state.get("files") != files:
                 with self.steps.step("installing new and removed files"):
@@ -185,7 +186,7 @@ class Environment:
             return
         if self.state.get("building") or self.state.get("built") is None:  # interrupted, or made for another .venv
             for folder in ("rfly_suite", *STAND_INS):
-                _remove(BUILD / folder)
+                remove(BUILD / folder)
         toolchain = machine.prepare(self.steps, need_compiler=True)
         cmake_tools = self._install_zig() if toolchain.zig else {}
         self._write_state(building="yes")
@@ -236,8 +237,8 @@ class Environment:
                     Path(line).unlink(missing_ok=True)
         INSTALLED.write_text("".join(f"{line}\n" for line in sorted(installed)), encoding="utf-8")
         for folder in SITE_PACKAGES.glob("rfly_*/"):
-            _remove_if_only_caches(folder)
-        _write_scripts()
+            remove_if_only_caches(folder)
+        write_scripts()
         shutil.copyfile(WHEELS / "rfly_suite_environment.py", SITE_PACKAGES / "rfly_suite_environment.py")
         # The name sorts before those of the other .pth files, so this one is executed first.
         (SITE_PACKAGES / "_rfly_suite.pth").write_text("import rfly_suite_environment\n", encoding="utf-8")
@@ -246,83 +247,13 @@ class Environment:
         """Compile the cached numba kernels, so that no node and no query has to wait for the compiler."""
         if not (ROOT / "rfly_bringup" / "warm_up.py").exists():
             return
-        kernels = _digest(file for file in _python_sources() if b"numba" in file.read_bytes() or b"njit" in file.read_bytes())
+        kernels = digest(file for file in python_sources() if b"njit" in file.read_bytes())
         if self.state.get("kernels") == kernels:
             return
         with self.steps.step("compiling the numerical kernels"):
             # From .venv: -m puts the current folder first, and the tree's modules have other caches than the installed.
             self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up"], run_environment(), cwd=VENV)
         self._write_state(kernels=kernels)
-
-
-# -- the environment of commands ---------------------------------------------------------------------------------------
-
-
-def _base_environment() -> dict[str, str]:
-    """The user's environment; where ROS comes from wheels, without what a half-sourced shell leaves in it."""
-    env = {key: value for key, value in os.environ.items() if key not in ("RFLY_ROS", "PYTHONHOME", "VIRTUAL_ENV")}
-    if not SOURCED:
-        ros_prefixes = [prefix for prefix in env.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
-        libraries = [
-            folder
-            for folder in env.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
-            if folder
-            and not (Path(folder) / "librcl.so").exists()
-            and not re.fullmatch(r"ros_.*\.libs", os.path.basename(folder))
-            and not any(folder.startswith(prefix) for prefix in ros_prefixes)
-        ]
-        env = {key: value for key, value in env.items() if key not in _ROS_VARIABLES}
-        if libraries:
-            env["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
-    return env
-
-
-def run_environment() -> dict[str, str]:
-    env = _base_environment()
-    env["VIRTUAL_ENV"] = str(VENV)
-    env["PATH"] = os.pathsep.join([str(VENV / "bin"), env.get("PATH", os.defpath)])
-    return env
-
-
-def _uv_settings(env: dict[str, str]) -> dict[str, str]:
-    """What a user told pip by variable, told to uv, which does not read pip's."""
-    settings = {}
-    for uv_name, pip_name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("SSL_CERT_FILE", "PIP_CERT")):
-        if pip_name in env and uv_name not in env:
-            settings[uv_name] = env[pip_name]
-    return settings
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-def _cmake_inputs() -> Iterator[Path]:
-    """What the build was made of: a change in any of them means configure and build."""
-    yield from (ROOT / name for name in ("CMakeLists.txt", "package.xml"))
-    yield from (WHEELS / name for name in ("setup_env.py", "rfly_suite_environment.py"))
-    for folder in ("action", "cmake", "msg", "srv", "wheels/interfaces"):
-        yield from (file for file in (ROOT / folder).rglob("*") if file.is_file())
-
-
-def _python_sources() -> Iterator[Path]:
-    for package in ROOT.glob("rfly_*/"):
-        yield from package.rglob("*.py")
-
-
-def _installed_sources() -> Iterator[Path]:
-    for folder in (*ROOT.glob("rfly_*/"), *(ROOT / name for name in ("config", "launch", "rviz", "urdf"))):
-        yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def _digest_names(files: Iterable[Path]) -> str:
-    return hashlib.sha256("\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()).hexdigest()
 
 
 def _requirements(pyproject: Path) -> Iterator[tuple[str, str]]:
@@ -335,43 +266,6 @@ def _requirements(pyproject: Path) -> Iterator[tuple[str, str]]:
             name = re.split(r"[<>=!~;\s]", requirement)[0]
             if not name.startswith("types-"):
                 yield modules.get(name, name), requirement
-
-
-def _remove(folder: Path) -> None:
-    """Remove in two steps, so that an interruption never leaves half a folder under its own name."""
-    if folder.exists() or folder.is_symlink():
-        doomed = folder.with_name(f"{folder.name}.removed")
-        shutil.rmtree(doomed, ignore_errors=True)
-        folder.rename(doomed)
-        shutil.rmtree(doomed)
-
-
-def _remove_if_only_caches(folder: Path) -> None:
-    """A folder with nothing but caches left would still be importable, as a namespace package."""
-    for inner in [path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"]:
-        _remove_if_only_caches(inner)
-    if all(path.name == "__pycache__" for path in folder.iterdir()):
-        shutil.rmtree(folder)
-
-
-def _write_scripts() -> None:
-    """Write the console scripts anew: started through sh, since a #! line takes no space and 127 characters at most,
-    and importing their function at once, since looking it up in the installed metadata costs a node 50 ms."""
-    for config, folder in ((ROOT / "cmake" / "cli.cfg", VENV / "bin"), (ROOT / "cmake" / "nodes.cfg", VENV / "lib" / "rfly_suite")):
-        parser = configparser.ConfigParser()
-        parser.read(config, encoding="utf-8")
-        for line in parser["options.entry_points"]["console_scripts"].split("\n"):
-            if not line.strip():
-                continue
-            name, module, function = re.fullmatch(r"\s*(\S+)\s*=\s*([\w.]+):(\w+)\s*", line).groups()
-            part = folder / f".{name}.part"
-            part.write_text(
-                f"#!/bin/sh\n'''exec' {shlex.quote(str(PYTHON))} \"$0\" \"$@\"\n' '''\n"
-                f"import sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n",
-                encoding="utf-8",
-            )
-            part.chmod(0o755)
-            part.replace(folder / name)
 
 
 # -- main --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,204 @@
+"""What the build files of the tree promise each other: CMake, pip, ROS and the set-up of a bare machine."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {path.parent.name for path in ROOT.glob("rfly_*/__init__.py")}
+PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
+CMAKE = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def console_scripts(name):
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "cmake" / name, encoding="utf-8")
+    lines = parser["options.entry_points"]["console_scripts"].split("\n")
+    return dict(re.split(r"\s*=\s*", line.strip()) for line in lines if line.strip())
+
+
+def locked(name):
+    """{(distribution, marker): version} of a lock."""
+    pattern = re.compile(r"^([a-z0-9-]+)==([^ ;\\]+)(?: ; ([^\\]+?))? ?\\?$", re.MULTILINE)
+    text = (ROOT / "wheels" / name).read_text(encoding="utf-8")
+    return {(found[1], found[3] or ""): found[2] for found in pattern.finditer(text)}
+
+
+def test_one_version_everywhere():
+    version = PACKAGE_XML.findtext("version")
+    assert re.search(r'^version = "(.+)"$', PYPROJECT, re.MULTILINE)[1] == version
+    changelog = ROOT / "CHANGELOG.md"
+    assert re.search(rf"^## \[?{re.escape(version)}\b", changelog.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_interface_is_built():
+    files = {str(path.relative_to(ROOT)) for folder in ("msg", "srv", "action") for path in (ROOT / folder).glob("*.*")}
+    assert files == set(re.findall(r"(?:msg|srv|action)/\w+\.(?:msg|srv|action)", CMAKE))
+
+
+def test_every_python_package_is_installed_once():
+    assert sorted(re.findall(r"ament_python_install_package\((\w+)", CMAKE)) == sorted(PACKAGES)
+    assert len(re.findall(r"cmake/nodes\.cfg", CMAKE)) == len(re.findall(r"cmake/cli\.cfg", CMAKE)) == 1
+    assert not (ROOT / "setup.cfg").exists()  # every ament_python_install_package would pick it up
+    assert not (ROOT / "rfly_suite").exists()  # the generated interfaces have that name
+
+
+def test_every_script_leads_to_a_function():
+    for config in ("nodes.cfg", "cli.cfg"):
+        for target in console_scripts(config).values():
+            module, function = target.split(":")
+            tree = ast.parse((ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8"))
+            assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, target
+
+
+def test_every_node_has_an_executable():
+    modules = {path.stem for package in PACKAGES for path in (ROOT / package).glob("*_node.py")}
+    assert set(console_scripts("nodes.cfg")) == modules - {"demo_node"}
+
+
+def test_rfly_is_the_same_command_for_pip_and_cmake():
+    scripts = re.search(r"^\[project\.scripts\]\n((?:.+\n)+)", PYPROJECT, re.MULTILINE)[1]
+    assert dict(re.findall(r'^(\w+) = "(.+)"$', scripts, re.MULTILINE)) == console_scripts("cli.cfg")
+
+
+def test_ros_packages_that_are_imported_are_declared():
+    """Each ROS package that a module or launch file imports is in package.xml, and its wheel in the lock."""
+    names = set()
+    for path in [*(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")), *ROOT.glob("launch/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.split(".")[0])
+    pattern = r"rclpy|launch|launch_ros|sensor_msgs_py|ament_index_python|builtin_interfaces|\w+_msgs"
+    imported = {name for name in names if re.fullmatch(pattern, name)}
+    declared = {element.text for tag in ("depend", "exec_depend") for element in PACKAGE_XML.iter(tag)}
+    assert imported <= declared
+    wheels = {name for name, _ in locked("requirements.txt")}
+    stand_ins = {path.name for path in (ROOT / "wheels" / "interfaces").iterdir() if path.is_dir()}
+    from_wheels = imported - stand_ins - {"launch", "launch_ros", "sensor_msgs_py"}
+    assert {f"ros-jazzy-{name.replace('_', '-')}" for name in from_wheels} <= wheels
+
+
+def test_locks_hold_hashes_and_no_address():
+    for path in (ROOT / "wheels").glob("requirements*.txt"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"://|^-|find-links|index-url", text, re.MULTILINE), path.name
+        blocks = re.split(r"\n(?=[a-z0-9])", text.strip())
+        assert all("--hash=sha256:" in block for block in blocks), path.name
+
+
+def test_locks_agree_with_each_other_and_with_what_they_lock():
+    ros, libraries = locked("requirements.txt"), locked("requirements-dev.txt")
+    common = ros.keys() & libraries.keys()
+    assert {key: ros[key] for key in common} == {key: libraries[key] for key in common}
+    inputs = (ROOT / "wheels" / "requirements.in").read_text(encoding="utf-8")
+    wanted = re.findall(r"^([a-z][\w-]+)(?:\[\w+\])?==(\S+)$", inputs, re.MULTILINE)
+    assert len(wanted) > 15
+    for name, version in wanted:
+        assert ros[name, ""] == version
+    block = re.search(r"^dependencies = \[(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1]
+    for requirement in re.findall(r'"([\w-]+)', block):
+        assert requirement.lower() in {name for name, _ in ros}
+        assert requirement.lower() in {name for name, _ in libraries}
+
+
+def test_make_help_lists_what_there_is():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.split()[1] for line in shown.splitlines()} == targets
+    assert {"env", "demo", "test", "test-lib", "lint", "bench", "clean"} <= targets
+    phony = set(re.search(r"^\.PHONY:(.*)$", makefile, re.MULTILINE)[1].split())
+    assert phony == targets
+
+
+def run(command, env, folder=ROOT):
+    return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+def run_setup_script(env):
+    return run(["/bin/sh", "wheels/setup.sh"], env)
+
+
+@pytest.fixture
+def fake_python(tmp_path):
+    """A folder with a `python3` that says it is another version, and with sh's own tools."""
+
+    def make(version):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        for tool in ("dirname", "tail"):
+            (folder / tool).symlink_to(f"/usr/bin/{tool}")
+        (folder / "python3").write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "Python {version}"\n')
+        (folder / "python3").chmod(0o755)
+        return {"PATH": str(folder)}
+
+    return make
+
+
+def test_a_python_that_is_too_old_or_too_new_is_one_line(fake_python):
+    ended = run_setup_script(fake_python("3.9.2"))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("rfly_suite: python3 is Python 3.9.2")
+    assert ended.stderr.count("\n") == 1
+    assert "make env PYTHON=" in ended.stderr
+
+
+def test_an_older_ros_is_refused_in_one_line(tmp_path):
+    (tmp_path / "share" / "rclpy").mkdir(parents=True)
+    (tmp_path / "share" / "rclpy" / "package.xml").touch()
+    env = {**os.environ, "ROS_DISTRO": "humble", "AMENT_PREFIX_PATH": str(tmp_path)}
+    ended = run_setup_script(env)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("rfly_suite: ROS 2 humble is sourced, but Jazzy or newer is needed")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_wrong_python_by_name_is_refused():
+    ended = run_setup_script({**os.environ, "PYTHON": "/nowhere/python3.12"})
+    assert ended.returncode == 2
+    assert ended.stderr == "rfly_suite: PYTHON=/nowhere/python3.12 is not a program.\n"
+
+
+@pytest.mark.ros
+def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
+    """A foreign middleware, prefix, library folder, mark and PYTHONPATH: the wheels' rclpy starts all the same."""
+    foreign = tmp_path / "opt" / "ros"
+    (foreign / "lib" / "rclpy").mkdir(parents=True)
+    (foreign / "lib" / "rclpy" / "__init__.py").write_text("raise ImportError('foreign rclpy')\n")
+    (foreign / "lib" / "librcl.so").write_text("not a library\n")
+    (foreign / "share" / "rclpy").mkdir(parents=True)
+    env = {
+        "HOME": str(tmp_path), "PATH": os.environ["PATH"], "RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp",
+        "AMENT_PREFIX_PATH": str(foreign), "LD_LIBRARY_PATH": f"{foreign}/lib", "PYTHONPATH": f"{foreign}/lib",
+        "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1",
+    }  # fmt: skip
+    program = (
+        "import os, rclpy, rfly_suite.msg\n"
+        "context = rclpy.Context(); rclpy.init(context=context); rclpy.shutdown(context=context)\n"
+        "print(os.environ['AMENT_PREFIX_PATH'], os.environ['LD_LIBRARY_PATH'].split(':')[0])"
+    )
+    ended = run([sys.executable, "-c", program], env, tmp_path)
+    assert ended.stderr == ""
+    assert ended.stdout.split() == [sys.prefix, f"{sys.prefix}/lib"]
+    assert str(foreign) not in ended.stdout
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    "command", [["python", "-c", "import rclpy, rfly_suite.msg, rfly_terrain, tf2_msgs.msg"], ["rfly", "--help"]]
+)
+def test_the_environment_needs_no_variable(command, tmp_path):
+    ended = run([f"{sys.prefix}/bin/{command[0]}", *command[1:]], {}, tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")

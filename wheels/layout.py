@@ -1,0 +1,20 @@
+"""Where the set-up finds and puts things."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WHEELS = ROOT / "wheels"
+VENV = ROOT / ".venv"
+BUILD = ROOT / "build" / "wheels"
+STATE = VENV / "rfly_suite.json"
+INSTALLED = VENV / "rfly_suite_installed.txt"
+PYTHON = VENV / "bin" / "python"
+SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+STAND_INS = ("tf2_msgs",)
+LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
+ROS_LOCK = WHEELS / "requirements.txt"
+SOURCED = os.environ.get("RFLY_ROS") == "sourced"  # by setup.sh: a ROS 2 installation is sourced and is used

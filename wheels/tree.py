@@ -1,0 +1,56 @@
+"""The files of the checkout that the set-up looks at, and removing folders."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from layout import ROOT, WHEELS
+
+
+def cmake_inputs() -> Iterator[Path]:
+    """What the build was made of: a change in any of them means configure and build."""
+    yield from (ROOT / name for name in ("CMakeLists.txt", "package.xml"))
+    yield from (WHEELS / name for name in ("setup_env.py", "scripts.py", "rfly_suite_environment.py"))
+    for folder in ("action", "cmake", "msg", "srv", "wheels/interfaces"):
+        yield from (file for file in (ROOT / folder).rglob("*") if file.is_file())
+
+
+def python_sources() -> Iterator[Path]:
+    for package in ROOT.glob("rfly_*/"):
+        yield from package.rglob("*.py")
+
+
+def installed_sources() -> Iterator[Path]:
+    for folder in (*ROOT.glob("rfly_*/"), *(ROOT / name for name in ("config", "launch", "rviz", "urdf"))):
+        yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+
+
+def digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def digest_names(files: Iterable[Path]) -> str:
+    return hashlib.sha256("\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()).hexdigest()
+
+
+def remove(folder: Path) -> None:
+    """Remove in two steps, so that an interruption never leaves half a folder under its own name."""
+    if folder.exists() or folder.is_symlink():
+        doomed = folder.with_name(f"{folder.name}.removed")
+        shutil.rmtree(doomed, ignore_errors=True)
+        folder.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def remove_if_only_caches(folder: Path) -> None:
+    """A folder with nothing but caches left would still be importable, as a namespace package."""
+    for inner in [path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"]:
+        remove_if_only_caches(inner)
+    if all(path.name == "__pycache__" for path in folder.iterdir()):
+        shutil.rmtree(folder)

@@ -1,0 +1,49 @@
+"""The environment variables that the set-up's commands, and the commands run in .venv, get."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from layout import SOURCED, VENV
+
+_ROS_VARIABLES = (
+    "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH", "PYTHONPATH", "RMW_IMPLEMENTATION", "ROS_DISTRO",
+    "ROS_PYTHON_VERSION", "ROS_VERSION", "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)  # fmt: skip
+
+
+def base_environment() -> dict[str, str]:
+    """The user's environment; where ROS comes from wheels, without what a half-sourced shell leaves in it."""
+    env = {key: value for key, value in os.environ.items() if key not in ("RFLY_ROS", "PYTHONHOME", "VIRTUAL_ENV")}
+    if not SOURCED:
+        ros_prefixes = [prefix for prefix in env.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+        libraries = [
+            folder
+            for folder in env.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
+            if folder
+            and not (Path(folder) / "librcl.so").exists()
+            and not re.fullmatch(r"ros_.*\.libs", os.path.basename(folder))
+            and not any(folder.startswith(prefix) for prefix in ros_prefixes)
+        ]
+        env = {key: value for key, value in env.items() if key not in _ROS_VARIABLES}
+        if libraries:
+            env["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    return env
+
+
+def run_environment() -> dict[str, str]:
+    env = base_environment()
+    env["VIRTUAL_ENV"] = str(VENV)
+    env["PATH"] = os.pathsep.join([str(VENV / "bin"), env.get("PATH", os.defpath)])
+    return env
+
+
+def uv_settings(env: dict[str, str]) -> dict[str, str]:
+    """What a user told pip by variable, told to uv, which does not read pip's."""
+    settings = {}
+    for uv_name, pip_name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("SSL_CERT_FILE", "PIP_CERT")):
+        if pip_name in env and uv_name not in env:
+            settings[uv_name] = env[pip_name]
+    return settings
