@@ -168,8 +168,8 @@ class Demo:
             return
         c = observer.cloud
         self._console.print(
-            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points in {c.frame_id!r}, heights "
-            f" {c.lowest:.1f} … {c.highest:.1f} m\n"
+            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points in {c.frame_id!r}, "
+            f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
             f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
             f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"
@@ -227,7 +227,8 @@ class Demo:
         worst = max((abs(h) for _, _, h in rows), default=0.0)
         return (
             f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
-            f"{self._rate:5.0f} a second, {self._watch.unknown} unknown; {len(rows)} vehicles within {worst * 1000:.1f} mm of the ground"
+            f"{self._rate:5.0f} a second, {self._watch.unknown} unknown; "
+            f"{len(rows)} vehicles within {worst * 1000:.1f} mm of the ground"
         )
 
     def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
