@@ -168,7 +168,7 @@ class Demo:
             return
         c = observer.cloud
         self._console.print(
-            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points in {c.frame_id!r}, "
+            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points, "
             f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
             f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
