@@ -17,6 +17,8 @@ StrPath = str | os.PathLike[str]
 DEFAULT_PSP_PATH = "C:/PX4PSP"
 """RflySim's installation folder where the environment variable PSP_PATH names none"""
 _MAP_FOLDER = Path("CopterSim", "external", "map")
+MATLAB_MAP_FOLDERS = (Path("map"), Path("..", "..") / _MAP_FOLDER)
+"""where RflySim's MATLAB tool looks, seen from the current folder, before the installation"""
 _EXTENSIONS = (".png", ".txt")
 
 
@@ -42,10 +44,7 @@ def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: 
 
     Raises TerrainFileNotFound that lists the places and what each lacks.
     """
-    scripts = script_folders() if script_folder is None else [Path(script_folder)]
-    here = Path()
-    places = [here / "map", *scripts, here, Path("..", "..") / _MAP_FOLDER, *installation_folders(), package_maps()]
-    return find_in_places(name, [*map(Path, search_path), *places])
+    return find_in_places(name, [*map(Path, search_path), *search_places(script_folder)])
 
 
 def find_in_places(name: StrPath, places: Sequence[Path]) -> MapFiles:
@@ -72,6 +71,13 @@ def find_in_places(name: StrPath, places: Sequence[Path]) -> MapFiles:
             return files
         lacking.append(lack)
     raise TerrainFileNotFound(_not_found(text, given, candidates, lacking))
+
+
+def search_places(script_folder: StrPath | None = None) -> list[Path]:
+    """The standard places of `find_map`, in order."""
+    scripts = script_folders() if script_folder is None else [Path(script_folder)]
+    below, beside = MATLAB_MAP_FOLDERS
+    return [below, *scripts, Path(), beside, *installation_folders(), package_maps()]
 
 
 def installation_folders() -> list[Path]:

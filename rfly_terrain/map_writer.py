@@ -168,7 +168,7 @@ def _txt(
 
 
 def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
-    """The pixel that calibrates the z scale best: most counts away from a corner, off the map's edge if nearly as far."""
+    """The pixel that calibrates the z scale best: farthest from a corner, off the edge if nearly as far."""
     best = _farthest(pixels, pixels, 0)
     if min(pixels.shape) > 2:
         inner = _farthest(pixels, pixels[1:-1, 1:-1], 1)

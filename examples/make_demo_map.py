@@ -1,0 +1,70 @@
+"""Makes the demo map JacksboroFault from an elevation model that matplotlib ships, as `rfly terrain import` does it.
+
+    python examples/make_demo_map.py [folder]        (needs: pip install 'rfly_suite[geo]')
+
+The same as, for a GeoTIFF of the whole model:
+
+    rfly terrain import jacksboro.tif --out JacksboroFault --center 36.6033 -84.2217 --size 6000 6000 \
+        --resolution 20 --origin-altitude ground --resampling cubic_spline
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import rasterio
+from matplotlib.cbook import get_sample_data
+
+from rfly_terrain.dem_import import import_dem
+from rfly_terrain.map_search import package_maps
+from rfly_terrain.map_writer import write_height_map
+
+NAME = "JacksboroFault"
+CENTER = (36.6033, -84.2217)
+"""latitude, longitude: a valley floor between a plateau and mountains of 550 m"""
+SIZE_M = (6000.0, 6000.0)
+CELL_M = 20.0
+
+
+def write_geotiff(path: Path) -> None:
+    """matplotlib's array with the place that its own dx, dy and limits name (ymin and ymax are exchanged in it)."""
+    model = get_sample_data("jacksboro_fault_dem.npz")
+    elevation = model["elevation"]
+    north = max(float(model["ymin"]), float(model["ymax"]))
+    transform = rasterio.transform.from_origin(float(model["xmin"]), north, float(model["dx"]), float(model["dy"]))
+    rows, columns = elevation.shape
+    with rasterio.open(
+        path,
+        "w",
+        driver="GTiff",
+        width=columns,
+        height=rows,
+        count=1,
+        dtype="int16",
+        crs="EPSG:4326",
+        transform=transform,
+    ) as dataset:
+        dataset.write(elevation, 1)
+
+
+def main(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        tif = Path(scratch, "jacksboro.tif")
+        write_geotiff(tif)
+        terrain = import_dem(
+            tif,
+            resolution=CELL_M,
+            center=CENTER,
+            size=SIZE_M,
+            origin_altitude="ground",
+            resampling="cubic_spline",
+            name=NAME,
+        )
+    files = write_height_map(terrain, folder / NAME, overwrite=True, compression=9)
+    print(f"{terrain}\n{files.png} ({files.png.stat().st_size:,} bytes)\n{files.txt}: {files.txt.read_text().strip()}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else package_maps())
