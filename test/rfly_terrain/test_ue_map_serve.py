@@ -128,7 +128,7 @@ def test_the_sdks_places_come_first(tmp_path, monkeypatch):
     places = [(cwd / "map", 5), (psp / "CopterSim" / "external" / "map", 4), (script, 3)]
     for folder, last in places:  # from the last place to the first
         write_map_e(folder, txt=E_TXT + f",0,0,{last}")
-        assert UEMapServe("E").GPS == [0, 0, last]
+        assert [0, 0, last] == UEMapServe("E").GPS
 
 
 def test_a_script_written_for_the_sdk_runs(tmp_path):
@@ -145,6 +145,11 @@ def test_a_script_written_for_the_sdk_runs(tmp_path):
     )
     root = str(Path(__file__).resolve().parents[2])
     result = subprocess.run(
-        [sys.executable, str(script)], cwd="/", env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, check=False
+        [sys.executable, str(script)],
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (result.stdout, result.stderr) == ("-14.375 3 4 12\n", "")
