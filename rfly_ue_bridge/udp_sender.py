@@ -125,6 +125,15 @@ class UdpSender:
             other.socket.close()
         return "" if sent else f"{other}: {other.last_error}"
 
+    def unheard_ports(self) -> list[int]:
+        """Ports that refused what was sent, as far as known: at once on this machine, later or never elsewhere."""
+        refused = (errno.ECONNREFUSED, errno.ECONNRESET)
+        return [
+            window.address[1]
+            for window in self.windows
+            if window.socket is not None and window.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in refused
+        ]
+
     def close(self) -> None:
         """Close all sockets."""
         for window in self.windows:
