@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError
+from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory import motion
 from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
@@ -26,7 +28,7 @@ KINDS = {"ground": GROUND, "multirotor": MULTIROTOR, "fixed_wing": FIXED_WING}
 
 TRACK_STEP = 2.0
 """m between the points of `Fleet.track`, where that makes no more than TRACK_POINTS of them"""
-TRACK_POINTS = 2000
+TRACK_POINTS = 1000
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -210,6 +212,22 @@ class Fleet:
             self.terrain.gradient(x, y, smooth=True),
             self.terrain.gradient_rate(x, y, velocity[:, 0], velocity[:, 1]),
         )
+
+
+def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleStates:
+    """States given in map (ENU) as states in its NED twin; the orientation still rotates base_link (FLU)."""
+    return dataclasses.replace(
+        states,
+        position=np.asarray(enu_to_ned(states.position), np.float64),
+        orientation=orientation_in_ned(states.orientation),
+        velocity=np.asarray(enu_to_ned(states.velocity), np.float32),
+        frame_id=frame_id,
+    )
+
+
+def orientation_in_ned(orientation: Floats) -> Floats:
+    """(…, 4) xyzw base_link (FLU) -> map (ENU), to base_link (FLU) -> map_ned."""
+    return np.asarray(quat_ned_frd_to_ned_flu(quat_enu_flu_to_ned_frd(orientation)), np.float64)
 
 
 def _refuse_repeated(what: str, values: Sequence[object]) -> None:
