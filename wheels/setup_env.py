@@ -46,7 +46,8 @@ from variables import base_environment, run_environment, uv_settings
 class Environment:
     """The virtual environment and what has been put into it so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, lock: int) -> None:
+        self._lock = lock
         self.world = f"ROS 2 {os.environ.get('ROS_DISTRO')}" if SOURCED else "ROS 2 Jazzy wheels"
         self.state = self._read_state()
         self._steps: Steps | None = None
@@ -55,7 +56,7 @@ class Environment:
     def steps(self) -> Steps:
         """The progress display; its first use says that there is something to do."""
         if self._steps is None:
-            self._steps = Steps(BUILD / "setup.log")
+            self._steps = Steps(BUILD / "setup.log", self._lock)
             version = ".".join(map(str, sys.version_info[:3]))
             self._steps.say(f"rfly_suite: setting up .venv (Python {version}, {self.world})")
         return self._steps
@@ -272,8 +273,8 @@ def _requirements(pyproject: Path) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def only_one() -> Iterator[None]:
-    """Two set-ups of one checkout at a time would build into each other."""
+def only_one() -> Iterator[int]:
+    """The descriptor of a held lock: two set-ups of one checkout at a time would build into each other."""
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
         try:
@@ -281,15 +282,15 @@ def only_one() -> Iterator[None]:
         except BlockingIOError:
             print("rfly_suite: another set-up of this checkout is running; waiting for it", file=sys.stderr, flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
 def main(arguments: list[str]) -> None:
     lib = arguments[:1] == ["--lib"]
     command = arguments[1:] if lib else arguments
     try:
-        with only_one():
-            environment = Environment()
+        with only_one() as lock:
+            environment = Environment(lock)
             python = environment.other_python()
             if python:
                 os.execv(python, [python, "-E", "-s", __file__, *arguments])

@@ -23,8 +23,10 @@ class SetupError(Exception):
 class Steps:
     """Numbered steps on standard error, each one line with its time; the commands' own output goes to `log`."""
 
-    def __init__(self, log: Path):
+    def __init__(self, log: Path, lock: int):
+        """`lock` is a file descriptor that the commands hold too: a set-up that was killed may have left one running."""
         self._log_path = log
+        self._lock = lock
         self._terminal = sys.stderr.isatty()
         self._started = time.monotonic()
         self._step = ""
@@ -64,6 +66,7 @@ class Steps:
                 process = subprocess.Popen(
                     list(map(str, command)), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+                    pass_fds=[self._lock],
                 )  # fmt: skip
             except OSError as error:
                 raise SetupError(f"cannot run {command[0]}: {error.strerror}") from error
