@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -232,16 +233,19 @@ class Demo:
         )
 
     def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
-        table = Table(title=self._line(rows), title_justify="left")
-        for name in ("id", "type", "packet", "datagrams", "north m", "east m", "up m", "above ground mm"):
-            table.add_column(name, justify="left" if name == "packet" else "right")
-        for name in ("roll°", "pitch°", "yaw°"):
-            table.add_column(name, justify="right")
+        packets = sorted({track.packet for _, track, _ in rows})
+        table = Table(title=self._line(rows), caption=", ".join(packets), title_justify="left", box=SIMPLE_HEAD, padding=0)
+        headers = ("id", "type", "received", "east m", "north m", "up m", "off mm", "roll°", "pitch°", "yaw°")
+        for header in headers:
+            table.add_column(header, justify="right", no_wrap=True)
         for i, track, height in rows:
-            north, east, up = track.position_ned[0], track.position_ned[1], ned_to_enu(track.position_ned)[2]
-            cells = [str(i), str(track.vehicle_type), track.packet, str(track.datagrams)]
-            cells += [f"{north:.2f}", f"{east:.2f}", f"{up:.2f}", f"{height * 1000:+.1f}"]
-            table.add_row(*cells, *(f"{np.degrees(a):+.1f}" for a in track.euler))
+            east, north, up = ned_to_enu(track.position_ned)
+            table.add_row(
+                *(str(i), str(track.vehicle_type), str(track.datagrams)),
+                *(f"{value:.1f}" for value in (east, north, up)),
+                f"{height * 1000:+.1f}",
+                *(f"{np.degrees(angle):+.0f}" for angle in track.euler),
+            )
         return table
 
     def _draw(self, observer: Any) -> None:

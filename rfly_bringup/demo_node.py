@@ -12,12 +12,12 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rfly_suite.msg import TerrainMap
+from rfly_suite.srv import GetTerrainAltitudes
 from sensor_msgs.msg import PointCloud2
 
 from rfly_common.flat_arrays import flat
 from rfly_common.ros import LATCHED, subscription
-from rfly_suite.msg import TerrainMap
-from rfly_suite.srv import GetTerrainAltitudes
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.terrain_msgs import msg_to_cloud, msg_to_height_map
 

@@ -100,7 +100,7 @@ def quat_ned_frd_to_enu_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
 
 
 def quat_ned_flu_to_ned_frd(quat_ned_flu_xyzw: ArrayLike) -> Array:
-    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED; (1, 0, 0, 0) is level, north."""
+    """(..., 4) attitude FLU -> NED (a ROS orientation in `map_ned`) to FRD -> NED; (1, 0, 0, 0): level, north."""
     q = _last_axis(quat_ned_flu_xyzw, 4, "quat_ned_flu_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))
     return np.stack([-w, -z, y, x], axis=-1)

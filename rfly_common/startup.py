@@ -1,7 +1,7 @@
 """Signals of a node's process, from its first instruction on. Imports nothing heavy, and no ROS.
 
-Until a node spins, a SIGINT or SIGTERM has nothing to clean up and ends the process at once with exit code 0:
-importing rclpy and making a node take some tenths of a second, in which Python's defaults would print a trace or die of the signal.
+Until a node spins, SIGINT and SIGTERM end the process at once with exit code 0, as nothing needs cleaning up:
+importing rclpy and making a node take some tenths of a second, in which Python's defaults would print a trace or die.
 Once it spins, the first signal asks the loop to end, and a second one, or 1.5 s without an end, ends the process.
 rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where traces come from.
 """

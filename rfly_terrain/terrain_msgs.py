@@ -39,7 +39,7 @@ def height_map_to_msg(height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int
 def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) -> HeightMap:
     """The map of a message; one without heights is loaded by its name and must have the message's sha256.
 
-    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name that is not found here.
+    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name not found here.
     """
     rows, columns = int(message.rows), int(message.columns)
     if len(message.height) == 0:

@@ -123,7 +123,8 @@ class TerrainNode(Node):
         origin, where = self._choose_geo_origin(terrain)
         stride = _stride(terrain, self._cloud_max_points)
         self.get_logger().info(
-            f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells from {' and '.join(map(str, terrain.files))}; "
+            f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells "
+            f"from {' and '.join(map(str, terrain.files))}; "
             f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, altitude {origin[2]:.2f} m ({where})"
         )
         if stride > 1:

@@ -63,7 +63,7 @@ def test_static_transforms_hold_for_all_times_and_survive_clear():
     buffer.set("map", "odom", 7, (0, 0, 0), NONE)
     buffer.clear()
     np.testing.assert_allclose(apply(buffer.lookup("map", "map_ned", 12345), (1, 2, 3)), (2, 1, -3), atol=1e-12)
-    with pytest.raises(FrameError, match="'odom'.*no transform names it"):
+    with pytest.raises(FrameError, match=r"'odom'.*no transform names it"):
         buffer.lookup("map", "odom")
 
 
