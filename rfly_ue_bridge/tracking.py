@@ -159,9 +159,11 @@ class IdOwners:
     def forget_silent(self, steady_ns: int) -> None:
         """Forget ids that nobody wrote for `stale_after`. To be called now and then."""
         self._table.keep(steady_ns - self._table.values[:, 1] <= self._stale_after_ns)
-        if len(self._table.ids) == 0:
-            self._sources.clear()
-            self._numbers.clear()
+        in_use = np.unique(self._table.values[:, 0])
+        if len(in_use) < len(self._sources):
+            self._table.values[:, 0] = np.searchsorted(in_use, self._table.values[:, 0])
+            self._sources = [self._sources[number] for number in in_use.tolist()]
+            self._numbers = {source: number for number, source in enumerate(self._sources)}
 
     def _number(self, source: str) -> int:
         number = self._numbers.get(source)

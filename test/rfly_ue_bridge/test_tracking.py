@@ -1,0 +1,185 @@
+"""Stale stamps and doubled ids. Times are made up: nothing here waits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rfly_ue_bridge.tracking import Conflict, IdOwners, IdTable, StampFilter
+
+S = 1_000_000_000
+
+
+def ids(*numbers):
+    return np.array(numbers, np.int32)
+
+
+def test_older_than_the_last_of_its_source_is_stale():
+    stamps = StampFilter()
+    assert stamps.refuse("/a", 10 * S, 11 * S, 0) is None
+    assert stamps.refuse("/a", 10 * S - 1, 11 * S, 1) == "stale"
+    assert stamps.refuse("/b", 9 * S, 11 * S, 2) is None  # another source has its own last stamp
+    assert stamps.refuse("/a", 10 * S, 11 * S, 3) is None  # equal: the next part of one instant
+    assert stamps.refuse("/a", 10 * S + 1, 11 * S, 4) is None
+
+
+def test_stamp_zero_counts_as_now():
+    stamps = StampFilter(max_age_s=0.5)
+    assert stamps.refuse("/a", 0, 100 * S, 0) is None
+    assert stamps.refuse("/a", 99 * S + S // 2, 100 * S, 0) == "stale"  # the stamp 0 was taken for 100 s
+    assert stamps.refuse("/a", 0, 101 * S, 0) is None
+
+
+def test_max_age_compares_with_the_node_clock():
+    stamps = StampFilter(max_age_s=2.0)
+    assert stamps.refuse("/a", 8 * S, 10 * S, 0) is None
+    assert stamps.refuse("/b", 8 * S - 1, 10 * S, 0) == "too_old"
+    assert stamps.refuse("/c", 20 * S, 10 * S, 0) is None  # from the future, which max_age says nothing about
+
+
+def test_what_is_too_old_does_not_become_the_last():
+    stamps = StampFilter(max_age_s=1.0)
+    assert stamps.refuse("/a", 5 * S, 10 * S, 0) == "too_old"
+    assert stamps.refuse("/a", 9 * S, 10 * S, 0) is None
+
+
+def test_clock_that_jumps_back_starts_anew():
+    stamps = StampFilter()
+    assert stamps.refuse("/a", 100 * S, 100 * S, 0) is None
+    assert stamps.refuse("/a", 1 * S, 2 * S, 1) is None
+    assert stamps.jumps == 1
+
+
+def test_simulator_restarted_after_silence_starts_anew():
+    """Stamps from 0 again, while the node's clock did not jump: refused as long as anything of it was heard lately."""
+    stamps = StampFilter()
+    assert stamps.refuse("/a", 100 * S, 200 * S, 0) is None
+    stamps.forget_silent(9 * S)
+    assert stamps.refuse("/a", 1 * S, 209 * S, 9 * S) == "stale"
+    stamps.forget_silent(18 * S)  # it was heard, though refused, 9 s ago
+    assert stamps.refuse("/a", 1 * S, 218 * S, 18 * S) == "stale"
+    stamps.forget_silent(29 * S)
+    assert stamps.refuse("/a", 1 * S, 229 * S, 29 * S) is None
+
+
+def test_endless_new_names_do_not_fill_the_memory():
+    stamps = StampFilter()
+    for number in range(20_000):
+        stamps.refuse(f"/{number}", 1, 1, 1)
+    assert len(stamps._last) <= 10_000
+
+
+def test_first_source_keeps_an_id():
+    owners = IdOwners(stale_after_s=1.0)
+    assert owners.claim(ids(1, 2, 3), "/a", 0).mine.all()
+    claim = owners.claim(ids(3, 4), "/b", S // 2)
+    assert claim.mine.tolist() == [False, True]
+    assert claim.others == 1
+    assert claim.conflicts == (Conflict(3, "/a", "/b"),)
+    assert owners.claim(ids(3, 2, 1), "/a", S // 2).mine.all()
+
+
+def test_id_of_a_silent_source_can_be_taken_over():
+    """Silence is counted from the owner's last message; what others wanted meanwhile does not count."""
+    owners = IdOwners(stale_after_s=1.0)
+    owners.claim(ids(3), "/a", 0)
+    assert not owners.claim(ids(3), "/b", S).mine.any()
+    assert owners.claim(ids(3), "/b", S + 1).mine.all()
+    assert owners.claim(ids(3), "/a", S + 2).conflicts == (Conflict(3, "/b", "/a"),)
+
+
+def test_partial_updates_keep_only_what_they_name():
+    owners = IdOwners(stale_after_s=1.0)
+    owners.claim(ids(1, 2), "/a", 0)
+    owners.claim(ids(2), "/a", S)
+    assert owners.claim(ids(1, 2), "/b", S + S // 2).mine.tolist() == [True, False]
+
+
+def test_one_example_for_each_source_that_keeps_ids():
+    owners = IdOwners()
+    owners.claim(ids(1, 2), "/a", 0)
+    owners.claim(ids(5, 6), "/b", 0)
+    claim = owners.claim(ids(6, 2, 5, 1, 9), "/c", 1)
+    assert claim.mine.tolist() == [False, False, False, False, True]
+    assert (claim.others, claim.configured) == (4, 0)
+    assert set(claim.conflicts) == {Conflict(2, "/a", "/c"), Conflict(6, "/b", "/c")}
+
+
+def test_configured_ids_are_for_no_source():
+    owners = IdOwners(configured={7: "topic car/pose"})
+    claim = owners.claim(ids(6, 7, 8), "/fleet", 0)
+    assert claim.mine.tolist() == [True, False, True]
+    assert (claim.configured, claim.others) == (1, 0)
+    assert claim.conflicts == (Conflict(7, "topic car/pose", "/fleet"),)
+
+
+def test_sources_are_forgotten_with_their_ids():
+    """Those that stay keep their ids."""
+    owners = IdOwners(stale_after_s=1.0)
+    for number in range(1000):
+        owners.claim(ids(number), f"/{number}", number)
+    owners.claim(ids(7, 500), "/late", S + 5)  # 0 to 4 are silent for more than a second now, 7 is not
+    owners.forget_silent(S + 900)
+    assert len(owners) == 100
+    assert len(owners._sources) == 100
+    assert owners.claim(ids(950), "/x", S + 900).conflicts == (Conflict(950, "/950", "/x"),)
+    assert owners.claim(ids(951), "/951", S + 900).mine.all()
+
+
+def test_silent_ids_are_forgotten():
+    owners = IdOwners(stale_after_s=1.0)
+    owners.claim(ids(1, 2, 3), "/a", 0)
+    owners.claim(ids(2), "/a", S)
+    owners.forget_silent(S + 1)
+    assert len(owners) == 1
+    owners.forget_silent(3 * S)
+    assert len(owners) == 0
+    assert owners.claim(ids(1), "/b", 3 * S).mine.all()
+
+
+_messages = st.lists(
+    st.tuples(
+        st.lists(st.integers(-3, 12), unique=True, min_size=1, max_size=8),
+        st.sampled_from(["/a", "/b", "/c"]),
+        st.integers(0, 700_000_000),
+    ),
+    max_size=25,
+)
+
+
+@given(_messages)
+def test_owners_agree_with_one_dictionary_entry_after_the_other(messages):
+    """The slow obvious rule, id by id."""
+    owners, slow, steady = IdOwners(stale_after_s=1.0), {}, 0
+    for numbers, source, pause in messages:
+        steady += pause
+        expected = []
+        for number in numbers:
+            owner, heard = slow.get(number, (source, steady))
+            expected.append(owner == source or steady - heard > S)
+            if expected[-1]:
+                slow[number] = (source, steady)
+        claim = owners.claim(ids(*numbers), source, steady)
+        assert claim.mine.tolist() == expected
+        assert claim.others == expected.count(False)
+
+
+@given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), unique=True, max_size=10), max_size=8))
+def test_table_gives_each_id_one_row(batches):
+    table, slow = IdTable(), {}
+    for number, batch in enumerate(batches):
+        rows = table.rows(ids(*batch), (number, 0))
+        for vehicle_id in batch:
+            slow.setdefault(vehicle_id, number)
+        assert table.values[rows, 0].tolist() == [slow[vehicle_id] for vehicle_id in batch]
+        assert table.ids.tolist() == sorted(slow)
+
+
+@pytest.mark.parametrize("ids_seen", [[5], [1, 2, 3]])
+def test_table_keeps_what_the_mask_names(ids_seen):
+    table = IdTable()
+    table.rows(ids(*ids_seen), (1, 1))
+    table.keep(table.ids != ids_seen[0])
+    assert table.ids.tolist() == ids_seen[1:]
