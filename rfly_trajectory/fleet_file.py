@@ -37,16 +37,15 @@ def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
     Raises ConfigError that names file, line, key and what is allowed.
     """
     given = os.fspath(name_or_path)
-    if given and (os.path.exists(given) or given not in shipped_fleets()):
-        if not os.path.exists(given):
-            raise ConfigError(
-                f"fleet {given!r}: no such file, and no shipped fleet of this name ({', '.join(shipped_fleets())})"
-            )
-        return parse_fleet(_read(given), given, FilePath(given).stem)
+    shipped = shipped_fleets()
     if not given:
-        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}")
-    shipped = importlib.resources.files("rfly_trajectory") / "fleets" / f"{given}.yaml"
-    return parse_fleet(shipped.read_bytes(), f"{given}.yaml", given)
+        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped)}")
+    if given in shipped and not os.path.isfile(given):
+        resource = importlib.resources.files("rfly_trajectory") / "fleets" / f"{given}.yaml"
+        return parse_fleet(resource.read_bytes(), f"{given}.yaml", given)
+    if not os.path.exists(given):
+        raise ConfigError(f"fleet {given!r}: no such file, and no shipped fleet of this name ({', '.join(shipped)})")
+    return parse_fleet(_read(given), given, FilePath(given).stem)
 
 
 def _read(path: str) -> bytes:
@@ -126,6 +125,7 @@ class _Reader:
             raise self._error(kind.path, f"{kind.value} needs the key altitude beside it")
         scale = self._get(index, "scale", 1.0).value
         at_end = self._get(index, "at_end", "repeat" if path.closed else "stop").value
+        vehicle_type = int(self._get(index, "type").value)
         entry = self._document.value["vehicles"][index]
         for copy in range(count):
             own_id = entry["id"] + copy
@@ -139,7 +139,7 @@ class _Reader:
                 vehicle = Vehicle(
                     name=own_name,
                     id=own_id,
-                    vehicle_type=int(self._get(index, "type").value),
+                    vehicle_type=vehicle_type,
                     path=path,
                     profile=profile,
                     at_end=at_end,
