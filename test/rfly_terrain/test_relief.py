@@ -1,0 +1,105 @@
+"""The relief picture: right way up, lit from the north-west, its colours those of the heights."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from rfly_common.errors import ConfigError
+from rfly_terrain.height_map import HeightMap
+from rfly_terrain.relief import draw_relief, write_relief
+
+
+def terrain(heights, step_x=10.0, step_y=10.0, origin=(0.0, 0.0)) -> HeightMap:
+    return HeightMap(heights, origin_x=origin[0], origin_y=origin[1], step_x=step_x, step_y=step_y, name="hill")
+
+
+def drawn(height_map, **options):
+    figure = Figure()
+    axes = figure.add_subplot()
+    colours = draw_relief(axes, height_map, **options)
+    return figure, axes, axes.images[0], colours
+
+
+def cone(rows, columns, row, column):
+    r, c = np.mgrid[0:rows, 0:columns]
+    return np.maximum(0.0, 8.0 - np.hypot(r - row, c - column))
+
+
+@pytest.mark.parametrize(("step_x", "step_y"), [(10, 10), (-10, 10), (10, -10), (-10, -10)])
+def test_a_peak_lies_where_its_coordinates_are(step_x, step_y):
+    """One peak off the diagonal: x east to the right, y north up, whichever way the map's steps go."""
+    height_map = terrain(cone(40, 60, 10, 45), step_x, step_y, origin=(5.0, -7.0))
+    _, axes, image, _ = drawn(height_map)
+    left, right, bottom, top = image.get_extent()
+    picture = np.asarray(image.get_array())
+    assert image.origin == "lower"
+    # the ground around is level, so the peak's own colours are the only ones that differ from it
+    level = picture[0, 0]
+    rows, columns = np.nonzero(np.abs(picture - level).max(axis=2) > 0.02)
+    x = left + (columns.mean() + 0.5) * (right - left) / picture.shape[1]
+    y = bottom + (rows.mean() + 0.5) * (top - bottom) / picture.shape[0]
+    assert x == pytest.approx(5.0 + 10 * step_x, abs=5)
+    assert y == pytest.approx(-7.0 + 45 * step_y, abs=5)
+    x_min, x_max, y_min, y_max = height_map.bounds
+    assert (*axes.get_xlim(), *axes.get_ylim()) == (x_min, x_max, y_min, y_max)
+    assert axes.get_aspect() == 1
+
+
+def test_light_comes_from_the_north_west():
+    """The side of a cone that faces north-west is brighter than the opposite one; level ground keeps its tint."""
+    _, _, image, colours = drawn(terrain(cone(41, 41, 20, 20)), contours=False)
+    brightness = np.asarray(image.get_array()).mean(axis=2)  # first index north, second east
+    assert brightness[24, 16] > brightness[16, 24] + 0.15
+    np.testing.assert_allclose(np.asarray(image.get_array())[0, 0], colours.to_rgba(0.0)[:3], atol=0.02)
+
+
+def test_axes_and_colour_bar_are_labelled_with_units():
+    figure, axes, _, colours = drawn(terrain(cone(20, 30, 5, 5)))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x east (m)", "y north (m)")
+    assert figure.axes[1].get_ylabel() == "z up (m)"
+    assert colours.get_clim() == (0.0, pytest.approx(8.0))
+
+
+def test_contours_are_at_round_heights():
+    """0 … 8 m: about ten lines, a metre apart, each at its height."""
+    _, axes, _, _ = drawn(terrain(cone(60, 60, 30, 30)))
+    assert axes.collections[0].levels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("height", [0.0, -433.0, 8848.0])
+def test_level_ground_and_the_smallest_map_can_be_drawn(tmp_path, height):
+    write_relief(terrain(np.full((2, 2), height)), tmp_path / "level.png")
+    assert cv2.imread(str(tmp_path / "level.png")).std() > 1
+
+
+def test_a_region_takes_its_own_colours():
+    """Only the samples inside; the scale spans their heights."""
+    height_map = terrain(cone(40, 40, 10, 10))
+    _, axes, _, colours = drawn(height_map, region=(100.0, 200.0, 100.0, 150.0))
+    assert (*axes.get_xlim(), *axes.get_ylim()) == (100, 200, 100, 150)
+    assert colours.get_clim()[1] == 8
+    with pytest.raises(ValueError, match="at least 2 x 2"):
+        drawn(height_map, region=(100.0, 101.0, 100.0, 150.0))
+
+
+def test_a_large_map_is_averaged_down():
+    """5,000 x 3 samples become at most 1,600 pixels on a side and keep their extent."""
+    height_map = terrain(np.linspace(0, 100, 15_000).reshape(5000, 3))
+    _, _, image, _ = drawn(height_map)
+    assert np.asarray(image.get_array()).shape[:2] == (3, 1600)
+    assert image.get_extent() == pytest.approx([-5, 49_995, -5, 25])
+
+
+def test_pictures_of_other_kinds(tmp_path):
+    """The ending chooses the format; an unknown one is refused with the list."""
+    height_map = terrain(cone(20, 20, 5, 5))
+    write_relief(height_map, tmp_path / "a.pdf")
+    write_relief(height_map, tmp_path / "a.svg", title="My hill")
+    assert (tmp_path / "a.pdf").read_bytes()[:4] == b"%PDF"
+    assert "<svg" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    for name in ("a.xyz", "a"):
+        with pytest.raises(ConfigError, match="can be written as eps, jpeg, jpg"):
+            write_relief(height_map, tmp_path / name)
