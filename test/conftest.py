@@ -21,6 +21,14 @@ _NEEDED_MODULES = {
 }
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Minutes of random input run only where `-m` names them."""
+    if "fuzz_full" in config.option.markexpr:
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("fuzz_full")])
+    items[:] = [item for item in items if not item.get_closest_marker("fuzz_full")]
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (modules, reason) in _NEEDED_MODULES.items():
         if item.get_closest_marker(marker) and not all(map(importlib.util.find_spec, modules)):
