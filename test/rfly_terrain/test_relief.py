@@ -101,5 +101,5 @@ def test_pictures_of_other_kinds(tmp_path):
     assert (tmp_path / "a.pdf").read_bytes()[:4] == b"%PDF"
     assert "<svg" in (tmp_path / "a.svg").read_text(encoding="utf-8")
     for name in ("a.xyz", "a"):
-        with pytest.raises(ConfigError, match="can be written as eps, jpeg, jpg"):
+        with pytest.raises(ConfigError, match="pictures can be written as"):
             write_relief(height_map, tmp_path / name)
