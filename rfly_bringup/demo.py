@@ -233,8 +233,8 @@ class Demo:
         )
 
     def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
-        packets = sorted({track.packet for _, track, _ in rows})
-        table = Table(title=self._line(rows), caption=", ".join(packets), title_justify="left", box=SIMPLE_HEAD, padding=0)
+        packets = ", ".join(sorted({track.packet for _, track, _ in rows}))
+        table = Table(title=self._line(rows), caption=packets, title_justify="left", box=SIMPLE_HEAD, padding=0)
         headers = ("id", "type", "received", "east m", "north m", "up m", "off mm", "roll°", "pitch°", "yaw°")
         for header in headers:
             table.add_column(header, justify="right", no_wrap=True)
