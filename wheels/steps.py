@@ -24,7 +24,7 @@ class Steps:
     """Numbered steps on standard error, each one line with its time; the commands' own output goes to `log`."""
 
     def __init__(self, log: Path, lock: int):
-        """`lock` is a file descriptor that the commands hold too: a set-up that was killed may have left one running."""
+        """`lock`: a file descriptor that the commands hold too, as a killed set-up may have left one running."""
         self._log_path = log
         self._lock = lock
         self._terminal = sys.stderr.isatty()
