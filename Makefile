@@ -16,7 +16,7 @@ test: ## the whole test suite
 	@$(IN_ENV) pytest
 
 test-lib: ## the library tests alone: no ROS, no compiler, seconds
-	@$(IN_ENV) --lib pytest -m "not ros and not launch and not slow"
+	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow"
 
 lint: ## ruff and mypy
 	@$(IN_ENV) --lib ruff check .

@@ -17,7 +17,7 @@ ALLOWED_SKIPS = re.compile(r"launch is not installed|RViz is not installed|the p
 
 _NEEDED_MODULES = {
     "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),
-    "launch": (("launch", "launch_ros"), "launch is not installed"),
+    "needs_launch": (("launch", "launch_ros"), "launch is not installed"),
 }
 
 

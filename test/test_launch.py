@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.launch, pytest.mark.ros]
+pytestmark = [pytest.mark.needs_launch, pytest.mark.ros]
 
 LAUNCH = Path(__file__).parents[1] / "launch"
 

@@ -28,6 +28,12 @@ def euler_matrix(roll, pitch, yaw):
     return rz @ ry @ rx
 
 
+def assert_same_angles(got, expected):
+    """Within rounding; -π and π are the same heading."""
+    difference = np.abs(np.subtract(got, expected))
+    np.testing.assert_allclose(np.minimum(difference, 2 * math.pi - difference), 0, atol=1e-14)
+
+
 ENU_OF_NED = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
 FLU_OF_FRD = np.diag([1, -1, -1])
 
@@ -112,11 +118,11 @@ def test_plain_float_poses_equal_the_arrays(position, roll, pitch, yaw):
     quat = f.quat_ned_frd_to_enu_flu(f.euler_to_quat([roll, pitch, yaw]))
     got_position, got_euler = f.pose_enu_to_ned_euler(*position, *quat)
     np.testing.assert_array_equal(got_position, f.enu_to_ned(np.array(position)))
-    np.testing.assert_allclose(got_euler, f.quat_to_euler(f.quat_enu_flu_to_ned_frd(quat)), atol=1e-14)
+    assert_same_angles(got_euler, f.quat_to_euler(f.quat_enu_flu_to_ned_frd(quat)))
     quat = f.quat_ned_frd_to_ned_flu(f.euler_to_quat([roll, pitch, yaw]))
     got_position, got_euler = f.pose_ned_to_ned_euler(*position, *quat)
     assert got_position == position
-    np.testing.assert_allclose(got_euler, f.quat_to_euler(f.quat_ned_flu_to_ned_frd(quat)), atol=1e-14)
+    assert_same_angles(got_euler, f.quat_to_euler(f.quat_ned_flu_to_ned_frd(quat)))
 
 
 @given(angles, st.floats(-1.57, 1.57), angles)
