@@ -39,6 +39,8 @@ _METRES_PER_UNIT = {
     **dict.fromkeys(("cm", "centimetre", "centimeter"), 0.01),
 }
 _ROWS_AT_ONCE = 256
+_MOSTLY = 0.8
+"""of the extent must lie within the edges for a resampled raster to be cut to a rectangle without empty corners"""
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,14 @@ def import_dem(
 
 def local_crs(latitude: float, longitude: float) -> CRS:
     """The metric, north-up coordinate system around a place: transverse Mercator on WGS 84, scale 1 at the origin."""
-    rasterio = _rasterio()
+    rasterio = rasterio_module()
     return rasterio.crs.CRS.from_string(
         f"+proj=tmerc +lat_0={latitude:.12g} +lon_0={longitude:.12g} +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"
     )
 
 
-def _rasterio() -> Any:
+def rasterio_module() -> Any:
+    """rasterio with the submodules used here. Raises ConfigError that says what to install."""
     try:
         import rasterio
         import rasterio.crs
@@ -133,7 +136,7 @@ def _rasterio() -> Any:
 
 @contextmanager
 def _open(path: StrPath) -> Iterator[DatasetReader]:
-    rasterio = _rasterio()
+    rasterio = rasterio_module()
     if not Path(path).is_file():  # also keeps GDAL from fetching what looks like an address
         raise TerrainFileNotFound(f"{path}: no such file")
     try:
@@ -155,11 +158,11 @@ def _check_arguments(
 
 
 def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
-    rasterio = _rasterio()
+    rasterio = rasterio_module()
     if crs is not None:
         try:
             return rasterio.crs.CRS.from_user_input(crs)
-        except rasterio.errors.CRSError as error:
+        except (rasterio.errors.CRSError, ValueError) as error:
             raise ConfigError(f"crs {crs!r}: {' '.join(str(error).split())}, expected such as EPSG:4326") from None
     if dataset.crs is None or not (dataset.crs.is_projected or dataset.crs.is_geographic):
         raise TerrainFormatError(
@@ -171,7 +174,7 @@ def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
 
 def _middle(dataset: DatasetReader, crs: CRS) -> tuple[float, float]:
     x, y = _world(dataset, dataset.width / 2, dataset.height / 2)
-    (longitude,), (latitude,) = _rasterio().warp.transform(crs, _WGS84, [x], [y])
+    (longitude,), (latitude,) = rasterio_module().warp.transform(crs, _WGS84, [x], [y])
     if not (math.isfinite(latitude) and math.isfinite(longitude)):
         raise TerrainFormatError(
             f"{dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in {crs.to_string()}"
@@ -199,7 +202,7 @@ def _own_grid(
     south, north = sorted((t.f, t.f + t.e * dataset.height))
     x_0, y_0 = (west + east) / 2, (south + north) / 2
     if center is not None:
-        (x_0,), (y_0,) = _rasterio().warp.transform(_WGS84, crs, [center[1]], [center[0]])
+        (x_0,), (y_0,) = rasterio_module().warp.transform(_WGS84, crs, [center[1]], [center[0]])
     x_range, y_range = (west + step_x / 2, east - step_x / 2), (south + step_y / 2, north - step_y / 2)
     if resolution is not None or t.a < 0 or t.e > 0:
         step = (resolution, resolution) if resolution is not None else (step_x, step_y)
@@ -230,7 +233,7 @@ def _local_grid(
     longitude: float,
 ) -> _Grid:
     """The grid in a local projection, inside the raster's outermost cell centres."""
-    rasterio = _rasterio()
+    rasterio = rasterio_module()
     local = local_crs(latitude, longitude)
     if resolution is None:
         transform, _, _ = rasterio.warp.calculate_default_transform(
@@ -240,10 +243,13 @@ def _local_grid(
     edges = _edges_in(dataset, crs, local)
     west, east, south, north = (edges[side] for side in ("west", "east", "south", "north"))
     x_range, y_range = (west[0].max(), east[0].min()), (south[1].max(), north[1].min())
-    if x_range[0] >= x_range[1] or y_range[0] >= y_range[1]:
-        # turned so far that no upright rectangle lies between the edges: all of it, its corners without data
-        every = np.concatenate([west, east, south, north], axis=1)
-        x_range, y_range = (every[0].min(), every[0].max()), (every[1].min(), every[1].max())
+    every = np.concatenate([west, east, south, north], axis=1)
+    whole_x, whole_y = (every[0].min(), every[0].max()), (every[1].min(), every[1].max())
+    inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
+    if size is not None or inner < _MOSTLY:
+        # a part that was asked for, or a raster so turned that an upright rectangle inside it would be small: cells
+        # that reach over its edges hold no data and are reported as such
+        x_range, y_range = whole_x, whole_y
     return _new_grid(local, x_range, y_range, (resolution, resolution), size, (0.0, 0.0), dataset.name)
 
 
@@ -261,7 +267,7 @@ def _edges_in(dataset: DatasetReader, crs: CRS, target: CRS) -> dict[str, NDArra
     edges = {}
     for side, (column, row) in sides.items():
         x, y = _world(dataset, column, row)
-        edges[side] = np.array(_rasterio().warp.transform(crs, target, x, y))
+        edges[side] = np.array(rasterio_module().warp.transform(crs, target, x, y))
         if not np.isfinite(edges[side]).all():
             raise TerrainFormatError(
                 f"{dataset.name}: reaches too far round the Earth for one flat map; cut it first, such as with gdalwarp"
@@ -326,7 +332,7 @@ def _read(
     dataset: DatasetReader, band: int, crs: CRS, grid: _Grid, resampling: str, progress: Progress | None
 ) -> NDArray[np.float32]:
     """(columns, rows) float32, first index east, second index north: a height map's order; NaN where no data are."""
-    rasterio = _rasterio()
+    rasterio = rasterio_module()
     heights = np.empty((grid.columns, grid.rows), np.float32)
     source: Any = dataset
     if grid.resample:
@@ -380,7 +386,7 @@ def _without_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> No
             f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with --fill-nodata, or "
             "choose a part without gaps with --center and --size"
         )
-    heights[:] = _rasterio().fill.fillnodata(heights, mask=valid, max_search_distance=math.hypot(*heights.shape))
+    heights[:] = rasterio_module().fill.fillnodata(heights, mask=valid, max_search_distance=math.hypot(*heights.shape))
 
 
 def _height_map(
@@ -406,6 +412,10 @@ def _height_map(
     heights -= np.float32(altitude)
     heights.flags.writeable = False  # so that it is shared, not copied
     return build((*place, altitude))
+
+
+def _length(span: tuple[float, float]) -> float:
+    return span[1] - span[0]
 
 
 def _round_to_digits(value: float, digits: int) -> float:
