@@ -93,12 +93,13 @@ class TrajectoryNode(Node):
         self._poses = [publisher(self, PoseStamped, f"{name}/pose", STATE_OUT) for name in one_by_one]
         self._paths = [publisher(self, Path, f"{name}/path", LATCHED) for name in one_by_one]
         self._tf = publisher(self, TFMessage, "/tf", TF) if one_by_one else None
-        warm_up()
-        self._say()
         subscription(self, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
+        self._say()
         self._period_ns = int(1e9 / rate)
         self._timer = self.create_timer(1.0 / rate, self._tick)
         self.get_logger().info(f"fleet {fleet!r}: {len(vehicles)} vehicles at {rate:g} Hz; waiting for terrain_map")
+        if self._fleet is not None:
+            warm_up()  # last: the node is seen by others meanwhile
 
     def _take_terrain(self, message: TerrainMap) -> None:
         """Go on over the new ground; one that can't be used leaves the present ground in place."""
