@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ class FirstRow(str, Enum):
     south = "south"
 
 
-MapArgument = Annotated[str, typer.Argument(metavar="[MAP]", help="name or path of the map")]
+MapArgument = Annotated[str, typer.Argument(metavar="MAP", help="name or path of the map")]
 MapOption = Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")]
 SearchPath = Annotated[
     list[str] | None, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
@@ -81,6 +82,12 @@ GeoOrigin = Annotated[
     tuple[float, float, float] | None,
     typer.Option(metavar="LAT LON ALT", help="latitude, longitude (degrees), altitude (m) of x = y = z = 0"),
 ]
+
+
+def _coordinate(text: str) -> float:
+    if not _is_number(text) or not math.isfinite(float(text)):
+        raise typer.BadParameter(f"{text!r}: expected a finite number of metres")
+    return float(text)
 
 
 @terrain_app.command()
@@ -118,8 +125,12 @@ def info(
 
 @terrain_app.command(context_settings={"ignore_unknown_options": True})  # so that -3.5 is a number
 def query(
-    x: Annotated[float | None, typer.Argument(metavar="[X]", help="m; east in map, north in map_ned")] = None,
-    y: Annotated[float | None, typer.Argument(metavar="[Y]", help="m; north in map, east in map_ned")] = None,
+    x: Annotated[
+        float | None, typer.Argument(metavar="X", parser=_coordinate, help="m; east in map, north in map_ned")
+    ] = None,
+    y: Annotated[
+        float | None, typer.Argument(metavar="Y", parser=_coordinate, help="m; north in map, east in map_ned")
+    ] = None,
     map_name: MapOption = DEMO_MAP,
     frame: FrameOption = Frame.map,
     normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
@@ -147,10 +158,7 @@ def query(
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
     terrain = _load(map_name, search_path, third_pixel)
     ask = terrain.query if frame is Frame.map else terrain.query_ned
-    try:
-        answer = ask(x, y, want_normals=normal)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    answer = ask(x, y, want_normals=normal)
     axes = "z up" if frame is Frame.map else "z down"
     print(f"altitude  {answer.altitude:.4f} m ({axes}, frame {frame.value})")
     print("inside    " + ("yes" if answer.inside else "no: the altitude is that of the map's edge"))
