@@ -38,8 +38,10 @@ def main() -> int:
     print_table(rows, Console() if sys.stdout.isatty() else Console(width=160))
     verdicts = [row.verdict for row in rows]
     met = sum(verdict.startswith("met") for verdict in verdicts)
-    print(f"{met} of {len(rows)} targets met, {verdicts.count('missed')} missed, {verdicts.count('invalid')} invalid; {time.perf_counter() - start:.0f} s")
-    print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores, load {load()}")
+    missed, invalid, elapsed = verdicts.count("missed"), verdicts.count("invalid"), time.perf_counter() - start
+    print(f"{met} of {len(rows)} targets met, {missed} missed, {invalid} invalid; {elapsed:.0f} s")
+    versions = f"Python {platform.python_version()}, numpy {np.__version__}"
+    print(f"{versions}, {platform.machine()}, {os.cpu_count()} cores, load {load()}")
     return 1 if "invalid" in verdicts else 0
 
 

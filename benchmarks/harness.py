@@ -1,7 +1,7 @@
-"""Rows of the benchmark table: both sides compute the same, take turns on the clock, and are judged by the ratio of medians.
+"""Rows of the benchmark table: both sides compute the same, take turns on the clock, and are judged by their ratio.
 
-A module `benchmarks/bench_NAME.py` offers `rows()`, a generator of `Row`. Absolute times depend on the machine and on what
-else runs there; the ratio of two sides that were timed in turns in one process hardly does.
+A module `benchmarks/bench_NAME.py` offers `rows()`, a generator of `Row`. Absolute times depend on the machine and on
+what else runs there; the ratio of two sides that were timed in turns in one process hardly does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ DISAGREES = "DISAGREES"
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. `kind` "faster": peer / ours is to be at least the target; "at most": ours / peer is not to exceed it."""
+    """One comparison. `kind` "faster": peer / ours is to be at least the target; "at most".
+
+    Ours / peer is not to exceed it.
+    """
 
     name: str
     ours_s: float
@@ -33,7 +36,10 @@ class Row:
     target_ratio: float
     stretch_ratio: float | None = None
     agree: str = ""
-    """What was compared before the clock ran and how well it agreed (see `agreement`); empty or DISAGREES… makes the row invalid."""
+    """What was compared before the clock ran and how well it agreed (see `agreement`).
+
+    Empty or DISAGREES… makes the row invalid.
+    """
     note: str = ""
     kind: Literal["faster", "at most"] = "faster"
     unit: str = "s"
@@ -63,12 +69,16 @@ class Row:
 
 
 def agreement(ours: ArrayLike, peer: ArrayLike, tolerance: float, unit: str = "m") -> str:
-    """The text for `Row.agree`: the largest difference of two results of one shape, in words that begin DISAGREES above the tolerance."""
+    """The text for `Row.agree`: the largest difference of two results; begins DISAGREES above the tolerance."""
     a, b = np.asarray(ours, dtype=float), np.asarray(peer, dtype=float)
     if a.shape != b.shape:
         return f"{DISAGREES}: shapes {a.shape} and {b.shape}"
     worst = float(np.max(np.abs(a - b), initial=0.0))
-    text = f"max |Δ| {worst:.1e} {unit} ≤ {tolerance:g}" if worst <= tolerance else f"max |Δ| {worst:.3g} {unit} > {tolerance:g}"
+    text = (
+        f"max |Δ| {worst:.1e} {unit} ≤ {tolerance:g}"
+        if worst <= tolerance
+        else f"max |Δ| {worst:.3g} {unit} > {tolerance:g}"
+    )
     return text if worst <= tolerance else f"{DISAGREES}: {text}"  # a NaN is never <= and so disagrees
 
 
@@ -78,11 +88,17 @@ def same(equal: bool, what: str) -> str:
 
 
 def measure(
-    ours: Callable[[], Any], peer: Callable[[], Any], repeat: int = 7, *, ours_calls: int = 1, peer_calls: int = 1, warm_ups: int = 1
+    ours: Callable[[], Any],
+    peer: Callable[[], Any],
+    repeat: int = 7,
+    *,
+    ours_calls: int = 1,
+    peer_calls: int = 1,
+    warm_ups: int = 1,
 ) -> tuple[float, float]:
-    """(ours, peer): median seconds of one call, timed in turns A B A B …, `repeat` times each after `warm_ups` untimed turns.
+    """(ours, peer): median seconds of one call, timed in turns A B A B …, `repeat` times each.
 
-    `ours_calls`, `peer_calls`: calls in one timing, for what is too quick for the clock.
+    `ours_calls`, `peer_calls`: calls in one timing, for what is too quick for the clock. `warm_ups`: untimed turns.
     """
     times: tuple[list[float], list[float]] = ([], [])
     sides = ((ours, ours_calls), (peer, peer_calls))
@@ -118,8 +134,20 @@ def readable(value: float, unit: str) -> str:
 
 def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
     """One table of all rows: times, ratio, target (stretch target in brackets) and what came of it."""
-    table = Table(title="rfly_suite beside its peers", caption="ratio: peer / ours where the target is ≥, ours / peer where it is ≤")
-    for heading, justify in (("what", "left"), ("ours", "right"), ("peer", "right"), ("peer is", "left"), ("ratio", "right"), ("target", "right"), ("", "left"), ("agreement, note", "left")):
+    table = Table(
+        title="rfly_suite beside its peers",
+        caption="ratio: peer / ours where the target is ≥, ours / peer where it is ≤",
+    )
+    for heading, justify in (
+        ("what", "left"),
+        ("ours", "right"),
+        ("peer", "right"),
+        ("peer is", "left"),
+        ("ratio", "right"),
+        ("target", "right"),
+        ("", "left"),
+        ("agreement, note", "left"),
+    ):
         table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
     colours = {"met": "green", "met, stretch too": "green", "missed": "yellow", "invalid": "red"}
     for row in rows:

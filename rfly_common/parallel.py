@@ -1,7 +1,8 @@
 """Threads for kernels that release the GIL: work in chunks that idle cores take, the caller's thread among them.
 
 Why not numba's `parallel=True`: its default threading layer on a plain install (workqueue) ends the process when two
-Python threads enter it at once, which any node with two callbacks can do, and none of its layers but tbb survives a fork.
+Python threads enter it at once, which any node with two callbacks can do, and none of its layers but tbb survives a
+fork.
 """
 
 from __future__ import annotations
@@ -13,8 +14,35 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 MAX_THREADS = 16
 
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
+
+class _Pool:
+    """The process's threads, started by the first who needs them."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """A forked child has the executor but none of its threads, and maybe a lock that nobody will release."""
+        self._executor: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, task: Callable[[], None], times: int) -> list[Future[None]]:
+        if times <= 0:
+            return []
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(MAX_THREADS - 1, thread_name_prefix="rfly-kernels")
+            executor = self._executor
+        try:
+            return [executor.submit(task) for _ in range(times)]
+        except RuntimeError:  # the interpreter is ending and takes no new work: the caller does it all
+            return []
+
+
+_pool = _Pool()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)
 
 
 def cores() -> int:
@@ -25,8 +53,9 @@ def cores() -> int:
 def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
     """Calls `work(start, stop)` for 0 … count in pieces of `chunk`, on as many threads as there are cores and pieces.
 
-    One piece runs in the caller's thread with no thread started. The caller takes pieces too, so calls from several threads
-    and calls out of a worker can't wait for each other. The first error of any piece is raised, after all threads stopped.
+    One piece runs in the caller's thread with no thread started. The caller takes pieces too, so calls from several
+    threads and calls out of a worker can't wait for each other. The first error of any piece is raised, after all
+    threads stopped.
     """
     pieces = -(-count // chunk)
     if pieces <= 1:
@@ -44,7 +73,7 @@ def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
                 return
             work(start, min(start + chunk, count))
 
-    helpers = _submit(take_pieces, min(cores(), MAX_THREADS, pieces) - 1)
+    helpers = _pool.submit(take_pieces, min(cores(), MAX_THREADS, pieces) - 1)
     try:
         take_pieces()
     finally:
@@ -55,27 +84,3 @@ def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
     for error in errors:
         if error is not None:
             raise error
-
-
-def _submit(task: Callable[[], None], times: int) -> list[Future[None]]:
-    global _pool
-    if times <= 0:
-        return []
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(MAX_THREADS - 1, thread_name_prefix="rfly-kernels")
-        pool = _pool
-    try:
-        return [pool.submit(task) for _ in range(times)]
-    except RuntimeError:  # the interpreter is ending and takes no new work: the caller does it all
-        return []
-
-
-def _forget_pool() -> None:
-    """A forked child has the pool object but none of its threads."""
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.frames import ned_to_enu, up_to_down
 from rfly_terrain import scalar_path
-from rfly_terrain.array_path import run
+from rfly_terrain.array_path import compiled_kernels, run
 from rfly_terrain.point_cloud import Region, point_cloud
+from rfly_terrain.scalar_path import Grid
 
 if TYPE_CHECKING:
     from rfly_terrain.calibration import ThirdPixelRule
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 100_000_000
 """rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""
+
+_SCALARS = (float, int, np.floating, np.integer, np.bool_)
+"""what a query takes for one number, beside arrays and what becomes one"""
 
 
 class TerrainQuery(NamedTuple):
@@ -33,7 +37,7 @@ class TerrainQuery(NamedTuple):
     """m, float64: z of the ground in the asked axes"""
     inside: Any
     """bool: False where the point is off the map and the altitude is that of the map's edge"""
-    normal: NDArray[np.float64] | None
+    normal: Any
     """(…, 3) unit vectors out of the ground; None if not wanted"""
 
 
@@ -42,18 +46,20 @@ class HeightMap:
 
         x_east = origin_x + r·step_x,  y_north = origin_y + c·step_y,
 
-    between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run along east and whose columns
-    run along north. Heights are float32, arithmetic is float64 whatever the type of the coordinates.
+    between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run along east and
+    whose columns run along north. Heights are float32, arithmetic is float64 whatever the type of the coordinates.
 
-    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as RflySim's tools do it; `inside` tells.
-    Coordinates that are NaN or infinite raise ValueError. Floats are answered by floats (ints and NumPy scalars too), arrays
-    broadcast. All methods may be called from several threads at once.
+    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as RflySim's tools do it;
+    `inside` tells. Coordinates that are NaN or infinite raise ValueError. Floats are answered by floats (ints and
+    NumPy scalars too), arrays broadcast. All methods may be called from several threads at once.
     """
 
     __slots__ = (
         "__weakref__",
         "_altitude_at",
         "_sha256",
+        "_state",
+        "_state_address",
         "columns",
         "files",
         "geo_origin",
@@ -90,8 +96,12 @@ class HeightMap:
     """latitude and longitude (degrees, WGS 84), altitude (m) of x = y = z = 0"""
     files: tuple[Path, ...]
     """absolute paths of what the map was read from, or ()"""
-    grid: tuple[float, float, float, float, float, float]
+    grid: Grid
     """origin_x, origin_y, step_x, step_y, slack_u, slack_v: what kernels take, see `kernels.py`"""
+    _sha256: str | None
+    _altitude_at: Callable[[int, float, float], float]
+    _state: scalar_path.State
+    _state_address: int
 
     def __init__(
         self,
@@ -109,8 +119,8 @@ class HeightMap:
 
         The heights are copied, but for a contiguous float32 array that nobody can write to any more, which is shared.
 
-        Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples, for heights, origin, steps or
-        geo_origin that are not finite, and for a step of 0.
+        Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples, for heights,
+        origin, steps or geo_origin that are not finite, and for a step of 0.
         """
         heights = _frozen(_checked_shape(np.asarray(heights_up)))
         rows, columns = heights.shape
@@ -130,6 +140,7 @@ class HeightMap:
         origin_x, origin_y, step_x, step_y = (float(value) for value in numbers.values())
         slack_u, slack_v = _slack(origin_x, step_x, rows), _slack(origin_y, step_y, columns)
         grid = (origin_x, origin_y, step_x, step_y, slack_u, slack_v)
+        state = scalar_path.State(heights, grid)
         self._set(
             heights=heights,
             rows=rows,
@@ -146,7 +157,10 @@ class HeightMap:
             grid=grid,
             _sha256=None,
             _altitude_at=scalar_path.altitude_function(heights, grid),
+            _state=state,
+            _state_address=state.address,
         )
+        self._use_compiled_kernels()
 
     @classmethod
     def load(
@@ -154,8 +168,8 @@ class HeightMap:
     ) -> HeightMap:
         """The RflySim map of a name on the search path (`map_search.find_map`) or of a path, with or without extension.
 
-        `third_pixel`: how the third point of the txt becomes a pixel: "truncate" as RflySim's Python tool, "round" as MATLAB's.
-        Raises TerrainFileNotFound, TerrainFormatError.
+        `third_pixel`: how the third point of the txt becomes a pixel: "truncate" as RflySim's Python tool, "round" as
+        MATLAB's. Raises TerrainFileNotFound, TerrainFormatError.
         """
         from rfly_terrain.map_files import find_map, read_map, to_height_map
 
@@ -170,33 +184,46 @@ class HeightMap:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 (hexadecimal) of the heights as little-endian float32, row by row. Worked out once, at the first call."""
-        if self._sha256 is None:
+        """SHA-256 (hexadecimal) of the heights as little-endian float32, row by row.
+
+        Worked out once, at the first call.
+        """
+        digest = self._sha256
+        if digest is None:
             digest = hashlib.sha256(self.heights.astype("<f4", copy=False).data).hexdigest()
             object.__setattr__(self, "_sha256", digest)
-        return self._sha256
+        return digest
 
     def altitude(self, x: Any, y: Any) -> Any:
-        """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64 array of the common shape.
+        """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64 array.
 
         Bilinear; RflySim's `getTerrainAltData` gives the same number with the other sign and the axes exchanged.
         """
         if type(x) is float and type(y) is float:
-            return self._altitude_at(x, y)
-        if _is_scalar(x) and _is_scalar(y):
-            return self._altitude_at(float(x), float(y))
+            z = self._altitude_at(self._state_address, x, y)
+            if z == z:  # NaN: a coordinate is not finite, which the next lines say
+                return z
+        if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
+            return self._altitude_at(self._state_address, *_finite_floats(("x", "y"), (x, y)))
         return self._altitudes(("x", "y"), (x, y))
 
     def altitude_ned(self, x_north: Any, y_east: Any) -> Any:
         """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own number."""
-        if _is_scalar(x_north) and _is_scalar(y_east):
-            east, north = scalar_path.finite_float("y_east", y_east), scalar_path.finite_float("x_north", x_north)
-            return up_to_down(self._altitude_at(east, north))
+        if type(x_north) is float and type(y_east) is float:
+            z = self._altitude_at(self._state_address, y_east, x_north)
+            if z == z:
+                return up_to_down(z)
+        if isinstance(x_north, _SCALARS) and isinstance(y_east, _SCALARS):
+            east, north = _finite_floats(("y_east", "x_north"), (y_east, x_north))
+            return up_to_down(self._altitude_at(self._state_address, east, north))
         return up_to_down(self._altitudes(("y_east", "x_north"), (y_east, x_north)))
 
     def inside(self, x: Any, y: Any) -> Any:
-        """Whether x east, y north lies on the map, edges included (to within rounding): a bool for two floats, else an array."""
-        if _is_scalar(x) and _is_scalar(y):
+        """Whether x east, y north lies on the map, edges included (to within rounding).
+
+        A bool for two floats, else an array.
+        """
+        if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
             *_, on_x, on_y = self._surface_at(("x", "y"), x, y)
             return on_x and on_y
         (inside,) = self._run("insides", ("x", "y"), (x, y), [((), np.bool_)])
@@ -217,24 +244,25 @@ class HeightMap:
         Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of the higher index).
         `smooth`: of the interpolated gradient of the samples, without jumps. See `gradient` for points off the map.
         """
-        normal = self._query(("x", "y"), x, y, True, smooth).normal
-        assert normal is not None  # noqa: S101  it was asked for
+        normal: NDArray[np.float64] = self._query(("x", "y"), x, y, True, smooth).normal
         return normal
 
     def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> NDArray[np.float64]:
         """(…, 2) dz/dx (east) and dz/dy (north) of the ground.
 
         Exact: the derivative of the bilinear surface; on a border of cells that of the cell with the higher index.
-        `smooth`: central differences at the samples (one-sided at the map's edge), interpolated bilinearly: continuous everywhere
-        on the map. Off the map the derivative along the clamped axis is 0, as the altitude does not change along it.
+        `smooth`: central differences at the samples (one-sided at the map's edge), interpolated bilinearly:
+        continuous everywhere on the map. Off the map the derivative along the clamped axis is 0, as the altitude does
+        not change along it.
         """
         (gradient,) = self._run("gradients", ("x", "y"), (x, y), [((2,), np.float64)], bool(smooth))
         return gradient
 
     def gradient_rate(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> NDArray[np.float64]:
-        """(…, 2) time derivative (1/s) of `gradient(x, y, smooth=True)` at points that move with vx east, vy north (m/s).
+        """(…, 2) time derivative (1/s) of the smooth gradient at points that move with vx east, vy north (m/s).
 
-        Analytic within a cell; on a border of cells of the cell with the higher index. Along a clamped axis nothing changes.
+        Analytic within a cell; on a border of cells of the cell with the higher index. Along a clamped axis nothing
+        changes.
         """
         names, values = ("x", "y", "vx", "vy"), (x, y, vx, vy)
         (rate,) = self._run("gradient_rates", names, values, [((2,), np.float64)])
@@ -249,13 +277,16 @@ class HeightMap:
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
         """(rows', columns', 3) float32 points x east, y north, z up: every `stride`-th sample of each axis.
 
-        `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first sample in it is always there.
-        Raises ValueError for a stride below 1 and a region without samples.
+        `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first sample in it is
+        always there. Raises ValueError for a stride below 1 and a region without samples.
         """
         return point_cloud(self, stride, region)
 
     def point_cloud_ned(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
-        """The same points in the same order as x north, y east, z down. The region remains x_min, x_max, y_min, y_max in ENU."""
+        """The same points in the same order as x north, y east, z down.
+
+        The region remains x_min, x_max, y_min, y_max in ENU.
+        """
         return point_cloud(self, stride, region, ned=True)
 
     def _altitudes(self, names: Sequence[str], values: Sequence[Any]) -> Any:
@@ -263,31 +294,44 @@ class HeightMap:
         return altitude if altitude.ndim else float(altitude)
 
     def _query(self, names: tuple[str, str], x: Any, y: Any, want_normals: bool, smooth: bool) -> TerrainQuery:
-        if _is_scalar(x) and _is_scalar(y) and not smooth:
+        if isinstance(x, _SCALARS) and isinstance(y, _SCALARS) and not smooth:
             z, along_x, along_y, on_x, on_y = self._surface_at(names, x, y)
-            normal = np.array((0.0 - along_x, 0.0 - along_y, 1.0)) / math.sqrt(along_x * along_x + along_y * along_y + 1.0)
+            normal = np.array((0.0 - along_x, 0.0 - along_y, 1.0)) / math.sqrt(
+                along_x * along_x + along_y * along_y + 1.0
+            )
             return TerrainQuery(z, on_x and on_y, normal if want_normals else None)
         if want_normals:
             outputs = [((), np.float64), ((3,), np.float64), ((), np.bool_)]
-            altitude, normal, inside = self._run("queries", names, (x, y), outputs, bool(smooth))
+            altitude, normals, inside = self._run("queries", names, (x, y), outputs, bool(smooth))
         else:
-            (altitude,), (inside,) = (
-                self._run(kernel, names, (x, y), [((), dtype)])
-                for kernel, dtype in (("altitudes", np.float64), ("insides", np.bool_))
-            )
-            normal = None
+            (altitude,) = self._run("altitudes", names, (x, y), [((), np.float64)])
+            (inside,) = self._run("insides", names, (x, y), [((), np.bool_)])
+            normals = None
         if altitude.ndim == 0:
-            altitude, inside = float(altitude), bool(inside)
-        return TerrainQuery(altitude, inside, normal)
+            return TerrainQuery(float(altitude), bool(inside), normals)
+        return TerrainQuery(altitude, inside, normals)
 
     def _surface_at(self, names: tuple[str, str], x: Any, y: Any) -> tuple[float, float, float, bool, bool]:
-        x, y = (scalar_path.finite_float(name, value) for name, value in zip(names, (x, y), strict=True))
-        return scalar_path.surface_at(self.heights, self.grid, x, y)
+        return scalar_path.surface_at(self.heights, self.grid, *_finite_floats(names, (x, y)))
 
     def _run(
-        self, kernel: str, names: Sequence[str], values: Sequence[Any], outputs: Sequence[tuple[Any, type]], *options: Any
+        self,
+        kernel: str,
+        names: Sequence[str],
+        values: Sequence[Any],
+        outputs: Sequence[tuple[Any, type]],
+        *options: Any,
     ) -> list[NDArray[Any]]:
-        return run(kernel, self.heights, self.grid, names, values, outputs, *options)
+        results = run(kernel, self.heights, self.grid, names, values, outputs, *options)
+        self._use_compiled_kernels()
+        return results
+
+    def _use_compiled_kernels(self) -> None:
+        """Scalar queries go to the compiled kernel from now on, where the process has loaded it; same results."""
+        kernels = compiled_kernels()
+        if kernels is not None and self._altitude_at is not kernels.altitude_at:
+            kernels.altitude_at(self._state_address, 0.0, 0.0)  # compiles it, where nobody has
+            object.__setattr__(self, "_altitude_at", kernels.altitude_at)
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():
@@ -306,8 +350,8 @@ class HeightMap:
     def __repr__(self) -> str:
         x_min, x_max, y_min, y_max = self.bounds
         return (
-            f"<HeightMap {self.name!r}: {self.rows} x {self.columns}, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, "
-            f"z {self.z_min:g} … {self.z_max:g} m>"
+            f"<HeightMap {self.name!r}: {self.rows} x {self.columns}, x {x_min:g} … {x_max:g}, "
+            f"y {y_min:g} … {y_max:g}, z {self.z_min:g} … {self.z_max:g} m>"
         )
 
 
@@ -315,12 +359,21 @@ def _restore(heights: NDArray[np.float32], keywords: dict[str, Any]) -> HeightMa
     return HeightMap(heights, **keywords)
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (float, int, np.number, np.bool_)) and not isinstance(value, np.complexfloating)
+def _finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[float, float]:
+    """Both coordinates as floats; ValueError that names the first that is NaN or infinite."""
+    first, second = float(values[0]), float(values[1])
+    if not math.isfinite(first - second):
+        for name, number in zip(names, (first, second), strict=True):
+            if not math.isfinite(number):
+                raise ValueError(f"{name} is {number}: coordinates must be finite")
+    return first, second
 
 
 def _slack(origin: float, step: float, count: int) -> float:
-    """How far, in cells, rounding can move a point that lies on the edge: some units in the last place of the largest coordinate."""
+    """How far, in cells, rounding can move a point that lies on the edge.
+
+    Some units in the last place of the largest coordinate.
+    """
     largest = max(abs(origin), abs(origin + (count - 1) * step))
     return 4 * sys.float_info.epsilon * (largest / abs(step) + count)
 
@@ -348,7 +401,9 @@ def _checked_geo_origin(geo_origin: Sequence[float] | None) -> tuple[float, floa
         return None
     values = tuple(float(value) for value in geo_origin)
     if len(values) != 3 or not all(math.isfinite(value) for value in values):
-        raise TerrainFormatError(f"geo_origin is {geo_origin}, expected finite latitude, longitude (degrees), altitude (m)")
+        raise TerrainFormatError(
+            f"geo_origin is {geo_origin}, expected finite latitude, longitude (degrees), altitude (m)"
+        )
     return values[0], values[1], values[2]
 
 

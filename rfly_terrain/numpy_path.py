@@ -49,7 +49,7 @@ class _Cells:
 
     def bilinear(self, f00: Floats, f01: Floats, f10: Floats, f11: Floats) -> Floats:
         a, b = self.a, self.b
-        return (f00 * (1.0 - b) + f01 * b) * (1.0 - a) + (f10 * (1.0 - b) + f11 * b) * a  # type: ignore[no-any-return]
+        return (f00 * (1.0 - b) + f01 * b) * (1.0 - a) + (f10 * (1.0 - b) + f11 * b) * a
 
     def slopes(self, f00: Floats, f01: Floats, f10: Floats, f11: Floats) -> tuple[Floats, Floats]:
         """Derivatives of `bilinear` along u and along v."""
@@ -124,7 +124,11 @@ def queries(
         along_x, along_y = cells.gradient(smooth)
         norm = np.sqrt(along_x * along_x + along_y * along_y + 1.0)
         altitude[block] = cells.bilinear(*cells.corners())
-        normal[block, 0], normal[block, 1], normal[block, 2] = (0.0 - along_x) / norm, (0.0 - along_y) / norm, 1.0 / norm
+        normal[block, 0], normal[block, 1], normal[block, 2] = (
+            (0.0 - along_x) / norm,
+            (0.0 - along_y) / norm,
+            1.0 / norm,
+        )
         inside[block] = cells.on_x & cells.on_y
         finite &= cells.finite
     return finite
@@ -156,7 +160,10 @@ def cloud(
     ned: bool,
     out: Floats,
 ) -> None:
-    """Points -> out (n, m, 3) float32; row r of out is row first_row + r·stride. ENU, or (ned) x north, y east, z down."""
+    """Points -> out (n, m, 3) float32; row r of out is row first_row + r·stride.
+
+    ENU, or (ned) x north, y east, z down.
+    """
     rows, columns = out.shape[:2]
     z = heights[first_row : first_row + rows * stride : stride, first_column : first_column + columns * stride : stride]
     if ned:

@@ -18,9 +18,7 @@ Region = tuple[float, float, float, float]
 _POINTS_PER_PIECE = 131_072
 
 
-def point_cloud(
-    height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False
-) -> NDArray[np.float32]:
+def point_cloud(height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False) -> NDArray[np.float32]:
     """(rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
     if isinstance(stride, bool) or int(stride) != stride or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")

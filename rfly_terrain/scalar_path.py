@@ -1,7 +1,7 @@
 """Look-ups at one point on plain Python floats: no array, no compiler, no import of numba.
 
-A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too. So the four corners of a cell are
-read from the array's memory by one call of `struct`, as Python floats.
+A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too. So the four corners
+of a cell are read from the array's memory by one call of `struct`, as Python floats.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from struct import Struct
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,63 +16,67 @@ from numpy.typing import NDArray
 Grid = tuple[float, float, float, float, float, float]
 
 
-def finite_float(name: str, value: Any) -> float:
-    """The coordinate as a float; ValueError naming it where it is NaN or infinite."""
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{name} is {number}: coordinates must be finite")
-    return number
+class State:
+    """What the compiled look-up needs, at an address in memory that stays as long as this object lives.
+
+    Eight bytes each: origin_x, origin_y, step_x, step_y (float64); rows, columns, address of the heights (int64).
+    """
+
+    __slots__ = ("_memory", "address")
+
+    def __init__(self, heights: NDArray[np.float32], grid: Grid) -> None:
+        self._memory = np.array((*grid[:4], 0.0, 0.0, 0.0))
+        self._memory.view(np.int64)[4:] = (*heights.shape, heights.ctypes.data)
+        self.address: int = self._memory.ctypes.data
 
 
-def corner_reader(heights: NDArray[np.float32]) -> Callable[[int], tuple[float, float, float, float]]:
-    """A function from the byte offset of cell (i, j) to z(i, j), z(i, j + 1), z(i + 1, j), z(i + 1, j + 1)."""
-    unpack, memory = Struct(f"2f{4 * (heights.shape[1] - 2)}x2f").unpack_from, memoryview(heights).cast("B")
-    return lambda offset: unpack(memory, offset)
+def altitude_function(heights: NDArray[np.float32], grid: Grid) -> Callable[[int, float, float], float]:
+    """`altitude(_, x, y)`: the bilinear height at two floats, NaN where one is not finite; ignores its first argument.
 
-
-def altitude_function(heights: NDArray[np.float32], grid: Grid) -> Callable[[float, float], float]:
-    """`altitude(x, y)` of one map: the bilinear height at two floats. ValueError for NaN and infinity."""
+    The same results and arguments as `kernels.altitude_at`, without numba.
+    """
     origin_x, origin_y, step_x, step_y = grid[:4]
     rows, columns = heights.shape
     last_u, last_v = float(rows - 1), float(columns - 1)
     row_bytes = 4 * columns
-    unpack, memory = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from, memoryview(heights).cast("B")
+    # one call reads both rows of a cell: two floats, a gap of the rest of the row, two floats
+    corners, memory = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from, memoryview(heights.data).cast("B")
 
-    def altitude(x: float, y: float) -> float:
+    def altitude(_state: int, x: float, y: float) -> float:
         u = (x - origin_x) / step_x
         v = (y - origin_y) / step_y
         if 0.0 <= u < last_u and 0.0 <= v < last_v:
             i = int(u)
             j = int(v)
+        elif math.isfinite(x) and math.isfinite(y):
+            u, i = _clamped(u, rows)
+            v, j = _clamped(v, columns)
         else:
-            u, i = _clamped(finite_float("x", x), u, rows)
-            v, j = _clamped(finite_float("y", y), v, columns)
-        z00, z01, z10, z11 = unpack(memory, i * row_bytes + 4 * j)
+            return math.nan
+        z00, z01, z10, z11 = corners(memory, i * row_bytes + 4 * j)
         a = u - i
         b = v - j
         c = 1.0 - b
-        return (z00 * c + z01 * b) * (1.0 - a) + (z10 * c + z11 * b) * a  # type: ignore[no-any-return]
+        return (z00 * c + z01 * b) * (1.0 - a) + (z10 * c + z11 * b) * a
 
     return altitude
 
 
-def _clamped(_coordinate: float, u: float, count: int) -> tuple[float, int]:
+def _clamped(u: float, count: int) -> tuple[float, int]:
     """u clamped to 0 … count - 1, and its cell; the last node belongs to the last cell."""
     u = min(max(u, 0.0), count - 1.0)
     return u, min(int(u), count - 2)
 
 
-def surface_at(
-    heights: NDArray[np.float32], grid: Grid, x: float, y: float
-) -> tuple[float, float, float, bool, bool]:
+def surface_at(heights: NDArray[np.float32], grid: Grid, x: float, y: float) -> tuple[float, float, float, bool, bool]:
     """(z, dz/dx, dz/dy, x is on the map, y is on the map) at one point, of the bilinear surface."""
     origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
     rows, columns = heights.shape
     raw_u, raw_v = (x - origin_x) / step_x, (y - origin_y) / step_y
     on_x = -slack_u <= raw_u <= rows - 1 + slack_u
     on_y = -slack_v <= raw_v <= columns - 1 + slack_v
-    u, i = _clamped(x, raw_u, rows)
-    v, j = _clamped(y, raw_v, columns)
+    u, i = _clamped(raw_u, rows)
+    v, j = _clamped(raw_v, columns)
     a, b = u - i, v - j
     z00, z01, z10, z11 = (heights.item(i + di, j + dj) for di, dj in ((0, 0), (0, 1), (1, 0), (1, 1)))
     z = (z00 * (1.0 - b) + z01 * b) * (1.0 - a) + (z10 * (1.0 - b) + z11 * b) * a

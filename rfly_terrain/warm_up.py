@@ -10,7 +10,8 @@ from rfly_common.accel import use_numba
 def warm_up() -> None:
     """Runs every kernel once with every type of argument that the library passes. Without numba there is nothing to do.
 
-    Takes about a second where the disk cache holds the kernels, else as long as compiling them. Threads may call it at once.
+    Takes about a second where the disk cache holds the kernels, else as long as compiling them. Threads may call it
+    at once.
     """
     if not use_numba():
         return
@@ -19,11 +20,11 @@ def warm_up() -> None:
 
     heights = np.zeros((2, 2), np.float32)
     height_map = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
-    for dtype in (np.float64, np.float32):
-        x = np.zeros(1, dtype)
-        height_map.altitude(x, x)
-        height_map.inside(x, x)
-        height_map.query(x, x)
-        height_map.gradient(x, x)
-        height_map.gradient_rate(x, x, x, x)
+    x = np.zeros(1)
+    height_map.altitude(x, x)
+    height_map.altitude(x.astype(np.float32), x.astype(np.float32))
+    height_map.inside(x, x)
+    height_map.query(x, x)
+    height_map.gradient(x, x)
+    height_map.gradient_rate(x, x, x, x)
     height_map.point_cloud()
