@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_trajectory import backend
-from rfly_trajectory.paths import PathPoints
 
 GROUND, MULTIROTOR, FIXED_WING = 0, 1, 2
 GRAVITY = 9.80665
@@ -55,14 +54,14 @@ class Terrain(NamedTuple):
 
 
 class Poses(NamedTuple):
-    """Heights and attitudes of k vehicles."""
+    """k vehicles at an instant each; ENU, SI."""
 
-    z: Floats
-    """(k,) up, m; never below the ground"""
-    vertical_speed: Floats
-    """(k,) m/s, up"""
+    position: Floats
+    """(k, 3) never below the ground"""
     orientation: Floats
-    """(k, 4) xyzw, base_link (FLU) -> map (ENU)"""
+    """(k, 4) xyzw, base_link (FLU) -> map"""
+    velocity: Floats
+    """(k, 3) m/s, axes of map"""
     angular_velocity: Floats
     """(k, 3) rad/s, axes of base_link (FLU)"""
 
@@ -72,15 +71,13 @@ def poses(
     height: Floats,
     absolute: NDArray[np.bool_],
     progress: Floats,
-    points: PathPoints,
+    points: Floats,
     terrain: Terrain,
 ) -> Poses:
-    """Heights and attitudes of k vehicles.
+    """Poses of k vehicles.
 
     kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where `absolute` (k,) is true (a
-    z below the ground is raised to it); progress (k, 3) as `motion.progress` gives it, and the points where that leads.
+    z below the ground is raised to it); progress (k, 3) as `motion.progress` and points (k, 6) as `paths.path_points`
+    give them.
     """
-    rows = backend.functions().poses(
-        kind, height, absolute, progress, points.tangent, points.curvature, points.curvature_rate, *terrain
-    )
-    return Poses(rows[:, 0], rows[:, 1], rows[:, 2:6], rows[:, 6:9])
+    return Poses(*backend.functions().poses(kind, height, absolute, progress, points, *terrain))

@@ -18,7 +18,7 @@ from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory import motion
 from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
 from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.paths import Path, evaluate_paths, join_paths
+from rfly_trajectory.paths import Path, join_paths, path_points
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map import HeightMap
@@ -141,23 +141,26 @@ class Fleet:
         other.terrain = terrain
         return other
 
-    def sample(self, t: float) -> VehicleStates:
-        """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map.
+    def sample(self, t: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:
+        """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map, labelled with source and stamp.
 
         Before its delay a vehicle stands at its start. Raises ValueError for a time that is not finite.
         """
         if not math.isfinite(t):
             raise ValueError(f"t: {t!r} is not a finite time in seconds")
-        _, place, velocity, pose = self._evaluate(self._all, np.full(len(self), float(t)))
+        moved = motion.progress(self._departures, self._all, np.full(len(self), float(t)))
+        pose = self._place(slice(None), moved)
         return VehicleStates(
             id=self._id,
             vehicle_type=self._type,
-            position=np.column_stack([place, pose.z]),
+            position=pose.position,
             orientation=pose.orientation,
-            velocity=np.column_stack([velocity, pose.vertical_speed]).astype(np.float32),
+            velocity=pose.velocity.astype(np.float32),
             angular_velocity=pose.angular_velocity.astype(np.float32),
             scale=self._scale,
             fit_ground=self._fit_ground,
+            source=source,
+            stamp_ns=stamp_ns,
         )
 
     def sample_times(self, times: ArrayLike) -> FleetMotion:
@@ -166,11 +169,13 @@ class Fleet:
         if times.ndim != 1 or not np.isfinite(times).all():
             raise ValueError("times: expected a one-dimensional array of finite seconds")
         m, n = len(times), len(self)
-        moved, place, velocity, pose = self._evaluate(np.tile(self._all, m), np.repeat(times, n))
+        vehicle = np.tile(self._all, m)
+        moved = motion.progress(self._departures, vehicle, np.repeat(times, n))
+        pose = self._place(vehicle, moved)
         return FleetMotion(
-            position=np.column_stack([place, pose.z]).reshape(m, n, 3),
+            position=pose.position.reshape(m, n, 3),
             orientation=pose.orientation.reshape(m, n, 4),
-            velocity=np.column_stack([velocity, pose.vertical_speed]).reshape(m, n, 3),
+            velocity=pose.velocity.reshape(m, n, 3),
             angular_velocity=pose.angular_velocity.reshape(m, n, 3),
             arc_length=moved[:, 0].reshape(m, n),
             speed=moved[:, 1].reshape(m, n),
@@ -183,34 +188,28 @@ class Fleet:
         moved = np.zeros((points, 3))
         moved[:, 0] = np.linspace(0.0, path.length, points)
         moved[:, 1] = self.vehicles[vehicle].profile.cruise
-        place, _, pose = self._place(np.full(points, vehicle), moved)
-        return Track(np.column_stack([place, pose.z]), pose.orientation)
+        pose = self._place(np.full(points, vehicle), moved)
+        return Track(pose.position, pose.orientation)
 
-    def _evaluate(self, vehicle: Ints, time: Floats) -> tuple[Floats, Floats, Floats, Poses]:
-        moved = motion.progress(self._departures, vehicle, time)
-        return (moved, *self._place(vehicle, moved))
-
-    def _place(self, vehicle: Ints, moved: Floats) -> tuple[Floats, Floats, Poses]:
-        """Place (k, 2), horizontal velocity (k, 2) and pose of vehicles whose progress (k, 3) is given."""
+    def _place(self, vehicle: Ints | slice, moved: Floats) -> Poses:
+        """Poses of the vehicles with these indices (k,), whose progress (k, 3) is given. A slice costs no copies."""
         if self._paths is None:
-            return np.zeros((0, 2)), np.zeros((0, 2)), Poses(*(np.zeros((0, *s)) for s in ((), (), (4,), (3,))))
-        points = evaluate_paths(self._paths, self._path[vehicle], moved[:, 0])
-        place = points.position + self._shift[vehicle]
-        velocity = points.tangent * moved[:, 1:2]
-        ground = self._ground(place, velocity)
-        pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
-        return place, velocity, pose
+            return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
+        points = path_points(self._paths, self._path[vehicle], moved[:, 0])
+        points[:, :2] += self._shift[vehicle]
+        ground = self._ground(points, moved[:, 1])
+        return poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
 
-    def _ground(self, place: Floats, velocity: Floats) -> Terrain:
+    def _ground(self, points: Floats, speed: Floats) -> Terrain:
         if self.terrain is None:
-            flat = np.zeros_like(place)
-            return Terrain(np.zeros(len(place)), flat, flat, flat)
-        x, y = place.T
+            flat = np.zeros((len(points), 2))
+            return Terrain(np.zeros(len(points)), flat, flat, flat)
+        x, y, tx, ty = points.T[:4].copy()  # each contiguous, as the height map wants it
         return Terrain(
             np.asarray(self.terrain.altitude(x, y), dtype=float),
             self.terrain.gradient(x, y),
             self.terrain.gradient(x, y, smooth=True),
-            self.terrain.gradient_rate(x, y, velocity[:, 0], velocity[:, 1]),
+            self.terrain.gradient_rate(x, y, speed * tx, speed * ty),
         )
 
 

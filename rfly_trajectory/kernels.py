@@ -17,6 +17,9 @@ from rfly_trajectory.paths import ARC, SPIRAL, SPIRAL_TERMS, PathTable
 
 Floats = NDArray[np.float64]
 
+TINY = 1e-30
+"""m: terms of a series that no coordinate can feel"""
+
 
 @kernel()
 def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
@@ -46,18 +49,26 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
         values = table.values[piece]
         if table.kind[piece] == ARC:
             run = at - table.start[piece]
-            half = 0.5 * values[3] * run
-            chord = run * (math.sin(half) / half) if half != 0.0 else run
-            heading = values[2] + values[3] * run
-            points[i, 0] = values[0] + chord * math.cos(values[2] + half)
-            points[i, 1] = values[1] + chord * math.sin(values[2] + half)
-            points[i, 2] = math.cos(heading)
-            points[i, 3] = math.sin(heading)
-            points[i, 4] = values[3]
+            c, d = values[3], values[4]
+            if values[2] == 0.0:
+                points[i, 0] = values[0] + run * c
+                points[i, 1] = values[1] + run * d
+                points[i, 2] = c
+                points[i, 3] = d
+            else:
+                half = 0.5 * values[2] * run
+                sine, cosine = math.sin(half), math.cos(half)
+                chord = 2.0 * sine / values[2]
+                points[i, 0] = values[0] + chord * (c * cosine - d * sine)
+                points[i, 1] = values[1] + chord * (d * cosine + c * sine)
+                turn_sine, turn_cosine = 2.0 * sine * cosine, 1.0 - 2.0 * sine * sine
+                points[i, 2] = c * turn_cosine - d * turn_sine
+                points[i, 3] = d * turn_cosine + c * turn_sine
+            points[i, 4] = values[2]
             points[i, 5] = 0.0
         elif table.kind[piece] == SPIRAL:
-            run = at - values[3]
-            angle = 0.5 * values[4] * run * run
+            run = at - values[2]
+            angle = 0.5 * values[3] * run * run
             x = y = 0.0
             term = run
             for n in range(0, SPIRAL_TERMS, 2):
@@ -65,14 +76,16 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
                 term *= angle / (n + 1)
                 y += term / (2 * n + 3)
                 term *= -angle / (n + 2)
-            c, d = math.cos(values[2]), math.sin(values[2])
-            heading = values[2] + angle
+                if abs(term) < TINY:
+                    break
+            c, d = values[4], values[5]
+            sine, cosine = math.sin(angle), math.cos(angle)
             points[i, 0] = values[0] + c * x - d * y
             points[i, 1] = values[1] + d * x + c * y
-            points[i, 2] = math.cos(heading)
-            points[i, 3] = math.sin(heading)
-            points[i, 4] = values[4] * run
-            points[i, 5] = values[4]
+            points[i, 2] = c * cosine - d * sine
+            points[i, 3] = d * cosine + c * sine
+            points[i, 4] = values[3] * run
+            points[i, 5] = values[3]
         else:
             run = at - table.start[piece]
             x = x1 = x2 = x3 = y = y1 = y2 = y3 = 0.0
@@ -126,33 +139,39 @@ def poses(
     height: Floats,
     absolute: NDArray[np.bool_],
     progress: Floats,
-    tangent: Floats,
-    curvature: Floats,
-    curvature_rate: Floats,
+    points: Floats,
     ground: Floats,
     gradient: Floats,
     smooth: Floats,
     smooth_rate: Floats,
-) -> Floats:
-    """(k, 9) z, vertical speed, quaternion xyzw, body rates FLU; all arguments (k, …), see `attitude.poses`."""
-    rows = np.empty((kind.size, 9))
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
+
+    All arguments are (k, …). No angle is computed: sines and cosines of the half angles follow from square roots.
+    """
+    position, orientation = np.empty((kind.size, 3)), np.empty((kind.size, 4))
+    velocity, rates = np.empty((kind.size, 3)), np.empty((kind.size, 3))
     for i in range(kind.size):
         speed, acceleration = progress[i, 1], progress[i, 2]
-        tx, ty = tangent[i, 0], tangent[i, 1]
-        yaw_rate = curvature[i] * speed
-        lateral = curvature[i] * speed * speed
-        lateral_rate = 2.0 * curvature[i] * speed * acceleration + curvature_rate[i] * speed * speed * speed
+        tx, ty, curvature = points[i, 2], points[i, 3], points[i, 4]
+        yaw_rate = curvature * speed
+        lateral = yaw_rate * speed
+        lateral_rate = 2.0 * yaw_rate * acceleration + points[i, 5] * speed * speed * speed
         follows = not absolute[i] or height[i] <= ground[i]
+        position[i, 0] = points[i, 0]
+        position[i, 1] = points[i, 1]
+        velocity[i, 0] = speed * tx
+        velocity[i, 1] = speed * ty
         if follows:
-            rows[i, 0] = ground[i] + (0.0 if absolute[i] else height[i])
-            rows[i, 1] = speed * (gradient[i, 0] * tx + gradient[i, 1] * ty)
+            position[i, 2] = ground[i] + (0.0 if absolute[i] else height[i])
+            velocity[i, 2] = speed * (gradient[i, 0] * tx + gradient[i, 1] * ty)
             along = smooth[i, 0] * tx + smooth[i, 1] * ty
             left = smooth[i, 1] * tx - smooth[i, 0] * ty
             along_rate = smooth_rate[i, 0] * tx + smooth_rate[i, 1] * ty + left * yaw_rate
             left_rate = smooth_rate[i, 1] * tx - smooth_rate[i, 0] * ty - along * yaw_rate
         else:
-            rows[i, 0] = height[i]
-            rows[i, 1] = 0.0
+            position[i, 2] = height[i]
+            velocity[i, 2] = 0.0
             along = left = along_rate = left_rate = 0.0
         if kind[i] == FIXED_WING:
             climb = 1.0 + along * along
@@ -165,20 +184,25 @@ def poses(
             left_rate = -lateral_rate / GRAVITY
 
         a = math.sqrt(1.0 + along * along)
+        b = math.sqrt(a * a + left * left)
         a_rate = along * along_rate / a
-        pitch, roll = -math.atan(along), math.atan(left / a)
+        cos_pitch, sin_pitch = 1.0 / a, -along / a
+        cos_roll, sin_roll = a / b, left / b
         pitch_rate = -along_rate / (a * a)
-        roll_rate = (left_rate * a - left * a_rate) / (a * a + left * left)
-        yaw = 0.5 * math.atan2(ty, tx)
-        cy, sy = math.cos(yaw), math.sin(yaw)
-        cp, sp = math.cos(0.5 * pitch), math.sin(0.5 * pitch)
-        cr, sr = math.cos(0.5 * roll), math.sin(0.5 * roll)
-        rows[i, 2] = sr * cp * cy - cr * sp * sy
-        rows[i, 3] = cr * sp * cy + sr * cp * sy
-        rows[i, 4] = cr * cp * sy - sr * sp * cy
-        rows[i, 5] = cr * cp * cy + sr * sp * sy
-        c_pitch, c_roll, s_roll = math.cos(pitch), math.cos(roll), math.sin(roll)
-        rows[i, 6] = roll_rate - yaw_rate * math.sin(pitch)
-        rows[i, 7] = pitch_rate * c_roll + yaw_rate * s_roll * c_pitch
-        rows[i, 8] = -pitch_rate * s_roll + yaw_rate * c_roll * c_pitch
-    return rows
+        roll_rate = (left_rate * a - left * a_rate) / (b * b)
+        if tx >= 0.0:
+            cy = math.sqrt(0.5 + 0.5 * tx)
+            sy = 0.5 * ty / cy
+        else:
+            sy = math.copysign(math.sqrt(0.5 - 0.5 * tx), ty)
+            cy = 0.5 * ty / sy
+        cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
+        sp, sr = 0.5 * sin_pitch / cp, 0.5 * sin_roll / cr
+        orientation[i, 0] = sr * cp * cy - cr * sp * sy
+        orientation[i, 1] = cr * sp * cy + sr * cp * sy
+        orientation[i, 2] = cr * cp * sy - sr * sp * cy
+        orientation[i, 3] = cr * cp * cy + sr * sp * sy
+        rates[i, 0] = roll_rate - yaw_rate * sin_pitch
+        rates[i, 1] = pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch
+        rates[i, 2] = -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch
+    return position, orientation, velocity, rates

@@ -47,8 +47,9 @@ def _last_not_above(
 
 
 def _arc(values: Floats, start: Floats, at: Floats) -> Floats:
-    x, y, heading, curvature = values.T[:4]
+    x, y, curvature, cosine, sine = values.T[:5]
     run = at - start
+    heading = np.arctan2(sine, cosine)
     half = 0.5 * curvature * run
     chord = run * np.divide(np.sin(half), half, out=np.ones_like(half), where=half != 0.0)
     end = heading + curvature * run
@@ -58,7 +59,7 @@ def _arc(values: Floats, start: Floats, at: Floats) -> Floats:
 
 
 def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
-    x0, y0, heading, origin, sharpness = values.T[:5]
+    x0, y0, origin, sharpness, cosine, sine = values.T[:6]
     run = at - origin
     angle = 0.5 * sharpness * run * run
     x, y, term = np.zeros_like(run), np.zeros_like(run), run
@@ -67,9 +68,17 @@ def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
         term = term * angle / (n + 1)
         y = y + term / (2 * n + 3)
         term = term * -angle / (n + 2)
-    c, d, end = np.cos(heading), np.sin(heading), heading + angle
+    end = np.arctan2(sine, cosine) + angle
     return np.stack(
-        [x0 + c * x - d * y, y0 + d * x + c * y, np.cos(end), np.sin(end), sharpness * run, sharpness], axis=-1
+        [
+            x0 + cosine * x - sine * y,
+            y0 + sine * x + cosine * y,
+            np.cos(end),
+            np.sin(end),
+            sharpness * run,
+            sharpness,
+        ],
+        axis=-1,
     )
 
 
@@ -110,17 +119,15 @@ def poses(
     height: Floats,
     absolute: NDArray[np.bool_],
     progress: Floats,
-    tangent: Floats,
-    curvature: Floats,
-    curvature_rate: Floats,
+    points: Floats,
     ground: Floats,
     gradient: Floats,
     smooth: Floats,
     smooth_rate: Floats,
-) -> Floats:
-    """(k, 9) z, vertical speed, quaternion xyzw, body rates FLU; all arguments (k, …), see `attitude.poses`."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`."""
     speed, acceleration = progress[:, 1], progress[:, 2]
-    tx, ty = tangent.T
+    x, y, tx, ty, curvature, curvature_rate = points.T
     yaw_rate = curvature * speed
     lateral = curvature * speed**2
     lateral_rate = 2.0 * curvature * speed * acceleration + curvature_rate * speed**3
@@ -146,10 +153,14 @@ def poses(
     pitch, roll, yaw = -np.arctan(along), np.arctan(left / a), np.arctan2(ty, tx)
     pitch_rate = -along_rate / a**2
     roll_rate = (left_rate * a - left * a_rate) / (a**2 + left**2)
-    body_rates = [
+    rates = [
         roll_rate - yaw_rate * np.sin(pitch),
         pitch_rate * np.cos(roll) + yaw_rate * np.sin(roll) * np.cos(pitch),
         -pitch_rate * np.sin(roll) + yaw_rate * np.cos(roll) * np.cos(pitch),
     ]
-    quaternion = euler_to_quat(np.stack([roll, pitch, yaw], axis=-1))
-    return np.concatenate([np.stack([z, climb_rate], -1), quaternion, np.stack(body_rates, -1)], axis=-1)
+    return (
+        np.stack([x, y, z], axis=-1),
+        np.asarray(euler_to_quat(np.stack([roll, pitch, yaw], axis=-1)), np.float64),
+        np.stack([speed * tx, speed * ty, climb_rate], axis=-1),
+        np.stack(rates, axis=-1),
+    )

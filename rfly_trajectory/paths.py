@@ -28,8 +28,9 @@ ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
 SPIRAL_TERMS = 30
 """of the power series: exact to rounding for spirals that turn by up to π"""
 PIECE_VALUES = 12
-"""numbers of a piece; ARC x0 y0 heading curvature, SPIRAL x y heading of the straight end, its s, sharpness (rate of
-curvature), POLYNOMIAL six coefficients of x and six of y, lowest power first"""
+"""numbers of a piece. ARC: x, y of its start, curvature, cosine and sine of the heading there. SPIRAL: x, y of its
+straight end, s there, sharpness (rate of curvature), cosine and sine of the heading there. POLYNOMIAL: six coefficients
+of x and six of y, lowest power first"""
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +91,8 @@ class Path:
         s = np.asarray(s, dtype=float)
         if not np.isfinite(s).all():
             raise ValueError("s: arc lengths must be finite")
-        return evaluate_paths(self._table, np.zeros(s.shape, np.int64), s)
+        rows = path_points(self._table, np.zeros(s.size, np.int64), s.reshape(-1)).reshape(*s.shape, 6)
+        return PathPoints(rows[..., 0:2], rows[..., 2:4], rows[..., 4], rows[..., 5])
 
 
 def join_paths(paths: Sequence[Path]) -> PathTable:
@@ -106,11 +108,13 @@ def join_paths(paths: Sequence[Path]) -> PathTable:
     )
 
 
-def evaluate_paths(table: PathTable, path: NDArray[np.int64], s: Floats) -> PathPoints:
-    """Points at arc length s (…) [m] of the paths with the indices `path` (…), in one call for all of them."""
-    rows = backend.functions().path_points(table, path.reshape(-1), s.reshape(-1))
-    rows = rows.reshape(*s.shape, 6)
-    return PathPoints(rows[..., 0:2], rows[..., 2:4], rows[..., 4], rows[..., 5])
+def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) [m] of the paths `path` (k,).
+
+    One call for all of them; `path` holds indices of the table.
+    """
+    points: Floats = backend.functions().path_points(table, path, s)
+    return points
 
 
 def spiral_end(angle: float, length: float) -> tuple[float, float]:
@@ -136,11 +140,17 @@ class PathBuilder:
         self.x, self.y, self.heading, self.length = float(x), float(y), float(heading), 0.0
         self._pieces: list[tuple[float, int, tuple[float, ...]]] = []
 
+    def anchor(self, x: float, y: float, heading: float) -> PathBuilder:
+        """Say exactly where the path is by now, to the rounding of the pieces so far."""
+        self.x, self.y, self.heading = float(x), float(y), float(heading)
+        return self
+
     def arc(self, length: float, curvature: float = 0.0) -> PathBuilder:
         """An arc, or a straight line with curvature 0 [1/m]. A length of 0 adds nothing."""
         if length <= 0.0:
             return self
-        self._pieces.append((self.length, ARC, (self.x, self.y, self.heading, curvature)))
+        c, s = math.cos(self.heading), math.sin(self.heading)
+        self._pieces.append((self.length, ARC, (self.x, self.y, curvature, c, s)))
         half = 0.5 * curvature * length
         chord = length * (math.sin(half) / half if half else 1.0)
         self.x += chord * math.cos(self.heading + half)
@@ -151,10 +161,9 @@ class PathBuilder:
 
     def spiral_in(self, length: float, curvature: float) -> PathBuilder:
         """A clothoid whose curvature grows from 0 to `curvature` [1/m]."""
-        sharpness = curvature / length
-        self._pieces.append((self.length, SPIRAL, (self.x, self.y, self.heading, self.length, sharpness)))
-        x, y = spiral_end(0.5 * curvature * length, length)
         c, s = math.cos(self.heading), math.sin(self.heading)
+        self._pieces.append((self.length, SPIRAL, (self.x, self.y, self.length, curvature / length, c, s)))
+        x, y = spiral_end(0.5 * curvature * length, length)
         self.x, self.y = self.x + c * x - s * y, self.y + s * x + c * y
         self.heading += 0.5 * curvature * length
         self.length += length
@@ -168,7 +177,7 @@ class PathBuilder:
         c, s = math.cos(end_heading), math.sin(end_heading)
         end_x, end_y = self.x + c * x + s * y, self.y + s * x - c * y
         end = self.length + length
-        self._pieces.append((self.length, SPIRAL, (end_x, end_y, end_heading, end, -curvature / length)))
+        self._pieces.append((self.length, SPIRAL, (end_x, end_y, end, -curvature / length, c, s)))
         self.x, self.y, self.heading, self.length = end_x, end_y, end_heading, end
         return self
 

@@ -179,12 +179,11 @@ class Polyline:
         cuts: NDArray[np.float64],
     ) -> Path:
         """A closed path begins on its first leg, where the corner at its first point is over."""
-        x, y = points[0]
-        ahead = float(cuts[-1]) if self.closed else 0.0
-        c, s = math.cos(headings[0]), math.sin(headings[0])
-        path = PathBuilder(x + ahead * c, y + ahead * s, float(headings[0]))
-        behind = ahead
-        for i in range(len(lengths)):
+        behind = float(cuts[-1]) if self.closed else 0.0
+        path = PathBuilder(0.0, 0.0, 0.0)
+        for i, heading in enumerate(headings.tolist()):
+            x, y = points[i]
+            path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
             path.arc(float(lengths[i] - behind - cuts[i]))
             turn = float(turns[i])
             if turn:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_trajectory.fleet import Fleet
-from rfly_trajectory.paths import evaluate_paths, join_paths
 
 MOST_POINTS = 20_000
 """on one track; its points lie at most half a cell apart where that takes no more"""
@@ -42,7 +41,7 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
         path = vehicle.path
         points = min(max(math.ceil(path.length / half_cell), 16), MOST_POINTS) + 1
         s = np.linspace(0.0, path.length, points)
-        place = evaluate_paths(join_paths([path]), np.zeros(points, np.int64), s).position + vehicle.shift
+        place = path.at(s).position + vehicle.shift
         on_map = terrain.inside(place[:, 0], place[:, 1])
         if not on_map.all():
             share = path.length * float(np.mean(~on_map))

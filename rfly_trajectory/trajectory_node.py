@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import Any
 
@@ -72,6 +71,7 @@ class TrajectoryNode(Node):
             [],
             "folders searched first for a map that terrain_map announces without its heights",
         )
+        self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "fleet", fleet, self._say)
         self._fleet: Fleet | None = None
         self._fleet_error = self._terrain_error = ""
@@ -154,9 +154,7 @@ class TrajectoryNode(Node):
         elif now - self._last_ns > 1.5 * self._period_ns:
             self._diagnostics.count("late_states")
         self._last_ns = now
-        states = dataclasses.replace(
-            fleet.sample((now - self._start_ns) * 1e-9), source=self.get_fully_qualified_name(), stamp_ns=now
-        )
+        states = fleet.sample((now - self._start_ns) * 1e-9, source=self._source, stamp_ns=now)
         if self._frame_id == "map_ned":
             states = states_in_ned(states, self._frame_id)
         self._states.publish(states_to_msg(states))

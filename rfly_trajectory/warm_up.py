@@ -11,6 +11,7 @@ def warm_up() -> None:
     """Runs every kernel once with the types of argument that a fleet passes. Without numba there is nothing to do."""
     if not use_numba():
         return
+    from rfly_terrain import kernels  # noqa: F401  once it is imported, height maps use the compiled kernels
     from rfly_terrain.height_map import HeightMap
     from rfly_trajectory.fleet import Fleet, Vehicle
     from rfly_trajectory.motion import SpeedProfile
