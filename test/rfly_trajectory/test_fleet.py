@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map import HeightMap
-from rfly_trajectory import backend, kernels, numpy_path
+from rfly_trajectory import backend
 from rfly_trajectory.fleet import Fleet, Vehicle
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline
@@ -65,11 +67,18 @@ def mixed_vehicles(count, seed=3):
 VEHICLES = mixed_vehicles(120)
 
 
-@pytest.fixture(params=["kernels", "numpy"])
-def either_backend(request, monkeypatch):
-    """The test runs with compiled kernels and with NumPy."""
-    module = {"kernels": kernels, "numpy": numpy_path}[request.param]
+BACKENDS = ["numpy_path"] + ["kernels"] * bool(importlib.util.find_spec("numba"))
+
+
+def use_backend(monkeypatch, name):
+    module = importlib.import_module(f"rfly_trajectory.{name}")
     monkeypatch.setattr(backend, "functions", lambda: module)
+
+
+@pytest.fixture(params=BACKENDS)
+def either_backend(request, monkeypatch):
+    """The test runs with NumPy and, where numba is installed, with compiled kernels."""
+    use_backend(monkeypatch, request.param)
 
 
 def same_states(a, b, tolerance=1e-9):
@@ -107,13 +116,12 @@ def test_numpy_gives_the_same_as_the_kernels(terrain, monkeypatch):
     fleet = Fleet(VEHICLES, terrain)
     times = np.random.default_rng(0).uniform(-5.0, 2000.0, 200)
     results = []
-    for module in (kernels, numpy_path):
-        monkeypatch.setattr(backend, "functions", lambda module=module: module)
+    for name in BACKENDS:
+        use_backend(monkeypatch, name)
         results.append(fleet.sample_times(times))
     for name in results[0]._fields:
-        np.testing.assert_allclose(
-            getattr(results[0], name), getattr(results[1], name), rtol=1e-9, atol=1e-9, err_msg=name
-        )
+        first, last = (getattr(result, name) for result in (results[0], results[-1]))
+        np.testing.assert_allclose(first, last, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 @given(t=st.floats(0.0, 500.0), radius=st.floats(5.0, 200.0), speed=st.floats(0.0, 30.0), delay=st.floats(0.0, 100.0))
