@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import rasterio
 from matplotlib.cbook import get_sample_data
 
@@ -30,7 +31,7 @@ CELL_M = 20.0
 
 def write_geotiff(path: Path) -> None:
     """matplotlib's array with the place that its own dx, dy and limits name (ymin and ymax are exchanged in it)."""
-    model = get_sample_data("jacksboro_fault_dem.npz")
+    model = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
     elevation = model["elevation"]
     north = max(float(model["ymin"]), float(model["ymax"]))
     transform = rasterio.transform.from_origin(float(model["xmin"]), north, float(model["dx"]), float(model["dy"]))

@@ -1,7 +1,5 @@
 """`rfly terrain`: look at maps, ask them for altitudes, and carry them from and to other programs' files."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -9,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -28,6 +26,16 @@ terrain_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+
+
+# typer 0.9 (Ubuntu 24.04) reads Optional[...] but not `... | None`, and no annotations that are still text: this module
+# has no `from __future__ import annotations`
+MaybeFloat = Optional[float]  # noqa: UP045
+MaybeText = Optional[str]  # noqa: UP045
+MaybeTexts = Optional[list[str]]  # noqa: UP045
+MaybePair = Optional[tuple[float, float]]  # noqa: UP045
+MaybeTriple = Optional[tuple[float, float, float]]  # noqa: UP045
+MaybeRegion = Optional[tuple[float, float, float, float]]  # noqa: UP045
 
 
 class Frame(str, Enum):
@@ -64,7 +72,7 @@ class FirstRow(str, Enum):
 MapArgument = Annotated[str, typer.Argument(metavar="MAP", help="name or path of the map")]
 MapOption = Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")]
 SearchPath = Annotated[
-    list[str] | None, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
+    MaybeTexts, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
 ]
 ThirdPixelOption = Annotated[
     ThirdPixel,
@@ -74,12 +82,12 @@ ThirdPixelOption = Annotated[
 ]
 FrameOption = Annotated[Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")]
 RegionOption = Annotated[
-    tuple[float, float, float, float] | None,
+    MaybeRegion,
     typer.Option(metavar="X_MIN X_MAX Y_MIN Y_MAX", help="only this part (m, east and north)"),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
-    tuple[float, float, float] | None,
+    MaybeTriple,
     typer.Option(metavar="LAT LON ALT", help="latitude, longitude (degrees), altitude (m) of x = y = z = 0"),
 ]
 
@@ -126,16 +134,16 @@ def info(
 @terrain_app.command(context_settings={"ignore_unknown_options": True})  # so that -3.5 is a number
 def query(
     x: Annotated[
-        float | None, typer.Argument(metavar="X", parser=_coordinate, help="m; east in map, north in map_ned")
+        MaybeFloat, typer.Argument(metavar="X", parser=_coordinate, help="m; east in map, north in map_ned")
     ] = None,
     y: Annotated[
-        float | None, typer.Argument(metavar="Y", parser=_coordinate, help="m; north in map, east in map_ned")
+        MaybeFloat, typer.Argument(metavar="Y", parser=_coordinate, help="m; north in map, east in map_ned")
     ] = None,
     map_name: MapOption = DEMO_MAP,
     frame: FrameOption = Frame.map,
     normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
     points: Annotated[
-        str | None, typer.Option("--points", metavar="FILE", help="a CSV of x,y instead of one point; - reads stdin")
+        MaybeText, typer.Option("--points", metavar="FILE", help="a CSV of x,y instead of one point; - reads stdin")
     ] = None,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
@@ -207,9 +215,9 @@ def plot(
     out: Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")],
     region: RegionOption = None,
     exaggeration: Annotated[
-        float | None, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
+        MaybeFloat, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="by default the map's name")] = None,
+    title: Annotated[MaybeText, typer.Option(help="by default the map's name")] = None,
     overwrite: Overwrite = False,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
@@ -240,14 +248,12 @@ def plot(
 def import_(
     source: Annotated[Path, typer.Argument(help="GeoTIFF or any other raster of GDAL, .npy or .npz")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
-    resolution: Annotated[float | None, typer.Option(help="cell size, m; by default the raster's own")] = None,
+    resolution: Annotated[MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
     center: Annotated[
-        tuple[float, float] | None,
+        MaybePair,
         typer.Option(metavar="LAT LON", help="place of x = y = 0 (degrees); by default the raster's middle"),
     ] = None,
-    size: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="EAST NORTH", help="only this much around the center, m")
-    ] = None,
+    size: Annotated[MaybePair, typer.Option(metavar="EAST NORTH", help="only this much around the center, m")] = None,
     origin_altitude: Annotated[
         str,
         typer.Option(metavar="M|ground", help="elevation that becomes z = 0; ground: that of the ground at x = y = 0"),
@@ -256,15 +262,13 @@ def import_(
     resampling: Annotated[Resampling, typer.Option(help="how new cells are worked out")] = Resampling.bilinear,
     band: Annotated[int, typer.Option(min=1, help="of the raster")] = 1,
     crs: Annotated[
-        str | None, typer.Option(metavar="EPSG:N", help="what the raster's coordinates are, where it does not say")
+        MaybeText, typer.Option(metavar="EPSG:N", help="what the raster's coordinates are, where it does not say")
     ] = None,
     local_grid: Annotated[
         bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
     ] = False,
-    cell_size: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="EAST NORTH", help="of an array's cells, m")
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="the array of an .npz")] = None,
+    cell_size: Annotated[MaybePair, typer.Option(metavar="EAST NORTH", help="of an array's cells, m")] = None,
+    key: Annotated[MaybeText, typer.Option(help="the array of an .npz")] = None,
     first_row: Annotated[FirstRow, typer.Option(help="the edge that an array's first row is")] = FirstRow.north,
     geo_origin: GeoOrigin = None,
     overwrite: Overwrite = False,
@@ -364,19 +368,19 @@ def export(
     print(out)
 
 
-def _read(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> RflySimMap:
+def _read(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "RflySimMap":
     from rfly_terrain.map_files import find_map, read_map
 
     return read_map(find_map(name, search_path or ()), third_pixel.value)
 
 
-def _load(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> HeightMap:
+def _load(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "HeightMap":
     from rfly_terrain.map_files import to_height_map
 
     return to_height_map(_read(name, search_path, third_pixel))
 
 
-def _facts(rfly_map: RflySimMap) -> dict[str, Any]:
+def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
     from rfly_terrain.map_files import read_header, to_height_map
 
     c, terrain = rfly_map.calibration, to_height_map(rfly_map)
@@ -482,7 +486,7 @@ def _metres(text: str) -> float:
     return float(text)
 
 
-def _at_place(terrain: HeightMap, geo_origin: tuple[float, float, float]) -> HeightMap:
+def _at_place(terrain: "HeightMap", geo_origin: tuple[float, float, float]) -> "HeightMap":
     from rfly_common.geodesy import geo_point
     from rfly_terrain.height_map import HeightMap
 

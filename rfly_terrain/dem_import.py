@@ -142,7 +142,7 @@ def _open(path: StrPath) -> Iterator[DatasetReader]:
     try:
         with rasterio.open(path) as dataset:
             yield dataset
-    except rasterio.errors.RasterioError as error:
+    except (rasterio.errors.RasterioError, rasterio.errors.RasterioIOError) as error:  # the second is no first in 1.3
         raise TerrainFormatError(f"{path}: cannot be read as a raster: {' '.join(str(error).split())}") from error
 
 

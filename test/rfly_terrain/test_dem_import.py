@@ -339,7 +339,7 @@ def test_the_demo_map_is_the_ground_of_its_source():
     assert files.png.stat().st_size < 1_000_000
     assert terrain.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)
 
-    source = get_sample_data("jacksboro_fault_dem.npz")
+    source = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
     latitude, longitude, altitude = terrain.geo_origin
     x, y = (v.ravel() for v in np.meshgrid(np.linspace(-2950, 2950, 60), np.linspace(-2950, 2950, 60)))
     azimuth, distance = np.degrees(np.arctan2(x, y)), np.hypot(x, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rfly_common.errors import ConfigError
@@ -63,10 +64,19 @@ def test_axes_and_colour_bar_are_labelled_with_units():
     assert colours.get_clim() == (0.0, pytest.approx(8.0))
 
 
-def test_contours_are_at_round_heights():
-    """0 … 8 m: about ten lines, a metre apart, each at its height."""
-    _, axes, _, _ = drawn(terrain(cone(60, 60, 30, 30)))
-    assert axes.collections[0].levels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+def test_contours_are_at_round_heights(monkeypatch):
+    """0 … 8 m: about ten lines, a metre apart, each where the ground has its height."""
+    contours = []
+    draw = Axes.contour
+    monkeypatch.setattr(
+        Axes, "contour", lambda axes, *args, **options: contours.append(draw(axes, *args, **options)) or contours[-1]
+    )
+    height_map = terrain(cone(60, 60, 30, 30))
+    drawn(height_map)
+    assert contours[0].levels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    for level, lines in zip(contours[0].levels[1:], contours[0].allsegs[1:], strict=True):
+        for line in lines:
+            np.testing.assert_allclose(height_map.altitude(line[:, 0], line[:, 1]), level, atol=0.05)
 
 
 @pytest.mark.parametrize("height", [0.0, -433.0, 8848.0])
