@@ -100,13 +100,13 @@ class _Reader:
 
     def vehicles(self) -> list[Vehicle]:
         entries: list[dict[str, Any]] = self._document.value["vehicles"]
-        total = sum({**self._defaults, **entry}.get("count", 1) for entry in entries)
+        total = sum(int({**self._defaults, **entry}.get("count", 1)) for entry in entries)
         if total > MAX_VEHICLES:
             raise ConfigError(f"{self._file}: {total} vehicles, at most {MAX_VEHICLES} are taken")
         return [vehicle for i in range(len(entries)) for vehicle in self._copies(i)]
 
     def _copies(self, index: int) -> Iterator[Vehicle]:
-        count = self._get(index, "count", 1).value
+        count = int(self._get(index, "count", 1).value)  # the schema takes 3.0 for a whole number
         shape, phase = self._get(index, "shape"), self._get(index, "phase", 0.0).value
         path = self._path(shape)
         profile = self._profile(self._get(index, "speed"))
@@ -128,7 +128,7 @@ class _Reader:
         vehicle_type = int(self._get(index, "type").value)
         entry = self._document.value["vehicles"][index]
         for copy in range(count):
-            own_id = entry["id"] + copy
+            own_id = int(entry["id"]) + copy
             own_name = entry.get("name", "vehicle")
             if "name" not in entry or count > 1:
                 own_name += f"_{own_id if 'name' not in entry else copy + 1}"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map import HeightMap
-from rfly_trajectory import fleet_file
+from rfly_trajectory import fleet_file, marked_yaml
 from rfly_trajectory.fleet_file import fleet_schema, load_fleet, parse_fleet, shipped_fleets
 from rfly_trajectory.marked_yaml import parse_yaml
 from rfly_trajectory.track_check import check_tracks
@@ -62,6 +62,11 @@ class TestMeaning:
     def test_copies_without_a_name_are_named_by_their_ids(self):
         fleet = fleet_of(f"{{id: 7, type: 3, count: 2, speed: 4, shape: {LINE}}}")
         assert [v.name for v in fleet.vehicles] == ["vehicle_7", "vehicle_8"]
+
+    def test_whole_numbers_may_be_written_as_floats(self):
+        fleet = fleet_of(f"{{id: 7.0, type: 3.0, count: 2.0, speed: 4, shape: {LINE}}}")
+        assert [v.name for v in fleet.vehicles] == ["vehicle_7", "vehicle_8"]
+        np.testing.assert_array_equal(fleet.sample(0.0).id, [7, 8])
 
     @pytest.mark.parametrize(
         ("delay", "count", "delays"),
@@ -262,6 +267,18 @@ HEAD = "version: 1\nvehicles:\n"
             id="name",
         ),
         pytest.param(
+            HEAD + f'  - {{id: 1, name: "a\\n", type: 3, speed: 1, shape: {LINE}}}\n',
+            "f.yaml:3: vehicles[0].name: 'a\\n' is not allowed (for topics and frames, default vehicle_<id>; copies "
+            "get _1, _2, … behind it)",
+            id="line feed after a name",
+        ),
+        pytest.param(
+            HEAD + f'  - {{id: 1, spacing: "even\\n", type: 3, speed: 1, shape: {LINE}}}\n',
+            "f.yaml:3: vehicles[0].spacing: 'even\\n' is not allowed (between one copy and the next: metres along the "
+            "path behind it, or [east, north] by which its whole path is moved, or even: all round a closed path)",
+            id="line feed after even",
+        ),
+        pytest.param(
             HEAD + f"  - {{id: 1, count: 60000, type: 3, speed: 1, shape: {LINE}}}\n"
             f"  - {{id: 70000, count: 60000, type: 3, speed: 1, shape: {LINE}}}\n",
             "f.yaml: 120000 vehicles, at most 100000 are taken",
@@ -313,7 +330,10 @@ k: [*x, *x]
 """
 
 
-def test_reads_yaml_as_safe_load_does():
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)])
+def test_reads_yaml_as_safe_load_does(loader, monkeypatch):
+    """With PyYAML's own parser and with libyaml."""
+    monkeypatch.setattr(marked_yaml, "_LOADER", loader)
     document = parse_yaml(SAFE_TEXT, "f.yaml")
     assert document.value == yaml.safe_load(SAFE_TEXT)
     assert [document.line(path) for path in (["a"], ["b", 3], ["c", "d", "e", 1], ["g", "i"], ["j", "i"])] == [
