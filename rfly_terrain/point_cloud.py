@@ -20,9 +20,9 @@ _POINTS_PER_PIECE = 131_072
 
 def point_cloud(height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False) -> NDArray[np.float32]:
     """(rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
-    if isinstance(stride, bool) or int(stride) != stride or stride < 1:
+    if isinstance(stride, bool) or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")
-    stride = int(stride)
+    stride = min(int(stride), max(height_map.rows, height_map.columns))
     rows, columns = selected(height_map, region)
     first_row, first_column = rows.start, columns.start
     row, column = (np.arange(part.start, part.stop, stride) for part in (rows, columns))
