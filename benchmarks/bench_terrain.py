@@ -53,9 +53,7 @@ class SdkFormula:
         a, b = u - j, v - i
         j1, i1 = min(j + 1, self.columns - 1), min(i + 1, self.rows - 1)
         z = self.binmap
-        return (  # type: ignore[no-any-return]
-            z[i, j] * (1 - b) * (1 - a) + z[i1, j] * b * (1 - a) + z[i, j1] * (1 - b) * a + z[i1, j1] * b * a
-        )
+        return z[i, j] * (1 - b) * (1 - a) + z[i1, j] * b * (1 - a) + z[i, j1] * (1 - b) * a + z[i1, j1] * b * a
 
 
 def rows() -> Iterator[Row]:
@@ -135,14 +133,14 @@ def many_points(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], ea
     heights, rows_cm, columns_cm = terrain.heights, formula.scale_y_cm, formula.scale_x_cm
 
     def ours() -> NDArray[Any]:
-        return terrain.altitude(east, north)  # type: ignore[no-any-return]
+        return terrain.altitude(east, north)
 
     def loop() -> list[float]:
         return [-formula.altitude(n, e) for n, e in zip(north[:LOOPED].tolist(), east[:LOOPED].tolist(), strict=True)]
 
     def scipy_all() -> NDArray[Any]:
         rows_columns = [(east * 100 + 50_000) / rows_cm, (north * 100 + 50_000) / columns_cm]
-        return map_coordinates(heights, rows_columns, order=1, mode="nearest")  # type: ignore[no-any-return]
+        return map_coordinates(heights, rows_columns, order=1, mode="nearest")
 
     shape = (POINTS // SIZE, SIZE)  # remap's pictures have sides below 32,768
 
@@ -205,7 +203,7 @@ def clouds(terrain: HeightMap, formula: SdkFormula) -> Iterator[Row]:
 def loading(path: Path) -> Iterator[Row]:
     """A map from its files, alone and with its cloud."""
     png = str(path.with_suffix(".png"))
-    pixels = cv2.imread(png, cv2.IMREAD_UNCHANGED)
+    pixels = np.asarray(cv2.imread(png, cv2.IMREAD_UNCHANGED))
     points = np.zeros((SIZE, SIZE, 3), np.float32)
 
     def ours() -> HeightMap:

@@ -146,7 +146,8 @@ def gradient_rates(heights: Floats, grid: Grid, x: Floats, y: Floats, vx: Floats
         vertices = cells.vertex_gradients()
         for axis, on_map in ((0, cells.on_x), (1, cells.on_y)):
             along_u, along_v = cells.slopes(*(vertex[axis] for vertex in vertices))
-            out[block, axis] = np.where(on_map, along_u * u_rate + along_v * v_rate, 0.0)
+            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported, not computed
+                out[block, axis] = np.where(on_map, along_u * u_rate + along_v * v_rate, 0.0)
     return finite
 
 
