@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -45,20 +47,33 @@ def _installed(relative: Path) -> Path:
     )
 
 
-def node_command(
-    node: NodeDescription, arguments: Mapping[str, str], extra: Mapping[str, Any] | None = None
-) -> list[str]:
-    """The command line of one node; `extra` parameters win over the arguments."""
+def node_command(node: NodeDescription, arguments: Mapping[str, str], given: Path | None = None) -> list[str]:
+    """The command line of one node; `given` is a parameter file that wins over the params_file."""
     command = [str(executable_path(node.executable)), "--ros-args"]
     if arguments.get("namespace"):
-        command += ["-r", "__ns:=/" + arguments["namespace"].strip("/")]
+        command += ["-r", "__ns:=" + _namespace(arguments)]
     if arguments.get("log_level"):
         command += ["--log-level", arguments["log_level"]]
-    if arguments.get("params_file"):
-        command += ["--params-file", arguments["params_file"]]
-    for name, value in {**node_parameters(node, arguments), **(extra or {})}.items():
-        command += ["-p", f"{name}:={_yaml(value)}"]
+    for file in (arguments.get("params_file"), given):
+        if file:
+            command += ["--params-file", str(file)]
     return command
+
+
+def write_parameters(path: Path, node: NodeDescription, arguments: Mapping[str, str], extra: Mapping[str, Any]) -> bool:
+    """Write a parameter file for one node; says whether there was anything to write.
+
+    Parameters given as `-p` count for all nodes and lose against a params_file that names the node; these name it too.
+    """
+    parameters = {**node_parameters(node, arguments), **extra}
+    if parameters:
+        name = f"{_namespace(arguments).rstrip('/')}/{node.executable}"
+        path.write_text(json.dumps({name: {"ros__parameters": parameters}}), encoding="utf-8")  # JSON is YAML
+    return bool(parameters)
+
+
+def _namespace(arguments: Mapping[str, str]) -> str:
+    return "/" + arguments.get("namespace", "").strip("/")
 
 
 def node_environment(lan: bool = False) -> dict[str, str]:
@@ -81,6 +96,8 @@ class Supervisor:
     output: Output
     environment: Mapping[str, str]
     respawn: bool = False
+    folder: tempfile.TemporaryDirectory[str] | None = None
+    """of files that the processes need; removed by `stop`"""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
     """exit codes of the processes that ended by themselves and are not running now"""
@@ -124,6 +141,8 @@ class Supervisor:
                 process.wait()
                 self.deaths += 1
         self.processes.clear()
+        if self.folder is not None:
+            self.folder.cleanup()
 
     def _start(self, name: str, command: Sequence[str]) -> None:
         # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends the nodes in order
@@ -156,8 +175,14 @@ def node_supervisor(
     extra: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Supervisor:
     """A supervisor of these nodes; `extra` gives further parameters by executable."""
-    commands = [(node.executable, node_command(node, arguments, (extra or {}).get(node.executable))) for node in nodes]
-    return Supervisor(commands, output, node_environment(lan), respawn=arguments.get("respawn") == "true")
+    folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
+    commands = []
+    for node in nodes:
+        path = Path(folder.name) / f"{node.executable}.yaml"
+        written = write_parameters(path, node, arguments, (extra or {}).get(node.executable, {}))
+        commands.append((node.executable, node_command(node, arguments, path if written else None)))
+    respawn = arguments.get("respawn") == "true"
+    return Supervisor(commands, output, node_environment(lan), respawn, folder)
 
 
 def describe_exit(code: int) -> str:
@@ -168,14 +193,3 @@ def describe_exit(code: int) -> str:
         return f"signal {signal.Signals(-code).name}"
     except ValueError:
         return f"signal {-code}"
-
-
-def _yaml(value: Any) -> str:
-    """A parameter value as rcl reads it from the command line; text is quoted, so that `5` or `true` stays text."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_yaml(v) for v in value) + "]"
-    return "'" + str(value).replace("'", "''") + "'"

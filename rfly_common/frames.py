@@ -117,7 +117,7 @@ def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
     """(..., 4) -> (..., 3) roll, pitch, yaw in radians; roll and yaw in (-π, π], pitch in [-π/2, π/2].
 
     Uses half sum and half difference of roll and yaw, which stays exact at pitch ±90°, where the usual formula loses
-    one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302, for the z-y'-x'' order).
+    one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302; for z-y'-x'').
     """
     q = _last_axis(quat_xyzw, 4, "quat_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))

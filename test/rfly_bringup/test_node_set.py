@@ -112,15 +112,21 @@ def test_a_wrong_launch_argument_is_refused(monkeypatch):
         run_launch_file(monkeypatch, "rfly.launch.py", {"frame_id": "x"})
 
 
-def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch):
-    """The command lines of the runner, from the same description."""
+def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
+    """The command lines of the runner, from the same description; the given parameters name the node and come last."""
+    import yaml
+
     from rfly_bringup import supervisor
 
     monkeypatch.setattr(supervisor, "executable_path", lambda name: Path("/x") / name)
-    command = supervisor.node_command(
-        BRIDGE, {"windows": "2", "host": "10.0.0.5", "namespace": "a", "params_file": "p"}
-    )
-    assert command == [
-        *("/x/ue_bridge_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p"),
-        *("-p", "host:='10.0.0.5'", "-p", "windows:=2"),
-    ]
+    arguments = {"windows": "2", "host": "it's", "namespace": "a", "params_file": "p"}
+    runner = supervisor.node_supervisor(arguments, print, extra={"ue_bridge_node": {"port": 7}})
+    commands = dict(runner.commands)
+    *start, given = commands["ue_bridge_node"]
+    assert start == ["/x/ue_bridge_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p", "--params-file"]
+    assert yaml.safe_load(Path(given).read_text()) == {
+        "/a/ue_bridge_node": {"ros__parameters": {"host": "it's", "windows": 2, "port": 7}}
+    }
+    assert commands["terrain_node"] == ["/x/terrain_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p"]
+    runner.stop()
+    assert not Path(given).exists()
