@@ -138,9 +138,8 @@ def fake_python(tmp_path):
     def make(version):
         folder = tmp_path / "bin"
         folder.mkdir()
-        for tool in ("dirname", "tail"):
-            (folder / tool).symlink_to(f"/usr/bin/{tool}")
-        (folder / "python3").write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "Python {version}"\n')
+        (folder / "dirname").symlink_to("/usr/bin/dirname")
+        (folder / "python3").write_text(f'#!/bin/sh\n[ "$1" = -c ] && echo "Python {version}"\n')
         (folder / "python3").chmod(0o755)
         return {"PATH": str(folder)}
 

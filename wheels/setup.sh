@@ -23,7 +23,11 @@ ros_is_sourced() {
 
 # Python 3.10 to 3.13: that is what both the ROS wheels and the libraries come for.
 fits() {
-  "$1" -E -s -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
+  [ "$("$1" -E -s -c 'import sys; print((3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null)" = True ]
+}
+
+version() {
+  "$1" -c 'import platform; print("Python " + platform.python_version())' 2>/dev/null || echo 'no Python'
 }
 
 if ros_is_sourced; then
@@ -39,7 +43,7 @@ else
   python=
   if [ -n "${PYTHON:-}" ]; then
     command -v "$PYTHON" >/dev/null 2>&1 || stop "PYTHON=$PYTHON is not a program."
-    fits "$PYTHON" || stop "PYTHON=$PYTHON is $("$PYTHON" --version 2>&1 | tail -n 1); Python 3.10, 3.11, 3.12 or 3.13 is needed."
+    fits "$PYTHON" || stop "PYTHON=$PYTHON is $(version "$PYTHON"); Python 3.10, 3.11, 3.12 or 3.13 is needed."
     python=$PYTHON
   else
     for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
@@ -50,7 +54,7 @@ else
     done
     if [ -z "$python" ]; then
       if command -v python3 >/dev/null 2>&1; then
-        stop "python3 is $(python3 --version 2>&1 | tail -n 1), and no other Python 3.10 to 3.13 is on PATH. Install one and name it: make env PYTHON=/path/to/python3.12"
+        stop "python3 is $(version python3), and no other Python 3.10 to 3.13 is on PATH. Install one and name it: make env PYTHON=/path/to/python3.12"
       fi
       stop "no Python found; 3.10, 3.11, 3.12 or 3.13 is needed. On Debian or Ubuntu: apt-get install python3 python3-venv python3-dev gcc g++"
     fi
