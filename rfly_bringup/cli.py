@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -56,10 +56,9 @@ def _up_signature() -> inspect.Signature:
         boolean = argument.choices == ("true", "false")
         choices = f" ({', '.join(argument.choices)})" if argument.choices and not boolean else ""
         declarations = [f"{flag}/--no-{flag[2:]}"] if boolean else [flag]
-        annotation = Annotated[
-            bool | None if boolean else str,
-            typer.Option(*declarations, help=argument.description + choices, show_default=False),
-        ]
+        option = typer.Option(*declarations, help=argument.description + choices, show_default=False)
+        kind: Any = Optional[bool] if boolean else str  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
+        annotation: Any = Annotated[kind, option]
         default: Any = {"true": True, "false": False}.get(argument.default) if boolean else argument.default
         parameters.append(_keyword(argument.name, default, annotation))
     lan = Annotated[
@@ -80,7 +79,7 @@ app.command("up")(_up)
 def main() -> None:
     """Entry point of `rfly`: a mistake of the caller is one line on stderr and exit code 2."""
     # typer carries click inside from 0.16 on and imports it before: the class is reached by way of its public child
-    usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         code = app(standalone_mode=False)
     except usage_error as error:

@@ -14,5 +14,5 @@ def flat(code: str, values: ArrayLike) -> array[Any]:
     out = array(code)
     contiguous = np.ascontiguousarray(values, np.dtype(code))
     if contiguous.size:
-        out.frombytes(memoryview(contiguous.reshape(-1)).cast("B"))
+        out.frombytes(contiguous.reshape(-1).view(np.uint8).data)
     return out

@@ -88,12 +88,12 @@ class _Edge:
 
 
 class TransformBuffer:
-    """Frames with one parent each; `set` fills it, `lookup` composes."""
+    """Frames with one parent each; `add` fills it, `lookup` composes."""
 
     def __init__(self) -> None:
         self._edges: dict[str, _Edge] = {}
 
-    def set(
+    def add(
         self,
         parent: str,
         child: str,

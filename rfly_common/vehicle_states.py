@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,15 @@ class VehicleStates:
     """(n, 3) m, in `frame_id`"""
     orientation: NDArray[np.float64]
     """(n, 4) xyzw: base_link (FLU) -> `frame_id`"""
-    velocity: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    velocity: NDArray[np.float32] = None  # type: ignore[assignment]
     """(n, 3) m/s, axes of `frame_id`; 0 by default"""
-    angular_velocity: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    angular_velocity: NDArray[np.float32] = None  # type: ignore[assignment]
     """(n, 3) rad/s, axes of base_link (FLU); 0 by default"""
-    motor_speed: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    motor_speed: NDArray[np.float32] = None  # type: ignore[assignment]
     """(n, motors) rad/s; no motors by default"""
-    scale: NDArray[np.float32] = field(default=None)  # type: ignore[assignment]
+    scale: NDArray[np.float32] = None  # type: ignore[assignment]
     """(n, 3) along the model's axes; 1 by default"""
-    fit_ground: NDArray[np.bool_] = field(default=None)  # type: ignore[assignment]
+    fit_ground: NDArray[np.bool_] = None  # type: ignore[assignment]
     """(n,) RflySim3D puts the model on its own ground; False by default"""
     frame_id: str = "map"
     source: str = ""

@@ -55,6 +55,7 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
             f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x {columns} columns, "
             f"expected {rows * columns}"
         )
+    geo = message.geo_origin
     try:
         return HeightMap(
             np.asarray(message.height, np.float32).reshape(rows, columns),
@@ -63,7 +64,7 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
             step_x=message.step_x,
             step_y=message.step_y,
             name=message.name,
-            geo_origin=tuple(float(v) for v in message.geo_origin),
+            geo_origin=(float(geo[0]), float(geo[1]), float(geo[2])),
         )
     except TerrainError:
         raise

@@ -23,8 +23,8 @@ def apply(transform, point):
 def test_a_chain_by_hand():
     """base 1 m ahead of odom, odom turned left and 10 m east of map: the point 2 m ahead of base."""
     buffer = TransformBuffer()
-    buffer.set("map", "odom", 5, (10, 0, 0), LEFT)
-    buffer.set("odom", "base", 5, (1, 0, 0), NONE)
+    buffer.add("map", "odom", 5, (10, 0, 0), LEFT)
+    buffer.add("odom", "base", 5, (1, 0, 0), NONE)
     np.testing.assert_allclose(apply(buffer.lookup("map", "base", 5), (2, 0, 0)), (10, 3, 0), atol=1e-12)
     np.testing.assert_allclose(apply(buffer.lookup("base", "map", 5), (10, 3, 0)), (2, 0, 0), atol=1e-12)
 
@@ -32,16 +32,16 @@ def test_a_chain_by_hand():
 def test_siblings_meet_at_their_parent():
     """Frames of two vehicles are connected through the map."""
     buffer = TransformBuffer()
-    buffer.set("map", "a", 1, (1, 0, 0), NONE)
-    buffer.set("map", "b", 1, (0, 1, 0), LEFT)
+    buffer.add("map", "a", 1, (1, 0, 0), NONE)
+    buffer.add("map", "b", 1, (0, 1, 0), LEFT)
     np.testing.assert_allclose(apply(buffer.lookup("a", "b"), (1, 0, 0)), (-1, 2, 0), atol=1e-12)
 
 
 def test_between_two_times_it_interpolates_the_short_way():
     """Half-way between no turn and a quarter turn (given with the opposite sign) is an eighth."""
     buffer = TransformBuffer()
-    buffer.set("map", "odom", 100, (0, 0, 0), NONE)
-    buffer.set("map", "odom", 200, (2, 4, 6), (0, 0, -H, -H))
+    buffer.add("map", "odom", 100, (0, 0, 0), NONE)
+    buffer.add("map", "odom", 200, (2, 4, 6), (0, 0, -H, -H))
     half = buffer.lookup("map", "odom", 150)
     np.testing.assert_allclose(half.translation, (1, 2, 3))
     np.testing.assert_allclose(half.quat_xyzw, (0, 0, math.sin(math.pi / 8), math.cos(math.pi / 8)), atol=1e-12)
@@ -50,7 +50,7 @@ def test_between_two_times_it_interpolates_the_short_way():
 def test_later_holds_and_earlier_fails():
     """A pose that overtakes its transform uses the newest; one older than all fails and says by how much."""
     buffer = TransformBuffer()
-    buffer.set("map", "odom", 2_000_000_000, (1, 0, 0), NONE)
+    buffer.add("map", "odom", 2_000_000_000, (1, 0, 0), NONE)
     np.testing.assert_array_equal(buffer.lookup("map", "odom", 9_000_000_000).translation, (1, 0, 0))
     with pytest.raises(FrameError, match=r"'odom'.*1\.500 s"):
         buffer.lookup("map", "odom", 500_000_000)
@@ -59,8 +59,8 @@ def test_later_holds_and_earlier_fails():
 def test_static_transforms_hold_for_all_times_and_survive_clear():
     """After a jump of the clock the static tree is still there, the moving one is not."""
     buffer = TransformBuffer()
-    buffer.set("map", "map_ned", 0, (0, 0, 0), (H, H, 0, 0), static=True)
-    buffer.set("map", "odom", 7, (0, 0, 0), NONE)
+    buffer.add("map", "map_ned", 0, (0, 0, 0), (H, H, 0, 0), static=True)
+    buffer.add("map", "odom", 7, (0, 0, 0), NONE)
     buffer.clear()
     np.testing.assert_allclose(apply(buffer.lookup("map", "map_ned", 12345), (1, 2, 3)), (2, 1, -3), atol=1e-12)
     with pytest.raises(FrameError, match=r"'odom'.*no transform names it"):
@@ -71,7 +71,7 @@ def test_history_is_bounded():
     """Only the last ten seconds are kept."""
     buffer = TransformBuffer()
     for i in range(100):
-        buffer.set("map", "odom", i * 1_000_000_000, (i, 0, 0), NONE)
+        buffer.add("map", "odom", i * 1_000_000_000, (i, 0, 0), NONE)
     newest = 99_000_000_000
     assert buffer.lookup("map", "odom", newest - KEEP_NS).translation[0] == 89
     with pytest.raises(FrameError):
@@ -86,14 +86,14 @@ def test_what_is_no_rigid_motion_is_refused(translation, rotation):
     """NaN, a zero quaternion, a quaternion off unit norm, a wrong length."""
     buffer = TransformBuffer()
     with pytest.raises(FrameError, match="no rigid motion"):
-        buffer.set("map", "odom", 1, translation, rotation)
+        buffer.add("map", "odom", 1, translation, rotation)
     assert buffer.frames() == set()
 
 
 def test_a_loop_is_an_error_not_a_hang():
     """Two frames that are each other's parent."""
     buffer = TransformBuffer()
-    buffer.set("a", "b", 1, (0, 0, 0), NONE)
-    buffer.set("b", "a", 1, (0, 0, 0), NONE)
+    buffer.add("a", "b", 1, (0, 0, 0), NONE)
+    buffer.add("b", "a", 1, (0, 0, 0), NONE)
     with pytest.raises(FrameError, match="loop"):
         buffer.lookup("map", "a")
