@@ -6,8 +6,10 @@ Every formula is evaluated in the order of RflySim's own tools, so that a quotie
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +18,8 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainFormatError
 from rfly_common.geodesy import GeoPoint, fits_geo_point
+from rfly_common.parallel import in_chunks
+from rfly_terrain.array_path import compiled_kernels
 
 ThirdPixelRule = Literal["truncate", "round"]
 """How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie away from zero)."""
@@ -37,6 +41,8 @@ _FIELDS = (
 )
 _MATLAB_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?", re.ASCII)
 _BLOCK = 16_384
+_CHUNK = 262_144
+"""pixels a thread takes at once"""
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -204,22 +210,37 @@ def calibrate(
 def heights_up(
     calibration: Calibration, pixels: NDArray[Any], dtype: type[np.floating[Any]] = np.float32
 ) -> NDArray[Any]:
-    """Heights in metres, z up, of pixels of any shape: (z2 + (k − kL)·sz) / 100, computed in float64.
-
-    Worked out once for each count that a pixel can hold, then looked up, in blocks because np.take widens its indices
-    to 8 bytes each.
-    """
-    levels = 1 << (8 * pixels.dtype.itemsize)
-    counts = np.arange(levels) - (calibration.count_left_bottom + 32_768)
-    table = ((calibration.z_offset_cm + counts * calibration.z_scale_cm) / 100).astype(dtype)
+    """Heights in metres, z up, of pixels of any shape: (z2 + (k − kL)·sz) / 100, computed in float64, rounded once."""
     heights = np.empty(pixels.shape, dtype)
     flat_pixels, flat_heights = np.ascontiguousarray(pixels).reshape(-1), heights.reshape(-1)
-    for start in range(0, flat_pixels.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        np.take(
-            table, flat_pixels[block], out=flat_heights[block], mode="clip"
-        )  # no pixel is ever clipped; "raise" is slower
+    flat_pixels.flags.writeable = False  # numba compiles once for one kind of array
+    kernels = compiled_kernels()
+    fill: Callable[[NDArray[Any], NDArray[Any]], None]
+    if kernels is not None and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
+        numbers = (float(calibration.count_left_bottom + 32_768), calibration.z_offset_cm, calibration.z_scale_cm)
+        fill = functools.partial(kernels.heights_from_pixels, numbers)
+    else:
+        fill = functools.partial(_look_up, _height_of_pixel(calibration, pixels.dtype, dtype))
+
+    def work(start: int, stop: int) -> None:
+        fill(flat_pixels[start:stop], flat_heights[start:stop])
+
+    in_chunks(work, flat_pixels.size, _CHUNK)
     return heights
+
+
+def _height_of_pixel(calibration: Calibration, pixels: np.dtype[Any], dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """The height of each value that a pixel can have: not importing numba, that is the quickest way."""
+    counts = np.arange(1 << (8 * pixels.itemsize)) - (calibration.count_left_bottom + 32_768)
+    return ((calibration.z_offset_cm + counts * calibration.z_scale_cm) / 100).astype(dtype)
+
+
+def _look_up(table: NDArray[Any], pixels: NDArray[Any], heights: NDArray[Any]) -> None:
+    """In blocks, because np.take widens its indices to 8 bytes each."""
+    for start in range(0, pixels.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        # no pixel is ever clipped; "raise" is slower
+        np.take(table, pixels[block], out=heights[block], mode="clip")
 
 
 def _scale(file: str, axis: str, high: float, low: float, pixels: int) -> float:

@@ -264,5 +264,16 @@ def cloud(
                 out[r, c, 2] = row[first_column + c * stride]
 
 
+@kernel(nogil=True, error_model="numpy")
+def heights_from_pixels(numbers: tuple[float, float, float], pixels: Any, out: Any) -> None:
+    """Heights (m, z up) of n uint8 or uint16 pixels: (z2 + (pixel - first)·sz) / 100 in float64 -> out (n,) float32.
+
+    `numbers`: first (the left-bottom pixel), z2 (cm), sz (cm a count).
+    """
+    first, offset, scale = numbers
+    for n in range(pixels.size):
+        out[n] = (offset + (np.float64(pixels[n]) - first) * scale) / 100.0
+
+
 LOADED = True
 """The last name of this module: who finds it may use the others."""

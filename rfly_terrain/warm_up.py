@@ -15,7 +15,7 @@ def warm_up() -> None:
     """
     if not use_numba():
         return
-    from rfly_terrain import kernels  # noqa: F401  once it is imported, all queries use the compiled kernels
+    from rfly_terrain import kernels  # once it is imported, all queries use it
     from rfly_terrain.height_map import HeightMap
 
     heights = np.zeros((2, 2), np.float32)
@@ -28,3 +28,7 @@ def warm_up() -> None:
     height_map.gradient(x, x)
     height_map.gradient_rate(x, x, x, x)
     height_map.point_cloud()
+    for dtype in (np.uint8, np.uint16):
+        pixels = np.zeros(1, dtype)
+        pixels.flags.writeable = False
+        kernels.heights_from_pixels((0.0, 0.0, 1.0), pixels, np.empty(1, np.float32))
