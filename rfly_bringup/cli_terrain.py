@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
 
 import typer
 
@@ -33,9 +33,14 @@ terrain_app = typer.Typer(
 MaybeFloat = Optional[float]  # noqa: UP045
 MaybeText = Optional[str]  # noqa: UP045
 MaybeTexts = Optional[list[str]]  # noqa: UP045
-MaybePair = Optional[tuple[float, float]]  # noqa: UP045
-MaybeTriple = Optional[tuple[float, float, float]]  # noqa: UP045
-MaybeRegion = Optional[tuple[float, float, float, float]]  # noqa: UP045
+Pair = tuple[float, float]
+Triple = tuple[float, float, float]
+Quadruple = tuple[float, float, float, float]
+# typer 0.9 cannot have None as the default of a tuple, so all NaN stands for an option that was not given
+NO_PAIR: Pair = (math.nan,) * 2
+NO_TRIPLE: Triple = (math.nan,) * 3
+NO_QUADRUPLE: Quadruple = (math.nan,) * 4
+Numbers = TypeVar("Numbers", Pair, Triple, Quadruple)
 
 
 class Frame(str, Enum):
@@ -82,13 +87,15 @@ ThirdPixelOption = Annotated[
 ]
 FrameOption = Annotated[Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")]
 RegionOption = Annotated[
-    MaybeRegion,
-    typer.Option(metavar="X_MIN X_MAX Y_MIN Y_MAX", help="only this part (m, east and north)"),
+    Quadruple,
+    typer.Option(metavar="X_MIN X_MAX Y_MIN Y_MAX", show_default=False, help="only this part (m, east and north)"),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
-    MaybeTriple,
-    typer.Option(metavar="LAT LON ALT", help="latitude, longitude (degrees), altitude (m) of x = y = z = 0"),
+    Triple,
+    typer.Option(
+        metavar="LAT LON ALT", show_default=False, help="latitude, longitude (degrees), altitude (m) of x = y = z = 0"
+    ),
 ]
 
 
@@ -181,7 +188,7 @@ def cloud(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz")],
     stride: Annotated[int, typer.Option(min=1, help="every n-th point of each axis")] = 1,
-    region: RegionOption = None,
+    region: RegionOption = NO_QUADRUPLE,
     frame: FrameOption = Frame.map,
     overwrite: Overwrite = False,
     search_path: SearchPath = None,
@@ -197,10 +204,11 @@ def cloud(
     """
     from rfly_terrain.cloud_files import write_cloud
 
+    part = _given(region, "--region")
     _check_target(out, overwrite)
     terrain = _load(name, search_path, third_pixel)
     try:
-        points = (terrain.point_cloud if frame is Frame.map else terrain.point_cloud_ned)(stride, region)
+        points = (terrain.point_cloud if frame is Frame.map else terrain.point_cloud_ned)(stride, part)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     with _status(f"writing {out}"):
@@ -213,7 +221,7 @@ def plot(
     name: MapArgument = DEMO_MAP,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")],
-    region: RegionOption = None,
+    region: RegionOption = NO_QUADRUPLE,
     exaggeration: Annotated[
         MaybeFloat, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
     ] = None,
@@ -232,11 +240,12 @@ def plot(
     """
     from rfly_terrain.relief import write_relief
 
+    part = _given(region, "--region")
     _check_target(out, overwrite)
     terrain = _load(name, search_path, third_pixel)
     with _status(f"drawing {out}"):
         try:
-            write_relief(terrain, out, region=region, vertical_exaggeration=exaggeration, title=title)
+            write_relief(terrain, out, region=part, vertical_exaggeration=exaggeration, title=title)
         except ConfigError:
             raise
         except ValueError as error:
@@ -250,10 +259,14 @@ def import_(
     out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
     resolution: Annotated[MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
     center: Annotated[
-        MaybePair,
-        typer.Option(metavar="LAT LON", help="place of x = y = 0 (degrees); by default the raster's middle"),
-    ] = None,
-    size: Annotated[MaybePair, typer.Option(metavar="EAST NORTH", help="only this much around the center, m")] = None,
+        Pair,
+        typer.Option(
+            metavar="LAT LON", show_default=False, help="place of x = y = 0 (degrees); by default the raster's middle"
+        ),
+    ] = NO_PAIR,
+    size: Annotated[
+        Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="only this much around the center, m")
+    ] = NO_PAIR,
     origin_altitude: Annotated[
         str,
         typer.Option(metavar="M|ground", help="elevation that becomes z = 0; ground: that of the ground at x = y = 0"),
@@ -267,10 +280,12 @@ def import_(
     local_grid: Annotated[
         bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
     ] = False,
-    cell_size: Annotated[MaybePair, typer.Option(metavar="EAST NORTH", help="of an array's cells, m")] = None,
+    cell_size: Annotated[
+        Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m")
+    ] = NO_PAIR,
     key: Annotated[MaybeText, typer.Option(help="the array of an .npz")] = None,
     first_row: Annotated[FirstRow, typer.Option(help="the edge that an array's first row is")] = FirstRow.north,
-    geo_origin: GeoOrigin = None,
+    geo_origin: GeoOrigin = NO_TRIPLE,
     overwrite: Overwrite = False,
 ) -> None:
     """Make an RflySim map (png and txt) from an elevation model or an array.
@@ -287,16 +302,17 @@ def import_(
     """
     from rfly_terrain.map_writer import write_height_map
 
+    cell, place = _given(cell_size, "--cell-size"), _given(geo_origin, "--geo-origin")
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.array_files import import_array
 
         terrain = import_array(
-            source, cell_size=cell_size, key=key, first_row=first_row.value, geo_origin=geo_origin, name=out.stem
+            source, cell_size=cell, key=key, first_row=first_row.value, geo_origin=place, name=out.stem
         )
     else:
         from rfly_terrain.dem_import import import_dem
 
-        if cell_size or key or geo_origin:
+        if cell or key or place:
             raise typer.BadParameter(
                 "--cell-size, --key and --geo-origin are for .npy and .npz; a raster has --resolution"
             )
@@ -305,8 +321,8 @@ def import_(
                 source,
                 band=band,
                 resolution=resolution,
-                center=center,
-                size=size,
+                center=_given(center, "--center"),
+                size=_given(size, "--size"),
                 crs=crs,
                 local_grid=local_grid,
                 origin_altitude="ground" if origin_altitude == "ground" else _metres(origin_altitude),
@@ -331,7 +347,7 @@ def export(
     name: MapArgument = DEMO_MAP,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")],
-    geo_origin: GeoOrigin = None,
+    geo_origin: GeoOrigin = NO_TRIPLE,
     overwrite: Overwrite = False,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
@@ -351,8 +367,9 @@ def export(
 
     _check_target(out, overwrite)
     terrain = _load(name, search_path, third_pixel)
-    if geo_origin is not None:
-        terrain = _at_place(terrain, geo_origin)
+    place = _given(geo_origin, "--geo-origin")
+    if place is not None:
+        terrain = _at_place(terrain, place)
     ending = out.suffix.lower()
     with _status(f"writing {out}"):
         if ending in (".tif", ".tiff"):
@@ -480,6 +497,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _given(values: Numbers, option: str) -> Numbers | None:
+    """The numbers of an option, None where it was not given."""
+    if all(map(math.isnan, values)):
+        return None
+    if not all(map(math.isfinite, values)):
+        raise typer.BadParameter(f"{option} {' '.join(map(str, values))}: expected finite numbers")
+    return values
+
+
 def _metres(text: str) -> float:
     if not _is_number(text):
         raise typer.BadParameter(f"--origin-altitude {text!r}: expected metres or the word ground")
@@ -521,6 +547,9 @@ def _progress(text: str) -> Iterator[Callable[[float], None]]:
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield lambda share: None
+        return
+    with Progress(console=console, transient=True) as bar:
         task = bar.add_task(text, total=1.0)
         yield lambda share: bar.update(task, completed=share)

@@ -1,6 +1,7 @@
-"""`rfly send` and `rfly listen`: RflySim3D's datagrams by hand, without ROS."""
+"""`rfly send` and `rfly listen`: RflySim3D's datagrams by hand, without ROS.
 
-from __future__ import annotations
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
 
 from typing import Annotated
 
