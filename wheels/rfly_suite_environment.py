@@ -6,6 +6,9 @@ that once sourced a ROS left behind, and trusts a mark inherited from another vi
 and the bootstrapper then finds its mark. With a sourced ROS nothing is executed again: ROS looks its type support up
 through the variables at run time.
 
+For a node's executable SIGINT and SIGTERM end the process with exit code 0 from here on (`rfly_common/startup.py` takes
+over later): they are blocked while Python executes itself, so that none is met by a default handler.
+
 Standard library only, and as little of it as possible: every start pays for it.
 """
 
@@ -59,6 +62,10 @@ def _use_wheels(site_packages):
     _put_first("LD_LIBRARY_PATH", own, folders)
     os.environ[_BOOTSTRAPPER_MARK] = "1"
     os.environ[_MARK] = str(os.getpid())
+    if _is_node():
+        import signal
+
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     os.execve(sys.executable, sys.orig_argv, os.environ)
 
 
@@ -73,7 +80,26 @@ def _name_log_folder():
         os.environ["ROS_HOME"] = os.path.expanduser("~/.ros")
 
 
+def _is_node():
+    folder = os.path.dirname(os.path.abspath(sys.orig_argv[1])) if len(sys.orig_argv) > 1 else ""
+    return folder == os.path.join(sys.prefix, "lib", "rfly_suite")
+
+
+def _end_quietly(_number, _frame):
+    os._exit(0)
+
+
+def _take_signals():
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end_quietly)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+
+
 def _main():
+    if _is_node():
+        _take_signals()
     _name_log_folder()
     site_packages = os.path.dirname(os.path.abspath(__file__))
     if os.path.isdir(os.path.join(site_packages, "ros_wheels_bootstrapper")):
