@@ -11,11 +11,17 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_profile_sensor_data,
+)
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
@@ -52,10 +58,20 @@ TF_STATIC_IN = QoSProfile(depth=100, reliability=_RELIABLE, durability=_KEPT)
 CLOCK = QoSProfile(depth=1, reliability=_BEST_EFFORT)
 
 
+# rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at after every wake-up:
+# a third of a pose's way through a node. `unmatched_peers` says the same, and names the peer.
+_NO_PUBLISHER_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
+_NO_SUBSCRIPTION_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
+
+
 def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publisher:
     """A publisher whose QoS a user can override by parameter (`qos_overrides.<topic>.publisher.…`)."""
     return node.create_publisher(
-        msg_type, topic, qos, qos_overriding_options=QoSOverridingOptions.with_default_policies()
+        msg_type,
+        topic,
+        qos,
+        event_callbacks=_NO_PUBLISHER_EVENTS,
+        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
     )
 
 
@@ -64,8 +80,40 @@ def subscription(
 ) -> Subscription:
     """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`)."""
     return node.create_subscription(
-        msg_type, topic, callback, qos, qos_overriding_options=QoSOverridingOptions.with_default_policies()
+        msg_type,
+        topic,
+        callback,
+        qos,
+        event_callbacks=_NO_SUBSCRIPTION_EVENTS,
+        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
     )
+
+
+def unmatched_peers(node: Node) -> list[str]:
+    """Publishers and subscriptions of other nodes that share a topic with this node, but neither type nor QoS."""
+    found = []
+    ends_of_ours: list[tuple[Any, str]] = [(s, "from") for s in node.subscriptions]
+    ends_of_ours += [(p, "to") for p in node.publishers]
+    for ours, direction in ends_of_ours:
+        topic = ours.topic_name
+        our_type = f"{ours.msg_type.__module__.split('.')[0]}/msg/{ours.msg_type.__name__}"
+        infos = node.get_publishers_info_by_topic if direction == "from" else node.get_subscriptions_info_by_topic
+        for peer in infos(topic):
+            name = f"{peer.node_namespace.rstrip('/')}/{peer.node_name}"
+            ends = (peer.qos_profile, ours.qos_profile) if direction == "from" else (ours.qos_profile, peer.qos_profile)
+            reason = f"its type is {peer.topic_type}" if peer.topic_type != our_type else _qos_conflict(*ends)
+            if reason:
+                found.append(f"{topic}: nothing gets {direction} {name}: {reason}")
+    return found
+
+
+def _qos_conflict(offered: QoSProfile, requested: QoSProfile) -> str:
+    """What a publisher offers less of than a subscription requests; "" if nothing (we set no other policy)."""
+    if requested.reliability == _RELIABLE and offered.reliability == _BEST_EFFORT:
+        return "the publisher is best effort, the subscription reliable"
+    if requested.durability == _KEPT and offered.durability == DurabilityPolicy.VOLATILE:
+        return "the publisher is volatile, the subscription transient local"
+    return ""
 
 
 def declare(
@@ -140,6 +188,10 @@ def _integer_override_to_float(node: Node, name: str) -> None:
         node._parameter_overrides[name] = rclpy.Parameter(name, rclpy.Parameter.Type.DOUBLE, float(given.value))
 
 
+CHECK_PEERS_EVERY = 4
+"""seconds between two looks at the peers of a node's topics"""
+
+
 def stamp_to_ns(stamp: Any) -> int:
     """builtin_interfaces/Time -> nanoseconds."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
@@ -163,6 +215,9 @@ class Diagnostics:
         self.counters: dict[str, int] = {}
         self._level, self._message, self._values = OK, "starting", dict[str, Any]()
         self._refresh = refresh
+        self.unmatched: list[str] = []
+        """peers that share a topic, but neither type nor QoS"""
+        self._ticks = 0
         self._publisher = publisher(node, DiagnosticArray, "/diagnostics", STATE_OUT)
         # steady, so that a paused simulation clock does not silence the diagnostics
         self._timer = node.create_timer(1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -180,15 +235,27 @@ class Diagnostics:
 
     def publish(self) -> None:
         """Refresh and publish now."""
+        self._ticks += 1
+        if self._ticks % CHECK_PEERS_EVERY == 0:
+            self._check_peers()
         if self._refresh is not None:
             self._refresh()
         self._send()
+
+    def _check_peers(self) -> None:
+        unmatched = unmatched_peers(self._node)
+        for text in unmatched:
+            if text not in self.unmatched:
+                self._node.get_logger().warning(text)
+        self.unmatched = unmatched
 
     def _send(self) -> None:
         status = DiagnosticStatus(
             level=self._level, name=self._name, message=self._message, hardware_id=self.hardware_id
         )
         pairs = {**self._values, **self.counters}
+        if self.unmatched:
+            pairs["unmatched_peers"] = "; ".join(self.unmatched)
         status.values = [KeyValue(key=key, value=str(value)) for key, value in pairs.items()]
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
@@ -250,7 +317,7 @@ class Frames:
         for t in message.transforms:
             p, q = t.transform.translation, t.transform.rotation
             try:
-                self._buffer.set(
+                self._buffer.add(
                     t.header.frame_id.lstrip("/"),
                     t.child_frame_id.lstrip("/"),
                     stamp_to_ns(t.header.stamp),

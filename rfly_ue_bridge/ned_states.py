@@ -123,12 +123,6 @@ def states_to_ned(
     return ned, dropped
 
 
-def pose_is_usable(x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float) -> bool:
-    """For one pose in plain floats, whether `states_to_ned` would keep it."""
-    norm = math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
-    return abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE and math.isfinite(x) and math.isfinite(y) and math.isfinite(z)
-
-
 def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id: str) -> NDArray[np.floating[Any]]:
     """A twist's vector (3,) in the axes of `child_frame_id` -> those of the frame that `orientation` (4,) rotates into.
 

@@ -24,15 +24,14 @@ class Outbox:
         self._sent = IdTable()  # (steady time of the last departure, not used)
         self.superseded = 0
         """states that were replaced by newer ones while they waited"""
-
-    @property
-    def idle(self) -> bool:
-        """True while nothing is limited, paused or waiting, so that a state may go out without asking."""
-        return self._waiting is None and self._interval_ns == 0 and self._hold_until_ns == _NEVER_NS
+        self.idle = True
+        """True while nothing is limited, paused or waiting, so that a state may go out without asking"""
+        self._note_idle()
 
     def hold(self, until_ns: int) -> None:
         """Let nothing out before that time."""
         self._hold_until_ns = max(self._hold_until_ns, until_ns)
+        self._note_idle()
 
     def offer(self, states: NedStates, steady_ns: int) -> NedStates:
         """Those of the states that go out now; the others wait, in place of older ones of the same vehicles."""
@@ -43,11 +42,13 @@ class Outbox:
             replaced = np.isin(self._waiting.id, states.id)
             self.superseded += int(np.count_nonzero(replaced))
             self._waiting = _or_none(self._waiting.select(~replaced))
+            self._note_idle()
         ready = self._ready(states, steady_ns)
         if ready.all():
             return states
         later = states.select(~ready)
         self._waiting = later if self._waiting is None else self._waiting.then(later)
+        self._note_idle()
         return states.select(ready)
 
     def due(self, steady_ns: int) -> NedStates | None:
@@ -58,6 +59,7 @@ class Outbox:
         ready = self._ready(self._waiting, steady_ns)
         out = _or_none(self._waiting.select(ready))
         self._waiting = _or_none(self._waiting.select(~ready))
+        self._note_idle()
         return out
 
     def next_due_ns(self) -> int | None:
@@ -76,6 +78,10 @@ class Outbox:
     def _end_hold(self, steady_ns: int) -> None:
         if steady_ns >= self._hold_until_ns:
             self._hold_until_ns = _NEVER_NS
+            self._note_idle()
+
+    def _note_idle(self) -> None:
+        self.idle = self._waiting is None and self._interval_ns == 0 and self._hold_until_ns == _NEVER_NS
 
     def _ready(self, states: NedStates, steady_ns: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Mask of those that may go out now, which are taken for sent."""

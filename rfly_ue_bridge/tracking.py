@@ -69,6 +69,11 @@ class StampFilter:
         self._last[source] = (stamp_ns, steady_ns)
         return None
 
+    def is_newer(self, source: str, stamp_ns: int) -> bool:
+        """True for a stamp that `refuse` lets pass whatever the clock says."""
+        known = self._last.get(source)
+        return known is not None and stamp_ns > known[0] and not self._max_age_ns
+
     def jump_back(self) -> None:
         """The node's clock was set back: what was the last stamp says nothing any more."""
         self._last.clear()

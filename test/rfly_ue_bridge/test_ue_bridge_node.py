@@ -615,3 +615,20 @@ def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, para
         node._reader.join(2)
         assert named in node.output
         assert "Traceback" not in node.output
+
+
+def test_publisher_that_cannot_be_heard_is_named(start):
+    """A best-effort publisher of vehicle_states, and a topic of another type: said by name, in log and diagnostic."""
+    from nav_msgs.msg import Odometry
+    from rclpy.qos import QoSProfile, ReliabilityPolicy
+    from rfly_suite.msg import VehicleStateArray
+
+    bridge = start(vehicles="[car]", **{"car.id": 1})
+    best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    bridge.peer.node.create_publisher(VehicleStateArray, "vehicle_states", best_effort)
+    bridge.peer.node.create_publisher(Odometry, "car/pose", 10)
+    bridge.peer.spin_until(lambda: bridge.status()[2].get("unmatched_peers", "").count("/peer") == 2)
+    text = bridge.status()[2]["unmatched_peers"]
+    assert "/vehicle_states: nothing gets from /peer: the publisher is best effort" in text
+    assert "/car/pose: nothing gets from /peer: its type is nav_msgs/msg/Odometry" in text
+    assert text.split("; ")[0] in bridge.node.output

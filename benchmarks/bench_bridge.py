@@ -1,0 +1,239 @@
+"""Vehicles a second to RflySim3D beside a loop of struct.pack and sendto, and the delay of a pose beside an echo node.
+
+Everything stays on loopback, with a socket that receives it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import Row, same
+from rfly_common.frames import pose_enu_to_ned_euler
+from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.ned_states import states_to_ned
+from rfly_ue_bridge.state_datagrams import encode_states
+from rfly_ue_bridge.udp_sender import UdpSender
+
+VEHICLES = 500  # as single packets they fit the receiving socket's buffer under Linux' default limit
+ROUNDS = 31
+POSES = 400
+WARM_UP_POSES = 50
+PAUSE_S = 0.002
+"""between two poses: both nodes wait for the next message again, as at 500 Hz or less"""
+MAX_DELAY_RATIO = 1.1
+RAD_S_TO_RPM = 60.0 / (2.0 * np.pi)
+
+
+def rows() -> Iterator[Row]:
+    for in_fleet in (False, True):
+        yield _throughput(in_fleet)
+    if importlib.util.find_spec("rclpy") is None:
+        print("the delay of a pose needs ROS 2 (rclpy): not measured", file=sys.stderr)
+        return
+    yield from _delay()
+
+
+def _throughput(in_fleet: bool) -> Row:
+    random = np.random.default_rng(5)
+    with ExitStack() as opened:
+        receiver = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        receiver.bind(("127.0.0.1", 0))
+        receiver.setblocking(False)
+        address = receiver.getsockname()
+        sender = UdpSender(*address)
+        opened.callback(sender.close)
+        plain = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+
+        def ours(states: VehicleStates) -> None:
+            sender.send_runs(encode_states(states_to_ned(states, "enu")[0], in_fleet=in_fleet))
+
+        def peer(states: VehicleStates) -> None:
+            loop = _loop_of_fleet_packets if in_fleet else _loop_of_single_packets
+            loop(states, lambda datagram: plain.sendto(datagram, address))
+
+        states = _some_states(random)
+        ours(states)
+        ours_sent = _received(receiver)
+        peer(states)
+        agree = same(ours_sent == _received(receiver), f"{len(ours_sent)} datagrams, byte by byte")
+        taken: tuple[list[float], list[float]] = ([], [])
+        for _ in range(ROUNDS):
+            states = _some_states(random)  # new numbers in each round
+            for times, send in zip(taken, (ours, peer), strict=True):
+                start = time.perf_counter()
+                send(states)
+                times.append(time.perf_counter() - start)
+                _received(receiver)
+    ours_s, peer_s = (statistics.median(times) for times in taken)
+    return Row(
+        f"bridge: {VEHICLES} vehicles to one window, {'Multi3DData100New' if in_fleet else 'one packet each'}",
+        ours_s,
+        peer_s,
+        "loop of struct.pack + sendto",
+        target_ratio=1.0,
+        agree=agree,
+        note=f"{VEHICLES / ours_s:,.0f} vehicles/s, the loop {VEHICLES / peer_s:,.0f}",
+    )
+
+
+def _some_states(random: np.random.Generator) -> VehicleStates:
+    q = random.normal(size=(VEHICLES, 4))
+    return VehicleStates(
+        id=np.arange(1, VEHICLES + 1),
+        vehicle_type=np.full(VEHICLES, 3),
+        position=random.normal(scale=100.0, size=(VEHICLES, 3)),
+        orientation=q / np.linalg.norm(q, axis=1, keepdims=True),
+        velocity=random.normal(size=(VEHICLES, 3)),
+        motor_speed=random.uniform(0.0, 800.0, (VEHICLES, 4)),
+    )
+
+
+def _loop_of_single_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
+    """What one would write: vehicle after vehicle, plain floats, `struct.pack`, `sendto`."""
+    arrays = (states.id, states.vehicle_type, states.position, states.orientation, states.velocity, states.motor_speed)
+    for number, kind, position, quat, velocity, motors in zip(*(array.tolist() for array in arrays), strict=True):
+        place, euler = pose_enu_to_ned_euler(*position, *quat)
+        rpm = [speed * RAD_S_TO_RPM for speed in motors]
+        send(
+            struct.pack(
+                "<6i14f4d", 1234567891, number, kind, 0, 0, 0, *rpm, 0.0, 0.0, 0.0, 0.0,
+                velocity[1], velocity[0], -velocity[2], *euler, *place, -1.0,
+            )
+        )  # fmt: skip
+
+
+def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
+    arrays = (states.id, states.vehicle_type, states.position, states.orientation, states.scale, states.motor_speed)
+    vehicles = list(zip(*(array.tolist() for array in arrays), strict=True))
+    for start in range(0, len(vehicles), 100):
+        ids, types, places, angles, scales, means = (
+            [0] * 100,
+            [0] * 100,
+            [0.0] * 300,
+            [0.0] * 300,
+            [0] * 300,
+            [0.0] * 100,
+        )
+        for slot, (number, kind, position, quat, scale, motors) in enumerate(vehicles[start : start + 100]):
+            ids[slot], types[slot] = number, kind
+            here = slice(3 * slot, 3 * slot + 3)
+            places[here], angles[here] = pose_enu_to_ned_euler(*position, *quat)
+            scales[here] = [round(100.0 * factor) for factor in scale]
+            means[slot] = sum(speed * RAD_S_TO_RPM for speed in motors) / len(motors)
+        send(struct.pack("<i200H600f300H100f", 1234567890, *ids, *types, *places, *angles, *scales, *means))
+
+
+def _received(receiver: socket.socket) -> list[bytes]:
+    datagrams = []
+    while True:
+        try:
+            datagrams.append(receiver.recv(65536))
+        except BlockingIOError:
+            return datagrams
+
+
+def _delay() -> Iterator[Row]:
+    """Publish, wait for the datagram, in turns to the bridge and to the echo node; both subscribe with the same QoS."""
+    import rclpy
+    from geometry_msgs.msg import PoseStamped
+    from rclpy.qos import QoSProfile
+
+    domain = 1 + os.getpid() % 100
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+            one.settimeout(0.5)
+        ports = [one.getsockname()[1] for one in sockets]
+        root = Path(__file__).parent.parent
+        bridge = [sys.executable, "-c", "from rfly_bringup.entry_points import ue_bridge_node; ue_bridge_node()"]
+        parameters = [f"port:={ports[0]}", "vehicles:=[car]", "car.id:=7", "car.topic:=bridge/pose"]
+        bridge += ["--ros-args", "--log-level", "error", *(part for p in parameters for part in ("-p", p))]
+        echo = [sys.executable, str(Path(__file__).with_name("echo_node.py")), "echo/pose", str(ports[1])]
+        for command in (bridge, echo):
+            process = subprocess.Popen(command, env=environment, cwd=root)
+            opened.callback(process.wait)
+            opened.callback(process.send_signal, signal.SIGINT)
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        opened.callback(rclpy.try_shutdown, context=context)
+        node = rclpy.create_node("bench", context=context)
+        opened.callback(node.destroy_node)
+        publishers = [
+            node.create_publisher(PoseStamped, f"{name}/pose", QoSProfile(depth=10)) for name in ("bridge", "echo")
+        ]
+        message = PoseStamped()
+        message.header.frame_id = "map"
+        message.pose.orientation.w = 1.0
+
+        def one_way(side: int, x: float) -> tuple[float, bool]:
+            message.pose.position.y = x
+            start = time.perf_counter()
+            publishers[side].publish(message)
+            datagram = sockets[side].recv(4096)
+            elapsed = time.perf_counter() - start
+            north = struct.unpack_from("<d", datagram, 80 if side == 0 else 8)[0]
+            return elapsed, north == x
+
+        for side in range(2):
+            _connect(lambda side=side: one_way(side, 0.0))
+            while _pending(sockets[side]):
+                pass
+        delays: tuple[list[float], list[float]] = ([], [])
+        right = True
+        for number in range(-WARM_UP_POSES, POSES):
+            for side in range(2):
+                elapsed, good = one_way(side, float(number))
+                right &= good
+                if number >= 0:
+                    delays[side].append(elapsed)
+                time.sleep(PAUSE_S)
+    agree = same(right, f"{POSES} positions, to the bit")
+    for name, value in (("median", statistics.median), ("99th percentile", lambda d: float(np.percentile(d, 99)))):
+        ours_s, peer_s = value(delays[0]), value(delays[1])
+        yield Row(
+            f"bridge: pose published → datagram, {name}",
+            ours_s,
+            peer_s,
+            "minimal rclpy echo node",
+            target_ratio=MAX_DELAY_RATIO,
+            agree=agree,
+            note=f"{POSES} poses in turns",
+            kind="at most",
+        )
+
+
+def _connect(try_once: Callable[[], object], timeout_s: float = 20.0) -> None:
+    """A best-effort subscription gets nothing until both ends know each other."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            try_once()
+            return
+        except TimeoutError:
+            if time.monotonic() > deadline:
+                raise
+
+
+def _pending(opened: socket.socket) -> bool:
+    try:
+        opened.recv(4096)
+    except TimeoutError:
+        return False
+    return True
