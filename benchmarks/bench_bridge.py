@@ -184,6 +184,7 @@ def _delay() -> Iterator[Row]:
 
         def one_way(side: int, x: float) -> tuple[float, bool]:
             message.pose.position.y = x
+            message.header.stamp = node.get_clock().now().to_msg()
             start = time.perf_counter()
             publishers[side].publish(message)
             datagram = sockets[side].recv(4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -341,6 +342,7 @@ def run(make_node: Callable[[], Node]) -> None:
     try:
         node = make_node()
         executor.add_node(node)
+        gc.freeze()  # what the imports and the node have made stays; no later collection needs to walk through it
         startup.spinning()
         while rclpy.ok() and not startup.stop_requested():
             executor.spin_once(timeout_sec=0.2)

@@ -53,13 +53,14 @@ class StampFilter:
         """how often the node's clock has jumped backwards"""
 
     def refuse(self, source: str, stamp_ns: int, now_ns: int, steady_ns: int) -> str | None:
-        """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 counts as now."""
+        """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 is now, and never refused."""
         if now_ns < self._now_ns:
             self.jump_back()
         self._now_ns = now_ns
-        stamp_ns = stamp_ns or now_ns
         known = self._last.get(source)
-        if known is not None and stamp_ns < known[0]:
+        if stamp_ns == 0:
+            stamp_ns = now_ns if known is None else max(now_ns, known[0])
+        elif known is not None and stamp_ns < known[0]:
             self._last[source] = (known[0], steady_ns)
             return STALE
         if self._max_age_ns and now_ns - stamp_ns > self._max_age_ns:
@@ -72,7 +73,7 @@ class StampFilter:
     def is_newer(self, source: str, stamp_ns: int) -> bool:
         """True for a stamp that `refuse` lets pass whatever the clock says."""
         known = self._last.get(source)
-        return known is not None and stamp_ns > known[0] and not self._max_age_ns
+        return known is not None and (stamp_ns > known[0] or stamp_ns == 0) and not self._max_age_ns
 
     def jump_back(self) -> None:
         """The node's clock was set back: what was the last stamp says nothing any more."""

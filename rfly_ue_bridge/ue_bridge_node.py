@@ -12,6 +12,7 @@ from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.timer import Timer
 from rfly_suite.msg import VehicleState, VehicleStateArray
 from rfly_suite.srv import SendUeCommand
 from std_msgs.msg import String
@@ -134,14 +135,11 @@ class UeBridgeNode(Node):
 
         first, last = self._sender.windows[0].address, self._sender.windows[-1].address
         where = f"{first[0]}:{first[1]}" + (f"-{last[1]}" if last != first else "")
-        self._diagnostics = Diagnostics(self, "bridge", where, self._say)
+        self._diagnostics = Diagnostics(self, "bridge", where, self._each_second)
         self._diagnostics.counters = dict.fromkeys(COUNTERS, 0)
         back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
         self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._clock_jumped)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._flush_timer = self.create_timer(3600.0, self._flush, clock=steady)
-        self._flush_timer.cancel()
-        self.create_timer(1.0, self._tidy, clock=steady)
+        self._flush_timer: Timer | None = None  # made when something has to wait for the first time
 
         subscription(self, VehicleStateArray, "vehicle_states", self._take_fleet, FLEET_IN)
         for vehicle in self._vehicles:
@@ -314,9 +312,14 @@ class UeBridgeNode(Node):
     def _arm_flush(self) -> None:
         next_ns = self._outbox.next_due_ns()
         if next_ns is None:
-            self._flush_timer.cancel()
+            if self._flush_timer is not None:
+                self._flush_timer.cancel()
             return
-        self._flush_timer.timer_period_ns = max(next_ns - time.monotonic_ns(), 100_000)
+        wait_ns = max(next_ns - time.monotonic_ns(), 100_000)
+        if self._flush_timer is None:
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._flush_timer = self.create_timer(wait_ns / 1e9, self._flush, clock=steady)
+        self._flush_timer.timer_period_ns = wait_ns
         self._flush_timer.reset()
 
     def _flush(self) -> None:
@@ -404,12 +407,13 @@ class UeBridgeNode(Node):
             troubles.append(f"no /clock for {(steady_ns - self._clock_seen[1]) / 1e9:.0f} s")
         return troubles
 
-    def _tidy(self) -> None:
+    def _each_second(self) -> None:
         steady_ns, now_ns = time.monotonic_ns(), self.get_clock().now().nanoseconds
         if now_ns != self._clock_seen[0]:
             self._clock_seen = (now_ns, steady_ns)
         for memory in (self._stamps, self._owners, self._outbox):
             memory.forget_silent(steady_ns)
+        self._say()
 
     def _clock_jumped(self, _jump: Any) -> None:
         self._stamps.jump_back()

@@ -30,6 +30,25 @@ def test_stamp_zero_counts_as_now():
     assert stamps.refuse("/a", 0, 100 * S, 0) is None
     assert stamps.refuse("/a", 99 * S + S // 2, 100 * S, 0) == "stale"  # the stamp 0 was taken for 100 s
     assert stamps.refuse("/a", 0, 101 * S, 0) is None
+    assert stamps.refuse("/a", 150 * S, 102 * S, 0) is None  # from the future
+    assert stamps.refuse("/a", 0, 103 * S, 0) is None
+    assert stamps.refuse("/a", 149 * S, 104 * S, 0) == "stale"
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30))
+def test_newer_stamps_are_never_refused(steps):
+    """`is_newer` says yes only where `refuse` will let pass, whatever the clock does."""
+    stamps = StampFilter()
+    for stamp_ns, now_ns in steps:
+        newer = stamps.is_newer("/a", stamp_ns)
+        refused = stamps.refuse("/a", stamp_ns, now_ns, 0)
+        assert not (newer and refused)
+
+
+def test_nothing_is_certainly_newer_while_ages_count():
+    stamps = StampFilter(max_age_s=1.0)
+    assert stamps.refuse("/a", 10 * S, 10 * S, 0) is None
+    assert not stamps.is_newer("/a", 11 * S)
 
 
 def test_max_age_compares_with_the_node_clock():
