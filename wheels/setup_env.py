@@ -146,7 +146,7 @@ class Environment:
             self.steps.run([*pip, "-r", WHEELS / "requirements-uv.txt"], env)
             options = [option for file in files.values() for option in ("-r", file)]
             uv_env = {**env, **uv_settings(env)}
-            # without byte code each start compiles the sources of numba and rclpy, for seconds where none may be written
+            # without byte code each start compiles the sources of numba and rclpy: seconds where none may be written
             uv = [VENV / "bin" / "uv", "pip", "install", "--compile-bytecode", "--python", PYTHON]
             if not self.steps.run([*uv, *options], uv_env, may_fail=True):
                 self.steps.run([*pip, *options], env)  # pip knows some proxies and mirrors that uv does not
