@@ -16,15 +16,13 @@ from rfly_common.errors import TerrainFormatError
 from rfly_common.frames import ned_to_enu, up_to_down
 from rfly_terrain import scalar_path
 from rfly_terrain.array_path import compiled_kernels, run
+from rfly_terrain.png_header import MAX_CELLS
 from rfly_terrain.point_cloud import Region, point_cloud
 from rfly_terrain.scalar_path import Grid
 
 if TYPE_CHECKING:
     from rfly_terrain.calibration import ThirdPixelRule
     from rfly_terrain.map_search import StrPath
-
-MAX_CELLS = 100_000_000
-"""rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""
 
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
 """what a query takes for one number, beside arrays and what becomes one"""

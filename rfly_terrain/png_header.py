@@ -20,7 +20,7 @@ from rfly_common.errors import TerrainFormatError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MAX_CELLS = 100_000_000
-"""10,000 x 10,000, the largest height map"""
+"""rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""
 MAX_PNG_BYTES = 1 << 30
 MAX_CHUNKS = 1_000_000
 MAX_DEFLATE_RATIO = 1032

@@ -226,8 +226,11 @@ def test_export_and_import_of_every_kind(rfly):
         (["query", "1", "two"], "'two': expected a finite number of metres"),
         (["query", "1", "2", "--frame", "world"], "world"),
         (["query", "--points", "missing.csv"], "missing.csv: No such file or directory"),
-        (["query", "--points", "words.csv"], "words.csv: "),
-        (["query", "--points", "nan.csv"], "nan.csv: point 2 is '3,nan', expected finite metres"),
+        (["query", "--points", "words.csv"], "words.csv, line 2: 'here,there', expected x,y in finite metres"),
+        (["query", "--points", "nan.csv"], "nan.csv, line 2: '3,nan', expected x,y in finite metres"),
+        (["query", "--points", "one.csv"], "one.csv, line 4: '3', expected x,y"),
+        (["query", "--points", "comma.csv"], "comma.csv: no points"),
+        (["query", "--points", "E.png"], "E.png: is no text"),
         (["query", "--points", "empty.csv"], "empty.csv: no points, expected lines of x,y"),
         (["cloud", "E"], "--out"),
         (["cloud", "E", "--out", "c.las"], "c.las: clouds are written as .ply, .pcd, .npy, .xyz"),
@@ -251,6 +254,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(rfly, arguments, text):
     Path("words.csv").write_text("1,2\nhere,there\n")
     Path("nan.csv").write_text("1,2\n3,nan\n")
     Path("empty.csv").write_text("x,y\n\n")
+    Path("one.csv").write_text("x,y\n1,2\n\n3\n")
+    Path("comma.csv").write_text(",,\n")
     np.save("h.npy", np.eye(3))
     code, out, err = rfly(*arguments)
     assert (code, out) == (2, "")

@@ -152,4 +152,4 @@ def test_a_script_written_for_the_sdk_runs(tmp_path):
         text=True,
         check=False,
     )
-    assert (result.stdout, result.stderr) == ("-14.375 3 4 12\n", "")
+    assert (result.returncode, result.stdout) == (0, "-14.375 3 4 12\n"), result.stderr
