@@ -20,7 +20,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _QUARTERS = (0.25, 0.5, 0.75)
 _POSITION_TOLERANCE = 1e-10
 """of the path's length"""
-_SPEED_TOLERANCE = 1e-9
+_SPEED_TOLERANCE = 1e-8
 """largest deviation of the fitted curve's |dp/ds| from 1"""
 _MOST_PIECES = 1 << 14
 
@@ -88,9 +88,9 @@ def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) ->
     """The curve from u = begin to u = end as a path by arc length.
 
     The path's length is the curve's to 1e-13. Pieces are of equal length; they are halved until the path is nowhere
-    farther than 1e-10 of its length from the curve's point at the same arc length, and its parameter is the arc length
-    to 1e-9. Position, tangent and curvature are continuous. Raises ConfigError for a curve with a corner or a cusp,
-    which no number of pieces can follow.
+    farther than 1e-10 of its length from the curve's point at the same arc length, and |dp/ds| is 1 to 1e-8. Position,
+    tangent and curvature are continuous. Raises ConfigError for a curve with a corner or a cusp, which no number of
+    pieces can follow.
     """
     measured = _measure(curve, begin, end)
     length = float(measured.sums[-1])
