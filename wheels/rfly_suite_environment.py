@@ -1,10 +1,9 @@
 """Read at every start of .venv's Python (through _rfly_suite.pth): lets ROS find its libraries and this package.
 
-With the ROS wheels, the dynamic loader has to know their folders before Python starts, so the variables are set and
-Python executes itself once. `ros_wheels_bootstrapper`, one of the wheels, does that too, but takes over what a shell
-that once sourced a ROS left behind, and trusts a mark inherited from another virtual environment; this comes first,
-and the bootstrapper then finds its mark. With a sourced ROS nothing is executed again: ROS looks its type support up
-through the variables at run time.
+The dynamic loader has to know their folders before Python starts, so the variables are set and Python executes itself
+once. `ros_wheels_bootstrapper`, one of the ROS wheels, does that too, but takes over what a shell that once sourced a
+ROS left behind, and trusts a mark inherited from another virtual environment; this comes first, and the bootstrapper
+then finds its mark.
 
 For a node's executable SIGINT and SIGTERM end the process with exit code 0 from here on (`rfly_common/startup.py` takes
 over later): they are blocked while Python executes itself, so that none is met by a default handler.
@@ -53,25 +52,28 @@ def _use_wheels(site_packages):
         del os.environ["RMW_IMPLEMENTATION"]  # the wheels have no other
     sys.path[:] = [folder for folder in sys.path if folder.startswith(sys.prefix + os.sep) or not _has_rclpy(folder)]
     _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH", _is_ros_prefix))
-    library = os.path.join(sys.prefix, "lib")
-    folders = _entries("LD_LIBRARY_PATH", _has_ros_libraries)
-    if (os.environ.get(_BOOTSTRAPPER_MARK) and library in folders) or os.environ.get(_MARK) == str(os.getpid()):
-        return
     bundled = [name for name in sorted(os.listdir(site_packages)) if name.startswith("ros_") and name.endswith(".libs")]
-    own = [library, *(os.path.join(site_packages, name) for name in bundled)]
-    _put_first("LD_LIBRARY_PATH", own, folders)
     os.environ[_BOOTSTRAPPER_MARK] = "1"
+    own = [os.path.join(sys.prefix, "lib"), *(os.path.join(site_packages, name) for name in bundled)]
+    _load_libraries_from(own, _entries("LD_LIBRARY_PATH", _has_ros_libraries))
+
+
+def _use_sourced_ros():
+    _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH"))
+    _load_libraries_from([os.path.join(sys.prefix, "lib")], _entries("LD_LIBRARY_PATH"))
+
+
+def _load_libraries_from(own, others):
+    """The dynamic loader reads its variable when a program starts only."""
+    if all(folder in others for folder in own) or os.environ.get(_MARK) == str(os.getpid()):
+        return
+    _put_first("LD_LIBRARY_PATH", own, others)
     os.environ[_MARK] = str(os.getpid())
     if _is_node():
         import signal
 
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     os.execve(sys.executable, sys.orig_argv, os.environ)
-
-
-def _use_sourced_ros():
-    _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH"))
-    _put_first("LD_LIBRARY_PATH", [os.path.join(sys.prefix, "lib")], _entries("LD_LIBRARY_PATH"))
 
 
 def _name_log_folder():
