@@ -225,12 +225,10 @@ def _euler_ned_frd(x: float, y: float, z: float, w: float) -> tuple[float, float
     """`quat_to_euler` on plain floats."""
     half_sum, half_difference = math.atan2(x + z, w - y), math.atan2(z - x, w + y)
     pitch = 2.0 * math.atan2(math.hypot(w + y, z - x), math.hypot(w - y, x + z)) - math.pi / 2
-    return _wrap(half_sum - half_difference), pitch, _wrap(half_sum + half_difference)
-
-
-def _wrap(angle: float) -> float:
-    if angle > math.pi:
-        return angle - 2 * math.pi
-    if angle <= -math.pi:
-        return angle + 2 * math.pi
-    return angle
+    roll, yaw = half_sum - half_difference, half_sum + half_difference
+    # wrapped in place: a call more for each angle is felt in the delay of a pose
+    if not -math.pi < roll <= math.pi:
+        roll += -2 * math.pi if roll > 0 else 2 * math.pi
+    if not -math.pi < yaw <= math.pi:
+        yaw += -2 * math.pi if yaw > 0 else 2 * math.pi
+    return roll, pitch, yaw
