@@ -22,20 +22,20 @@ _HOMES = {
     "DatagramRun": "state_datagrams",
     "encode_pose": "state_datagrams",
     "encode_states": "state_datagrams",
-    "Destination": "udp_sender",
     "UdpSender": "udp_sender",
+    "Window": "udp_sender",
 }
 
 __all__ = [
     "TO_RFLYSIM3D",
     "DatagramRun",
-    "Destination",
     "Field",
     "NedStates",
     "Packet",
     "PacketTable",
     "PacketType",
     "UdpSender",
+    "Window",
     "decode",
     "encode_command",
     "encode_command_lan",

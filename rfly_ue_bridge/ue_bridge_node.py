@@ -120,7 +120,10 @@ class UeBridgeNode(Node):
         )
         self._vehicles = self._declare_vehicles()
         self._frames = Frames(self)
-        self._own_frame = (self._frames.enu_frames + self._frames.ned_frames)[0]
+        worlds = self._frames.enu_frames + self._frames.ned_frames
+        if not worlds:
+            raise ConfigError("parameters enu_frames and ned_frames: both are empty, expected one world frame or more")
+        self._own_frame = worlds[0]
         self._stamps = StampFilter(max_age)
         configured = {vehicle.id: f"topic {vehicle.topic} (parameter vehicles)" for vehicle in self._vehicles}
         self._owners = IdOwners(stale_after, configured)

@@ -6,129 +6,29 @@ Expected bytes are packed here field by field from the wire table; angles are co
 from __future__ import annotations
 
 import math
-import socket
 import struct
 import time
 
-import numpy as np
 import pytest
+from bridge_harness import (
+    EAST,
+    NORTH,
+    Bridge,
+    H,
+    Window,
+    assert_same,
+    call,
+    fleet,
+    odometry,
+    pose,
+    time_packet,
+    transform,
+    vehicle_state,
+)
 
 pytestmark = pytest.mark.ros
 
-H = math.sqrt(0.5)
-EAST, NORTH = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, H, H)
 MAP_COMMAND = struct.pack("<i52s", 1234567890, b"RflyChangeMapbyName Grasslands")
-
-
-class Window:
-    """What RflySim3D would receive."""
-
-    def __init__(self, port=0):
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", port))
-        self.socket.setblocking(False)
-        self.port = self.socket.getsockname()[1]
-        self.datagrams = []
-
-    def poll(self):
-        """All datagrams so far."""
-        while True:
-            try:
-                self.datagrams.append(self.socket.recv(65536))
-            except BlockingIOError:
-                return self.datagrams
-
-    def clear(self):
-        self.poll()
-        self.datagrams.clear()
-
-
-class Bridge:
-    """A running bridge, a peer that talks to it and the windows that it sends to."""
-
-    def __init__(self, domain, windows=1, **parameters):
-        from diagnostic_msgs.msg import DiagnosticArray
-        from node_harness import NodeProcess, Peer
-
-        self.windows = [Window()]
-        while len(self.windows) < windows:
-            try:
-                self.windows.append(Window(self.windows[-1].port + 1))
-            except OSError:
-                self.windows = [Window()]
-        self.window = self.windows[0]
-        settings = {"port": self.window.port, "windows": windows, **parameters}
-        self.node = NodeProcess("ue_bridge_node", domain, {key: str(value) for key, value in settings.items()})
-        self.peer = Peer(domain)
-        self.statuses = self.peer.receive(DiagnosticArray, "/diagnostics", 10)
-        self._publishers = {}
-
-    def publisher(self, msg_type, topic):
-        from rclpy.qos import DurabilityPolicy, QoSProfile
-
-        if topic not in self._publishers:
-            qos = QoSProfile(depth=10)
-            if topic == "/tf_static":
-                qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
-            self._publishers[topic] = self.peer.publisher(msg_type, topic, qos)
-        return self._publishers[topic]
-
-    def publish_until(self, topic, message, ready, timeout_s=15.0):
-        """Publish again and again until `ready()`: a best-effort subscription may not be connected yet."""
-        publisher = self.publisher(type(message), topic)
-        last = 0.0
-
-        def once_more():
-            nonlocal last
-            if time.monotonic() - last > 0.3:
-                last = time.monotonic()
-                publisher.publish(message)
-            return ready()
-
-        return self.peer.spin_until(once_more, timeout_s)
-
-    def shown(self, topic, message, count=1):
-        """The first datagrams that a message causes."""
-        self.window.clear()
-        found = self.publish_until(topic, message, lambda: len(self.window.poll()) >= count and self.window.datagrams)
-        return [bytes(datagram) for datagram in found[:count]]
-
-    def status(self):
-        from node_harness import diagnostic
-
-        return diagnostic(self.statuses, "bridge") or (None, "", {})
-
-    def counted(self, reason):
-        return int(self.status()[2].get(reason, 0))
-
-    def dropped(self, topic, message, reason):
-        """Publish until the counter of a reason rises; nothing may be sent. Returns the diagnostic's message."""
-        self.publisher(type(message), topic)
-        self.peer.spin_until(lambda: self.status()[2])
-        self.window.clear()
-        before = self.counted(reason)
-        self.publish_until(topic, message, lambda: self.counted(reason) > before)
-        assert self.window.poll() == []
-        return self.status()[1]
-
-    def close(self):
-        self.peer.close()
-        self.node.__exit__()
-        for window in self.windows:
-            window.socket.close()
-
-
-@pytest.fixture
-def start(domain_id):
-    made = []
-
-    def make(**parameters):
-        made.append(Bridge(domain_id, **parameters))
-        return made[-1]
-
-    yield make
-    for bridge in made:
-        bridge.close()
 
 
 @pytest.fixture(scope="module")
@@ -148,66 +48,6 @@ def bridge(shared_domain_id):
     bridge = Bridge(shared_domain_id, **vehicles)
     yield bridge
     bridge.close()
-
-
-def stamp(seconds):
-    from builtin_interfaces.msg import Time
-
-    return Time(sec=int(seconds), nanosec=round(seconds % 1 * 1e9))
-
-
-def pose(position=(2.0, 1.0, 3.0), quat=NORTH, frame="map", seconds=0.0):
-    from geometry_msgs.msg import PoseStamped
-
-    message = PoseStamped()
-    message.header.frame_id, message.header.stamp = frame, stamp(seconds)
-    fill_pose(message.pose, position, quat)
-    return message
-
-
-def fill_pose(pose, position, quat):
-    pose.position.x, pose.position.y, pose.position.z = position
-    q = pose.orientation
-    q.x, q.y, q.z, q.w = (float(value) for value in quat)
-
-
-def odometry(position, quat, linear, child, frame="map"):
-    from nav_msgs.msg import Odometry
-
-    message = Odometry(child_frame_id=child)
-    message.header.frame_id = frame
-    fill_pose(message.pose.pose, position, quat)
-    linear_out = message.twist.twist.linear
-    linear_out.x, linear_out.y, linear_out.z = linear
-    return message
-
-
-def fleet(ids, source="/fleet", frame="map", seconds=0.0, **arrays):
-    from rfly_suite.msg import VehicleStateArray
-
-    n = len(ids)
-    message = VehicleStateArray(source=source, id=ids, vehicle_type=arrays.pop("vehicle_type", [3] * n))
-    message.header.frame_id, message.header.stamp = frame, stamp(seconds)
-    message.position = arrays.pop("position", [0.0] * (3 * n))
-    message.orientation = arrays.pop("orientation", list(NORTH) * n)
-    for name, values in arrays.items():
-        setattr(message, name, values)
-    return message
-
-
-def time_packet(vehicle_id, vehicle_type, position, euler, velocity=(0, 0, 0), motors=()):
-    motors = [*motors, *[0.0] * (8 - len(motors))]
-    fields = (vehicle_id, vehicle_type, 0, 0, 0, *motors, *velocity, *euler, *position, -1.0)
-    return struct.pack("<6i14f4d", 1234567891, *fields)
-
-
-def assert_same(datagram, expected, angles_at=56, tolerance=2.5e-7):
-    """Byte by byte but for the three angles, which may differ by a rounding of the trigonometry."""
-    assert len(datagram) == len(expected)
-    rest = slice(0, angles_at), slice(angles_at + 12, None)
-    assert [datagram[part].hex() for part in rest] == [expected[part].hex() for part in rest]
-    got, want = (struct.unpack_from("<3f", data, angles_at) for data in (datagram, expected))
-    np.testing.assert_allclose(got, want, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -243,18 +83,6 @@ def test_pose_at_rest_to_the_last_byte(bridge):
     )
 
 
-def transform(parent, child, translation, quat, seconds=0.0):
-    from geometry_msgs.msg import TransformStamped
-    from tf2_msgs.msg import TFMessage
-
-    edge = TransformStamped(child_frame_id=child)
-    edge.header.frame_id, edge.header.stamp = parent, stamp(seconds)
-    t, q = edge.transform.translation, edge.transform.rotation
-    t.x, t.y, t.z = translation
-    q.x, q.y, q.z, q.w = (float(value) for value in quat)
-    return TFMessage(transforms=[edge])
-
-
 @pytest.mark.parametrize(("topic", "frame"), [("/tf", "car/odom"), ("/tf_static", "car/odom_fixed")])
 def test_other_frames_go_through_tf(bridge, topic, frame):
     """odom lies 10 m east and is turned left by 90°: its x is north, its y west."""
@@ -287,17 +115,6 @@ def test_fit_ground_of_a_pose(bridge):
     datagram = bridge.shown("lorry/pose", pose())[0]
     expected = struct.pack("<3i7f", 1234567891, 9, 3, 0.0, 1.0, 2.0, -3.0, 0.0, 0.0, 0.0)
     assert_same(datagram, expected, angles_at=28)
-
-
-def vehicle_state(vehicle_id=10, **fields):
-    from rfly_suite.msg import VehicleState
-
-    message = VehicleState(id=vehicle_id, vehicle_type=5)
-    message.header.frame_id = "map"
-    message.position, message.orientation = [2.0, 1.0, 3.0], [float(value) for value in NORTH]
-    for name, value in fields.items():
-        setattr(message, name, value)
-    return message
 
 
 def test_vehicle_state_with_velocity_and_motors(bridge):
@@ -445,12 +262,6 @@ def test_stale_poses_are_dropped(bridge):
     assert bridge.shown("lorry/pose", pose())  # stamp 0 is now
 
 
-def call(bridge, command, window=-1):
-    from rfly_suite.srv import SendUeCommand
-
-    return bridge.peer.call(SendUeCommand, "send_ue_command", command=command, window=window)
-
-
 def test_command_by_topic(bridge):
     from std_msgs.msg import String
 
@@ -513,122 +324,3 @@ def test_poses_wait_while_rflysim3d_loads_a_map(bridge):
     assert struct.unpack_from("<d", bridge.window.datagrams[1], 80) == (4.0,)
     bridge.peer.spin_until(lambda: int(bridge.status()[2]["superseded_states"]) >= 1)
     assert_same(bridge.shown("car/pose", pose())[0], time_packet(7, 3, (1.0, 2.0, -3.0), (0, 0, 0)))
-
-
-def test_silence_is_a_stale_diagnostic(start):
-    """STALE before the first input, OK while states come, STALE again when they stop."""
-    bridge = start(vehicles="[car]", **{"car.id": 1})
-    bridge.peer.spin_until(lambda: bridge.status()[0] == 3)
-    assert "no states yet" in bridge.status()[1]
-    bridge.publish_until("car/pose", pose(), lambda: bridge.status()[0] == 0)
-    bridge.peer.spin_until(lambda: bridge.status()[0] == 3)
-    assert "no states for" in bridge.status()[1]
-    assert int(bridge.status()[2]["sent_datagrams"]) >= 1
-
-
-def test_unreachable_window_does_not_stop_the_others(start):
-    bridge = start(windows=2, vehicles="[car]", **{"car.id": 1})
-    bridge.windows[1].socket.close()
-    bridge.shown("car/pose", pose())
-    bridge.publish_until("car/pose", pose(), lambda: "window_1_ECONNREFUSED" in bridge.status()[2])
-    level, text, values = bridge.status()
-    assert (level, "window 1 at 127.0.0.1" in text) == (1, True)
-    assert "window_0_ECONNREFUSED" not in values
-    assert len(bridge.shown("car/pose", pose())) == 1
-
-
-def test_destination_that_the_system_refuses_does_not_stop_the_node(start):
-    """A broadcast address without the parameter broadcast: said in the service's answer and in the diagnostic."""
-    bridge = start(host="255.255.255.255", vehicles="[car]", **{"car.id": 1})
-    response = call(bridge, "t.MaxFPS 30")
-    assert not response.success
-    assert "parameter broadcast" in response.message
-    bridge.publish_until("car/pose", pose(), lambda: "parameter broadcast" in bridge.status()[1])
-    assert bridge.node.process.poll() is None
-
-
-def test_several_windows_and_fleet_packets_by_parameter(start):
-    bridge = start(windows=3, packets="batch")
-    bridge.shown("vehicle_states", fleet([1, 2, 3]))
-    bridge.peer.spin_until(lambda: all(window.poll() for window in bridge.windows))
-    assert [len(window.datagrams[0]) for window in bridge.windows] == [3804] * 3
-
-
-def test_rate_limit_sends_the_newest_in_the_end(start):
-    bridge = start(rate_limit=2, packets="single", vehicles="[car]", **{"car.id": 1})
-    for topic, make, at in (
-        ("car/pose", lambda x: pose((0.0, x, 0.0)), 80),
-        ("vehicle_states", lambda x: fleet([5], position=[0.0, x, 0.0]), 80),
-    ):
-        bridge.shown(topic, make(0.0))
-        bridge.peer.spin_for(0.6)
-        bridge.window.clear()
-        start_at = time.monotonic()
-        publisher = bridge.publisher(type(make(0.0)), topic)
-        for step in range(1, 21):
-            publisher.publish(make(float(step)))
-            bridge.peer.spin_for(0.05)
-        bridge.peer.spin_until(lambda at=at: struct.unpack_from("<d", bridge.window.poll()[-1], at) == (20.0,))
-        assert len(bridge.window.datagrams) <= 2 + 2 * (time.monotonic() - start_at)
-        assert len(bridge.window.datagrams) >= 2
-
-
-def test_simulated_time_age_and_jump_back(start):
-    """Stamps are judged by /clock: too old, then older than the last, then a clock that starts again."""
-    from rosgraph_msgs.msg import Clock
-
-    bridge = start(use_sim_time="true", max_age=5.0, vehicles="[car]", **{"car.id": 1})
-
-    def clock(seconds):
-        bridge.publisher(Clock, "/clock").publish(Clock(clock=stamp(seconds)))
-        bridge.peer.spin_for(0.2)
-
-    clock(100.0)
-    bridge.publish_until("car/pose", pose(seconds=100.0), lambda: clock(100.0) or bridge.window.poll())
-    bridge.dropped("car/pose", pose(seconds=99.0), "stale")
-    bridge.dropped("car/pose", pose(seconds=90.0), "stale")
-    clock(106.0)
-    bridge.dropped("car/pose", pose(seconds=100.5), "too_old")
-    clock(2.0)
-    assert bridge.shown("car/pose", pose(seconds=1.0))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "named"),
-    [
-        pytest.param({"vehicles": "[car]"}, "car.id", id="no-id"),
-        pytest.param({"vehicles": "[car,bus]", "car.id": 3, "bus.id": 3}, "bus.id", id="same-id"),
-        pytest.param({"vehicles": "[car]", "car.id": 3, "car.message": "twist"}, "car.message", id="message"),
-        pytest.param({"host": "no.such.host.invalid"}, "no.such.host.invalid", id="host"),
-        pytest.param({"windows": 0}, "windows", id="no-window"),
-        pytest.param({"port": 65535, "windows": 2}, "65536", id="ports"),
-        pytest.param({"packets": "some"}, "packets", id="packets"),
-        pytest.param({"rate_limit": -1.0}, "rate_limit", id="negative-rate"),
-        pytest.param({"multicast_interface": "eth0"}, "multicast_interface", id="interface"),
-    ],
-)
-def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, parameters, named):
-    from node_harness import NodeProcess
-
-    with NodeProcess("ue_bridge_node", domain_id, {key: str(value) for key, value in parameters.items()}) as node:
-        assert node.process.wait(15) == 2
-        node._reader.join(2)
-        assert named in node.output
-        assert "Traceback" not in node.output
-
-
-def test_publisher_that_cannot_be_heard_is_named(start):
-    """A best-effort publisher of vehicle_states, and a topic of another type: said by name, in log and diagnostic."""
-    from nav_msgs.msg import Odometry
-    from rclpy.qos import QoSProfile, ReliabilityPolicy
-    from rfly_suite.msg import VehicleStateArray
-
-    bridge = start(vehicles="[car]", **{"car.id": 1})
-    best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-    bridge.peer.node.create_publisher(VehicleStateArray, "vehicle_states", best_effort)
-    bridge.peer.node.create_publisher(Odometry, "car/pose", 10)
-    bridge.peer.spin_until(lambda: bridge.status()[2].get("unmatched_peers", "").count("/peer") == 2)
-    text = bridge.status()[2]["unmatched_peers"]
-    assert "/vehicle_states: nothing gets from /peer: the publisher is best effort" in text
-    assert "/car/pose: nothing gets from /peer: its type is nav_msgs/msg/Odometry" in text
-    assert text.split("; ")[0] in bridge.node.output
