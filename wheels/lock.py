@@ -1,5 +1,5 @@
-"""Renew the locks: wheels/requirements.txt (the libraries and ROS), requirements-dev.txt (the libraries and all extras,
-no ROS), requirements-uv.txt and requirements-zig.txt (tools of the set-up).
+"""Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS), requirements-dev.txt (the libraries and
+all extras, no ROS), requirements-uv.txt and requirements-zig.txt (tools of the set-up).
 
 One resolution for Python 3.10 to 3.13 comes first and constrains both lists, so that they never disagree. Only the
 public index counts: local wheel folders and configuration are left out, and no address is written.
@@ -33,7 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, "--all-extras", libraries, ros)
-        compile_lock(WHEELS / "requirements.txt", "-c", everything, libraries, ros)
+        compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, "--all-extras", libraries)
     for name, package in (("uv", "uv"), ("zig", "ziglang")):
         compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin=package)
