@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import jsonschema
 
 from rfly_common.errors import ConfigError
+from rfly_common.marked_yaml import Document, Key, parse_yaml
+from rfly_common.schema_errors import first_error, key_path
 from rfly_trajectory.fleet import Fleet, Vehicle
-from rfly_trajectory.marked_yaml import Document, Key, parse_yaml
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.paths import Path
-from rfly_trajectory.schema_errors import first_error, key_path
 from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline, Shape
 
 MAX_FILE_BYTES = 10_000_000

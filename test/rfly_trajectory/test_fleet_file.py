@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rfly_common import marked_yaml
 from rfly_common.errors import ConfigError
+from rfly_common.marked_yaml import parse_yaml
 from rfly_terrain.height_map import HeightMap
-from rfly_trajectory import fleet_file, marked_yaml
 from rfly_trajectory.fleet_file import fleet_schema, load_fleet, parse_fleet, shipped_fleets
-from rfly_trajectory.marked_yaml import parse_yaml
 from rfly_trajectory.track_check import check_tracks
 
 LINE = "{type: line, from: [0, 0], to: [100, 0]}"

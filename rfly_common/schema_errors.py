@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError
 
-from rfly_trajectory.marked_yaml import Document, Key
+from rfly_common.marked_yaml import Document, Key
 
 _TYPE_NAMES = {"array": "a list", "object": "keys with values", "string": "a word", "boolean": "true or false"} | {
     "integer": "a whole number",
