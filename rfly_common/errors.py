@@ -9,7 +9,9 @@ RflyError
 │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
 │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
 ├── CommandError (ValueError)           a console command that no packet can carry
-└── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
+├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
+└── CaptureError (ValueError)           a recording of datagrams that cannot be read
+    └── TruncatedCaptureError           it ends within a record; what comes before is whole
 """
 
 from __future__ import annotations
@@ -51,9 +53,24 @@ class CommandError(RflyError, ValueError):
     """A console command for RflySim3D that is empty, too long or holds a character that cannot be sent."""
 
 
+class FeedbackError(RflyError, OSError):
+    """The port for RflySim3D's answers cannot be opened: another program holds it, or the address is not ours."""
+
+    def __str__(self) -> str:
+        return str(self.args[-1])
+
+
 class PacketError(RflyError, ValueError):
     """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as ``length``."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
+
+
+class CaptureError(RflyError, ValueError):
+    """A recording (pcap or pcapng) that cannot be read; names the byte where it goes wrong."""
+
+
+class TruncatedCaptureError(CaptureError):
+    """A recording that ends within a record: its writer was stopped. Everything before has been handed out."""
