@@ -28,7 +28,7 @@ from rfly_bringup.supervisor import Supervisor, node_environment, node_superviso
 from rfly_bringup.up import LinePrinter
 from rfly_common.errors import PacketError
 from rfly_common.frames import ned_to_enu
-from rfly_ue_bridge.packets import TO_RFLYSIM3D, decode
+from rfly_ue_bridge.to_rflysim3d import TO_RFLYSIM3D, decode
 
 UE_PORT = 20010
 START_TIMEOUT_S = 30.0

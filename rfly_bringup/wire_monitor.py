@@ -17,7 +17,17 @@ from rich.console import Console
 
 from rfly_common.errors import CommandError, ConfigError, PacketError
 from rfly_ue_bridge.commands import encode_command, encode_command_lan
-from rfly_ue_bridge.packets import Packet, decode
+from rfly_ue_bridge.packets import Packet
+from rfly_ue_bridge.to_rflysim3d import (
+    ATTACH_ATTITUDE,
+    ATTACH_NONE,
+    ATTACH_POSITION,
+    ATTACH_POSITION_YAW,
+    COPTER_MSG,
+    UE4_EXT_MSG,
+    VEHICLE_ATTATCH_25,
+    decode,
+)
 from rfly_ue_bridge.udp_sender import LAN_GROUP, UdpSender
 
 SDK_WINDOWS = 3
@@ -27,6 +37,12 @@ _POLL_S = 0.1
 _HEX_BYTES = 24
 _FLEET_SHOWN = 3
 _MAX_DATAGRAM = 65536
+_ATTACHED = {
+    ATTACH_NONE: "on its own",
+    ATTACH_POSITION: "position",
+    ATTACH_POSITION_YAW: "position and yaw",
+    ATTACH_ATTITUDE: "attitude",
+}
 
 
 def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str:
@@ -98,7 +114,7 @@ class _Tally:
     def count(self, packet: Packet | None, reason: str) -> None:
         self.total += 1
         self._names[packet.name if packet else f"unknown ({reason})"] += 1
-        if packet is not None and "copterID" in packet.values:
+        if packet is not None and "vehicleType" in packet.values:
             ids = packet["copterID"]
             self._ids.update((ids,) if isinstance(ids, int) else (i for i in ids if i))
 
@@ -166,6 +182,13 @@ def _decode(datagram: bytes) -> tuple[Packet | None, str]:
 def _packet_text(packet: Packet) -> str:
     """One line; positions in m NED, angles in degrees."""
     values = packet.values
+    if packet.type is COPTER_MSG:
+        return f"{packet.name}  {_label_text(values)}"
+    if packet.type is VEHICLE_ATTATCH_25:
+        return f"{packet.name}  {_attachments_text(values)}"
+    if packet.type is UE4_EXT_MSG:
+        numbers = " ".join(f"{number:g}" for number in values["ExtToUE4"])
+        return f"{packet.name}  id {values['copterID']} at {values['runnedTime']:.3f} s: {numbers}"
     if "text" in values:
         return f"{packet.name}  {values['text']!r}"
     ground = " on the ground" if packet.keep_on_ground else ""
@@ -176,6 +199,23 @@ def _packet_text(packet: Packet) -> str:
     shown = "; ".join(_vehicle_text(_slot(values, slot)) for slot in used[:_FLEET_SHOWN])
     more = f"; and {len(used) - _FLEET_SHOWN} more" if len(used) > _FLEET_SHOWN else ""
     return f"{packet.name}{ground}  {len(used)} vehicles: {shown}{more}"
+
+
+def _label_text(values: Any) -> str:
+    who = f"id {values['copterID']}" if values["copterID"] > 0 else "all ids"
+    line, seconds = values["dispFlag"], values["dispTime"]
+    if seconds < 0:
+        return f"{who}: all lines gone" if line < 0 else f"{who}: line {line} gone"
+    where = "a further line" if line < 0 else f"line {line}" if line else "the id line"
+    how_long = f"for {seconds:g} s" if seconds else "for ever"
+    red, green, blue = values["RGB"]
+    return f"{who}, {where} {how_long}: {values['text']!r}  size {values['fontSize']:g} RGB {red} {green} {blue}"
+
+
+def _attachments_text(values: Any) -> str:
+    rows = zip(values["CopterIDs"], values["AttatchIDs"], values["AttatchTypes"], strict=True)
+    used = [f"{who} to {whom} ({_ATTACHED.get(how, how)})" for who, whom, how in rows if who]
+    return ", ".join(used) or "none"
 
 
 def _slot(values: Any, slot: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rfly_common.errors import CommandError
-from rfly_ue_bridge.packets import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
+from rfly_ue_bridge.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
 MAX_SHORT_BYTES = 51
 MAX_LONG_BYTES = 249

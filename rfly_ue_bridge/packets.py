@@ -1,4 +1,4 @@
-"""RflySim3D's packets, each declared once as data; packing, unpacking and recognising all follow from the declaration.
+"""What a packet is: declared once as data, from which packing, unpacking and recognising follow.
 
 Bytes in, packets out: no socket here. Two rules hold for every packet:
 
@@ -10,11 +10,13 @@ Bytes in, packets out: no socket here. Two rules hold for every packet:
 The codec packs what it is given, as RflySim's SDK does: NaN and infinities go out as they are, and a number too large
 for a float becomes infinity. Keeping such values from the wire is the task of `ned_states`.
 
-To add a packet write its declaration and name it in a table.
+The declarations are in `to_rflysim3d` and `from_rflysim3d`. To add a packet write its declaration there and name it in
+the table at the module's end.
 """
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import functools
 import math
@@ -29,13 +31,6 @@ from rfly_common.errors import PacketError
 
 if TYPE_CHECKING:
     import numpy as np
-
-CHECKSUM = 1234567890
-CHECKSUM_GROUND = 1234567891
-"""In packets that allow both, this one asks RflySim3D to keep the vehicle on the ground."""
-CHECKSUM_TIME = 1234567891
-"""Of the current SOut2SimulatorSimpleTime. CHECKSUM_GROUND's number, but here it says nothing about the ground."""
-CHECKSUM_LAN = 1234567897
 
 _INTEGER_RANGES = {"B": (0, 2**8 - 1), "H": (0, 2**16 - 1), "I": (0, 2**32 - 1), "i": (-(2**31), 2**31 - 1)}
 _NUMPY_CODES = {"B": "u1", "H": "<u2", "I": "<u4", "i": "<i4", "f": "<f4", "d": "<f8"}
@@ -66,7 +61,10 @@ class Field:
 
 @dataclass(frozen=True)
 class PacketType:
-    """The declaration of one packet: wire name, size in bytes, checksums (the usual one first), fields."""
+    """The declaration of one packet: wire name, size in bytes, checksums, fields.
+
+    The usual checksum comes first; a second one asks RflySim3D to keep the vehicles on the ground.
+    """
 
     name: str
     size: int
@@ -151,7 +149,7 @@ class Packet:
     @property
     def keep_on_ground(self) -> bool:
         """True for the ground variant of a packet that has one."""
-        return len(self.type.checksums) > 1 and self.values["checksum"] == CHECKSUM_GROUND
+        return self.values["checksum"] in self.type.checksums[1:]
 
     def __getitem__(self, field: str) -> Any:
         return self.values[field]
@@ -229,72 +227,9 @@ def _float32(number: float) -> float:
 
 
 def _decode_text(packet: str, field: Field, raw: bytes) -> str:
+    whole = raw.endswith(b"\0")  # else the sender may have cut it, inside its last character if need be
     try:
-        return raw.strip(b"\0").decode()  # at both ends, as the SDK does
+        text = codecs.getincrementaldecoder("utf-8")().decode(raw, final=whole)
+        return text.strip("\0")  # at both ends, as the SDK does
     except UnicodeDecodeError as error:
         raise PacketError("text", f"{packet}.{field.name}: not UTF-8 ({error})") from error
-
-
-_CHECKSUM = Field("checksum", "i")
-_ID = Field("copterID", "i")
-_TYPE = Field("vehicleType", "i")
-_RPM_MEAN = Field("MotorRPMSMean", "f", "rpm")
-_POSITION = Field("PosE", "3f", "m, NED")
-_EULER = Field("AngEuler", "3f", "rad: roll, pitch, yaw of FRD in NED")
-_BOTH = (CHECKSUM, CHECKSUM_GROUND)
-
-UE4_CMD0 = PacketType("Ue4CMD0", 56, (CHECKSUM,), (_CHECKSUM, Field("text", "52s")))
-UE4_CMD = PacketType("Ue4CMD", 256, (CHECKSUM,), (_CHECKSUM, Field("text", "252s")))
-UE4_CMD_NET = PacketType("Ue4CMDNet", 96, (CHECKSUM_LAN,), (_CHECKSUM, Field("text", "92s")))
-
-SOUT2_SIMULATOR_SIMPLE = PacketType(
-    "SOut2SimulatorSimple", 40, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER)
-)  # fmt: skip
-
-SOUT2_SIMULATOR_SIMPLE1 = PacketType(
-    "SOut2SimulatorSimple1", 52, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER, Field("Scale", "3f"))
-)
-
-SOUT2_SIMULATOR_SIMPLE_TIME = PacketType(
-    "SOut2SimulatorSimpleTime", 112, (CHECKSUM_TIME,),
-    (
-        _CHECKSUM, _ID, _TYPE,
-        Field("PosGpsInt", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude; 0 = none"),
-        Field("MotorRPMS", "8f", "rpm"),
-        Field("VelE", "3f", "m/s, NED"),
-        _EULER,
-        Field("PosE", "3d", "m, NED"),
-        Field("runnedTime", "d", "s; -1 = none"),
-    ),
-)  # fmt: skip
-
-MULTI3D_DATA_100_NEW = PacketType(
-    "Multi3DData100New", 3804, _BOTH,
-    (
-        _CHECKSUM,
-        Field("copterID", "100H", "0 = slot unused"),
-        Field("vehicleType", "100H"),
-        Field("PosE", "300f", "m, NED: x y z of vehicle 1, then 2, …"),
-        Field("AngEuler", "300f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
-        Field("Scale", "300H", "1/100"),
-        Field("MotorRPMSMean", "100f", "rpm"),
-    ),
-)  # fmt: skip
-
-TO_RFLYSIM3D = PacketTable(
-    (
-        UE4_CMD0,
-        UE4_CMD,
-        UE4_CMD_NET,
-        SOUT2_SIMULATOR_SIMPLE,
-        SOUT2_SIMULATOR_SIMPLE1,
-        SOUT2_SIMULATOR_SIMPLE_TIME,
-        MULTI3D_DATA_100_NEW,
-    )
-)
-"""What a host sends to RflySim3D (UDP 20010 + window; Ue4CMDNet to 224.0.0.10:20009)."""
-
-
-def decode(datagram: bytes | bytearray | memoryview, table: PacketTable = TO_RFLYSIM3D) -> Packet:
-    """`table.decode(datagram)`: any bytes give a Packet or raise PacketError."""
-    return table.decode(datagram)

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_ue_bridge.ned_states import NedStates
-from rfly_ue_bridge.packets import (
+from rfly_ue_bridge.packets import PacketType
+from rfly_ue_bridge.to_rflysim3d import (
     CHECKSUM,
     CHECKSUM_GROUND,
     CHECKSUM_TIME,
@@ -29,7 +30,6 @@ from rfly_ue_bridge.packets import (
     SOUT2_SIMULATOR_SIMPLE,
     SOUT2_SIMULATOR_SIMPLE1,
     SOUT2_SIMULATOR_SIMPLE_TIME,
-    PacketType,
 )
 
 Packets = Literal["auto", "single", "batch"]

@@ -147,6 +147,27 @@ def test_listen_tells_datagrams_and_counts_unknown_ones():
         assert part in lines[5]
 
 
+def test_listen_tells_labels_attachments_actions_and_fleets_with_motors():
+    label = struct.pack("<6i2f120s", 1234567899, 9, 0, 255, 128, 0, 1.0, 30.0, "größer".encode())
+    gone = struct.pack("<6i2f120s", 1234567899, 0, -1, 0, 0, 0, -1.0, 30.0, b"")
+    attach = struct.pack("<i75i", 1234567892, 5, *[0] * 24, 6, *[0] * 24, 2, *[0] * 24)
+    action = struct.pack("<2id16d", 1234567894, 8, 1.5, 0.5, *[0] * 15)
+    full = struct.pack("<4i24f7d", 123456789, 21, 3, 0, *[0] * 24, -1.0, 1.0, 2.0, -3.0, 0.0, 0.0, 0.0)
+    fleet = struct.pack(
+        "<i40H120f60H160f", 1234567890, 31, *[0] * 19, 3, *[0] * 19, *[0] * 120, *[100] * 60, *[0] * 160
+    )
+    with Listening("--count", "6") as listening:
+        listening.send(label, gone, attach, action, full, fleet)
+        _, text = listening.rest()
+    lines = text.splitlines()
+    assert "CopterMsg  id 9, the id line for 1 s: 'größer'  size 30 RGB 255 128 0" in lines[0]
+    assert "CopterMsg  all ids: all lines gone" in lines[1]
+    assert "VehicleAttatch25  5 to 6 (position and yaw)" in lines[2]
+    assert "Ue4ExtMsg  id 8 at 1.500 s: 0.5 0 0" in lines[3]
+    assert "SOut2Simulator  id 21 type 3  N 1.000 E 2.000 D -3.000 m" in lines[4]
+    assert "Multi3DData2New  1 vehicles: id 31 type 3" in lines[5]
+
+
 def test_listen_prints_json_with_every_field():
     broken = struct.pack("<3i7f", 1234567890, 9, 30, 100.0, 1.0, 2.0, float("nan"), 0.0, 0.0, float("inf"))
     with Listening("--json", "--count", "3") as listening:

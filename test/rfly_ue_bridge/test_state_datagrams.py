@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.ned_states import body_to_frame, states_to_ned
-from rfly_ue_bridge.packets import decode
 from rfly_ue_bridge.state_datagrams import datagrams, encode_pose, encode_states, goes_in_fleet
+from rfly_ue_bridge.to_rflysim3d import decode
 
 H = math.sqrt(0.5)
 C15, S15 = math.cos(math.radians(15)), math.sin(math.radians(15))
