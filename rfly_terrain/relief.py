@@ -27,6 +27,8 @@ _LIGHTS = ((315.0, 0.6), (0.0, 0.2), (270.0, 0.2))
 _LIGHT_ELEVATION_DEG = 45.0
 _PIXELS = 1600
 """of the longer side at most: what a larger map is averaged down to"""
+_SMOOTH_PIXELS = 1000
+"""of the longer side: what a smaller map is drawn with, about those of the picture"""
 _STEEP = 0.75
 """exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black faces"""
 
@@ -49,20 +51,21 @@ def draw_relief(
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    z, (x_min, x_max, y_min, y_max) = _north_up(height_map, region)
-    low, high = float(z.min()), float(z.max())
-    step_x, step_y = (x_max - x_min) / (z.shape[1] - 1), (y_max - y_min) / (z.shape[0] - 1)
-    left, bottom = x_min - step_x / 2, y_min - step_y / 2  # edges of the picture: half a cell around the outer samples
-    extent = (left, left + z.shape[1] * step_x, bottom, bottom + z.shape[0] * step_y)
-    shown, step_x, step_y = _averaged_down(z, step_x, step_y)
+    rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
+    part = height_map.heights[rows, columns]
+    low, high = float(part.min()), float(part.max())
+    rows, columns = _one_more(rows, height_map.rows), _one_more(columns, height_map.columns)
+    z, extent = _north_up(height_map, rows, columns)
+    np.clip(z, low, high, out=z)
+    step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
 
     tints = LinearSegmentedColormap.from_list("rfly_terrain", _TINTS)
     scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
-    light = _light(shown, step_x, step_y, vertical_exaggeration)
-    picture = _lit(tints(scale(shown))[..., :3], light[..., None])
+    light = _light(z, step_x, step_y, vertical_exaggeration)
+    picture = _lit(tints(scale(z))[..., :3], light[..., None])
     axes.imshow(picture, extent=extent, origin="lower", interpolation="bicubic", zorder=0)
     if contours and high > low:
-        _draw_contours(axes, shown, (left, bottom, step_x, step_y))
+        _draw_contours(axes, z, (low, high), (extent[0], extent[2], step_x, step_y))
     axes.set(aspect="equal", xlim=(x_min, x_max), ylim=(y_min, y_max), xlabel="x east (m)", ylabel="y north (m)")
     colours = ScalarMappable(scale, tints)
     if colour_bar:
@@ -100,28 +103,65 @@ def write_relief(
     figure.savefig(path)
 
 
-def _north_up(height_map: HeightMap, region: Region | None) -> tuple[NDArray[np.float32], Region]:
-    """(north, east) heights with both indices rising along the axes, and the ENU limits of their samples."""
+def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, Region]:
+    """The samples inside the region, and what of it the map covers."""
     rows, columns = selected(height_map, region)
-    z = height_map.heights[rows, columns].T
-    if min(z.shape) < 2:
-        raise ValueError(f"region {region} holds {z.shape[1]} x {z.shape[0]} samples, expected at least 2 x 2")
+    if min(rows.stop - rows.start, columns.stop - columns.start) < 2:
+        raise ValueError(
+            f"region {region} holds {rows.stop - rows.start} x {columns.stop - columns.start} samples, "
+            "expected at least 2 x 2"
+        )
+    if region is None:
+        return rows, columns, height_map.bounds
+    (x_min, x_max, y_min, y_max), bounds = region, height_map.bounds
+    limits = max(x_min, bounds[0]), min(x_max, bounds[1]), max(y_min, bounds[2]), min(y_max, bounds[3])
+    return rows, columns, limits
+
+
+def _one_more(part: slice, count: int) -> slice:
+    """With the sample beyond each end, where there is one: the region's rim lies between samples."""
+    return slice(max(part.start - 1, 0), min(part.stop + 1, count))
+
+
+def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[NDArray[np.float64], Region]:
+    """(north, east) heights of at most _PIXELS on a side, both indices rising along the axes; and the ENU limits of
+    the area that they cover: half a pixel around the outer ones."""
+    z = height_map.heights[rows, columns]
     x = [height_map.origin_x + r * height_map.step_x for r in (rows.start, rows.stop - 1)]
     y = [height_map.origin_y + c * height_map.step_y for c in (columns.start, columns.stop - 1)]
-    z = z[:: 1 if y[0] < y[1] else -1, :: 1 if x[0] < x[1] else -1]
-    return np.ascontiguousarray(z), (min(x), max(x), min(y), max(y))
+    if max(z.shape) > _PIXELS:
+        size = min(z.shape[0], _PIXELS), min(z.shape[1], _PIXELS)
+        pixels = np.asarray(cv2.resize(z, size[::-1], interpolation=cv2.INTER_AREA), np.float64)
+        half_x, half_y = abs(height_map.step_x) / 2, abs(height_map.step_y) / 2
+    else:
+        pixels = _spline(z, max(1.0, _SMOOTH_PIXELS / max(z.shape)))
+        half_x = abs(x[1] - x[0]) / (pixels.shape[0] - 1) / 2
+        half_y = abs(y[1] - y[0]) / (pixels.shape[1] - 1) / 2
+    pixels = pixels.T[:: 1 if y[0] < y[1] else -1, :: 1 if x[0] < x[1] else -1]
+    return np.ascontiguousarray(pixels), (min(x) - half_x, max(x) + half_x, min(y) - half_y, max(y) + half_y)
 
 
-def _averaged_down(z: NDArray[np.float32], step_x: float, step_y: float) -> tuple[NDArray[np.float32], float, float]:
-    """(heights, step_x, step_y) of at most _PIXELS on a side."""
-    rows, columns = z.shape
-    height, width = min(rows, _PIXELS), min(columns, _PIXELS)
-    if (height, width) != z.shape:
-        z = np.asarray(cv2.resize(z, (width, height), interpolation=cv2.INTER_AREA), np.float32)
-    return z, columns * step_x / width, rows * step_y / height
+def _spline(z: NDArray[np.float32], zoom: float) -> NDArray[np.float64]:
+    """`zoom` times as many samples from the first to the last one, on a surface of continuous curvature.
+
+    Cubic B-splines whose coefficients are z minus a sixth of its second differences, along each axis (a quasi-
+    interpolant): a cubic is reproduced, and a cliff reaches two cells far, where the interpolating spline rings on.
+    Other interpolation (bicubic, bilinear) has kinks at the samples, which the light shows as a hatch.
+    """
+    from scipy.ndimage import affine_transform, correlate1d
+
+    low = float(z.min())
+    # two samples more around, on the line through the outer two, so that slopes at the rim are not damped
+    wide = np.pad(z.astype(np.float64) - low, 2, mode="reflect", reflect_type="odd")
+    for axis in (0, 1):
+        wide = correlate1d(wide, [-1 / 6, 8 / 6, -1 / 6], axis, mode="nearest")
+    shape = tuple(max(2, round((n - 1) * zoom) + 1) for n in z.shape)
+    steps = [(n - 1) / (m - 1) for n, m in zip(z.shape, shape, strict=True)]
+    fine = affine_transform(wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest")
+    return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
 
 
-def _light(z: NDArray[np.float32], step_x: float, step_y: float, exaggeration: float | None) -> NDArray[np.float64]:
+def _light(z: NDArray[np.float64], step_x: float, step_y: float, exaggeration: float | None) -> NDArray[np.float64]:
     """Brightness 0 … 1 of each pixel; level ground has 0.5."""
     from matplotlib.colors import LightSource
 
@@ -146,14 +186,19 @@ def _lit(picture: NDArray[Any], light: NDArray[Any]) -> NDArray[Any]:
     return np.clip(picture + (1 - picture) * 0.55 * shine, 0.0, 1.0)
 
 
-def _draw_contours(axes: Axes, z: NDArray[np.float32], grid: tuple[float, float, float, float]) -> None:
-    x_0, y_0, step_x, step_y = grid
-    interval = _round_interval((float(z.max()) - float(z.min())) / 10)
-    levels = np.arange(math.ceil(float(z.min()) / interval), math.floor(float(z.max()) / interval) + 1) * interval
+def _draw_contours(
+    axes: Axes, z: NDArray[np.float64], heights: tuple[float, float], grid: tuple[float, float, float, float]
+) -> None:
+    (low, high), (x_0, y_0, step_x, step_y) = heights, grid
+    interval = _round_interval((high - low) / 10)
+    levels = np.arange(math.ceil(low / interval), math.floor(high / interval) + 1) * interval
     x, y = (
         start + (np.arange(n) + 0.5) * step for start, n, step in ((x_0, z.shape[1], step_x), (y_0, z.shape[0], step_y))
     )
-    lines = axes.contour(x, y, z, levels=levels, colors="#2b211a", linewidths=0.5, alpha=0.45, zorder=1)
+    thin = 2 if min(z.shape) >= _SMOOTH_PIXELS // 2 else 1
+    lines = axes.contour(
+        x[::thin], y[::thin], z[::thin, ::thin], levels=levels, colors="#2b211a", linewidths=0.5, alpha=0.45, zorder=1
+    )
     axes.clabel(lines, levels[::2], fontsize=6.5, fmt="%g")
 
 

@@ -53,7 +53,12 @@ def test_light_comes_from_the_north_west():
     """The side of a cone that faces north-west is brighter than the opposite one; level ground keeps its tint."""
     _, _, image, colours = drawn(terrain(cone(41, 41, 20, 20)), contours=False)
     brightness = np.asarray(image.get_array()).mean(axis=2)  # first index north, second east
-    assert brightness[24, 16] > brightness[16, 24] + 0.15
+    scale = (brightness.shape[0] - 1) / 40
+    north_west, south_east = (
+        brightness[round(24 * scale), round(16 * scale)],
+        brightness[round(16 * scale), round(24 * scale)],
+    )
+    assert north_west > south_east + 0.15
     np.testing.assert_allclose(np.asarray(image.get_array())[0, 0], colours.to_rgba(0.0)[:3], atol=0.02)
 
 
@@ -71,12 +76,35 @@ def test_contours_are_at_round_heights(monkeypatch):
     monkeypatch.setattr(
         Axes, "contour", lambda axes, *args, **options: contours.append(draw(axes, *args, **options)) or contours[-1]
     )
-    height_map = terrain(cone(60, 60, 30, 30))
-    drawn(height_map)
+    r, c = np.mgrid[0:61, 0:61]
+    drawn(terrain(4 - 4 * np.cos(np.pi * r / 30) * np.cos(np.pi * c / 30)))
     assert contours[0].levels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
-    for level, lines in zip(contours[0].levels[1:], contours[0].allsegs[1:], strict=True):
+    for level, lines in zip(contours[0].levels[1:-1], contours[0].allsegs[1:-1], strict=True):
+        assert lines
         for line in lines:
-            np.testing.assert_allclose(height_map.altitude(line[:, 0], line[:, 1]), level, atol=0.05)
+            z = 4 - 4 * np.cos(np.pi * line[:, 0] / 300) * np.cos(np.pi * line[:, 1] / 300)
+            np.testing.assert_allclose(z, level, atol=0.01)
+
+
+def test_steep_ground_has_no_hatch():
+    """The light on a steep wave is that of the wave itself: nothing of the samples' grid shows between them."""
+    r, c = np.mgrid[0:81, 0:81]
+    _, _, image, _ = drawn(terrain(60 * np.sin(r / 9) + 50 * np.cos(c / 8), 5, 5), contours=False)
+    picture = np.asarray(image.get_array())[..., 1]  # twelve and a half pixels from sample to sample
+    rough = np.diff(picture[100:-100, 100:-100], n=3, axis=1)
+    spectrum = np.abs(np.fft.rfft(rough * np.hanning(rough.shape[1]), axis=1)).mean(axis=0)
+    at_grid = round(rough.shape[1] / ((picture.shape[1] - 1) / 80))
+    assert spectrum[at_grid - 2 : at_grid + 3].max() < 2 * np.median(spectrum[at_grid - 20 : at_grid + 20])
+
+
+def test_a_cliff_leaves_the_level_ground_beside_it_level():
+    heights = np.zeros((60, 60))
+    heights[30:] = 100.0
+    _, _, image, _ = drawn(terrain(heights), contours=False)
+    picture = np.asarray(image.get_array())
+    scale = (picture.shape[1] - 1) / 59
+    for level in (picture[:, : int(27 * scale)], picture[:, int(33 * scale) :]):
+        assert np.ptp(level, axis=(0, 1)).max() < 1e-6
 
 
 @pytest.mark.parametrize("height", [0.0, -433.0, 8848.0])
@@ -91,6 +119,10 @@ def test_a_region_takes_its_own_colours():
     _, axes, _, colours = drawn(height_map, region=(100.0, 200.0, 100.0, 150.0))
     assert (*axes.get_xlim(), *axes.get_ylim()) == (100, 200, 100, 150)
     assert colours.get_clim()[1] == 8
+    _, axes, image, _ = drawn(height_map, region=(104.0, 206.0, 93.0, 1e9))
+    assert (*axes.get_xlim(), *axes.get_ylim()) == (104, 206, 93, 390)
+    # the picture fills the axes also where the rim lies between samples
+    assert (np.array(image.get_extent()) * [1, -1, 1, -1] <= np.array([104, -206, 93, -390])).all()
     with pytest.raises(ValueError, match="at least 2 x 2"):
         drawn(height_map, region=(100.0, 101.0, 100.0, 150.0))
 
