@@ -4,6 +4,8 @@ World frames: ENU (x east, y north, z up; REP 103) and NED (x north, y east, z d
 Body frames: FLU (x forward, y left, z up; REP 103) and FRD (x forward, y right, z down; RflySim).
 Quaternions are xyzw, as in ROS messages. A `quat_A_B` rotates vectors given in B into A.
 Euler angles are (roll, pitch, yaw), applied yaw first (intrinsic z-y'-x''), radians.
+
+A turned sign is written 0.0 - z: zero stays 0.0, whose bytes on the wire differ from those of -0.0.
 """
 
 from __future__ import annotations
@@ -34,24 +36,24 @@ def _last_axis(values: ArrayLike, size: int, name: str) -> Array:
 def ned_to_enu(vector_ned: ArrayLike) -> Array:
     """(..., 3) NED -> (..., 3) ENU, any unit (positions, velocities, normals). Its own inverse. REP 103."""
     v = _last_axis(vector_ned, 3, "vector_ned")
-    return np.stack([v[..., 1], v[..., 0], -v[..., 2]], axis=-1)
+    return np.stack([v[..., 1], v[..., 0], 0.0 - v[..., 2]], axis=-1)
 
 
 def enu_to_ned(vector_enu: ArrayLike) -> Array:
     """(..., 3) ENU -> (..., 3) NED, any unit. Its own inverse. REP 103."""
     v = _last_axis(vector_enu, 3, "vector_enu")
-    return np.stack([v[..., 1], v[..., 0], -v[..., 2]], axis=-1)
+    return np.stack([v[..., 1], v[..., 0], 0.0 - v[..., 2]], axis=-1)
 
 
 def flu_to_frd(vector_flu: ArrayLike) -> Array:
     """(..., 3) FLU -> (..., 3) FRD, any unit (body rates, accelerations). Its own inverse."""
     v = _last_axis(vector_flu, 3, "vector_flu")
-    return np.stack([v[..., 0], -v[..., 1], -v[..., 2]], axis=-1)
+    return np.stack([v[..., 0], 0.0 - v[..., 1], 0.0 - v[..., 2]], axis=-1)
 
 
 def up_to_down(height_up: Any) -> Any:
     """Height (z up) -> z down, or back; floats and arrays, any unit."""
-    return -height_up
+    return 0.0 - height_up
 
 
 def quat_multiply(a_xyzw: ArrayLike, b_xyzw: ArrayLike) -> Array:
@@ -209,7 +211,7 @@ def pose_enu_to_ned_euler(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """One pose of base_link in ENU -> (position NED, roll pitch yaw of FRD in NED), on plain floats."""
-    return (y, x, -z), _euler_ned_frd(
+    return (y, x, 0.0 - z), _euler_ned_frd(
         (qx + qy) * _SQRT_HALF, (qx - qy) * _SQRT_HALF, (qw - qz) * _SQRT_HALF, (qw + qz) * _SQRT_HALF
     )
 

@@ -186,11 +186,11 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
     program = (
         "import os, rclpy, rfly_suite.msg\n"
         "context = rclpy.Context(); rclpy.init(context=context); rclpy.shutdown(context=context)\n"
-        "print(os.environ['AMENT_PREFIX_PATH'], os.environ['LD_LIBRARY_PATH'].split(':')[0])"
+        "print(os.environ['AMENT_PREFIX_PATH'], os.environ['LD_LIBRARY_PATH'].split(':')[0], sep='\\n')"
     )
     ended = run([sys.executable, "-c", program], env, tmp_path)
     assert ended.stderr == ""
-    assert ended.stdout.split() == [sys.prefix, f"{sys.prefix}/lib"]
+    assert ended.stdout.splitlines() == [sys.prefix, f"{sys.prefix}/lib"]
     assert str(foreign) not in ended.stdout
 
 

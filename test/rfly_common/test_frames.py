@@ -45,6 +45,15 @@ def test_position_by_hand():
     np.testing.assert_array_equal(f.flu_to_frd([1.0, 2.0, 3.0]), [1.0, -2.0, -3.0])
 
 
+def test_a_turned_zero_is_no_negative_zero():
+    """Its bytes on the wire are those of 0.0."""
+    for turned in (f.ned_to_enu([0.0, 0.0, 0.0]), f.enu_to_ned([0.0, 0.0, 0.0]), f.flu_to_frd([0.0, 0.0, 0.0])):
+        assert turned.tobytes() == bytes(24)
+    position, euler = f.pose_enu_to_ned_euler(0.0, 0.0, 0.0, 0.0, 0.0, H, H)
+    assert np.array([*position, *euler]).tobytes() == bytes(48)
+    assert math.copysign(1.0, f.up_to_down(0.0)) == 1.0
+
+
 def test_a_nan_stays_in_its_own_axis():
     """Axes are exchanged, not multiplied by a matrix."""
     np.testing.assert_array_equal(f.ned_to_enu([math.nan, 2.0, 3.0]), [2.0, math.nan, -3.0])
