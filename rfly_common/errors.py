@@ -8,6 +8,7 @@ RflyError
 │   ├── TerrainFileNotFound (FileNotFoundError)
 │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
 │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
+├── VehicleXmlError (ValueError)        a vehicle description of RflySim3D that cannot be used
 ├── CommandError (ValueError)           a console command that no packet can carry
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
@@ -51,6 +52,10 @@ class TerrainNotLoaded(TerrainError, RuntimeError):
 
 class CommandError(RflyError, ValueError):
     """A console command for RflySim3D that is empty, too long or holds a character that cannot be sent."""
+
+
+class VehicleXmlError(RflyError, ValueError):
+    """A vehicle description (XML) of RflySim3D that cannot be read or corrected; names file, line and element."""
 
 
 class FeedbackError(RflyError, OSError):

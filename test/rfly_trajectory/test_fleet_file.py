@@ -16,6 +16,7 @@ from rfly_common import marked_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import parse_yaml
 from rfly_terrain.height_map import HeightMap
+from rfly_trajectory import fleet_file
 from rfly_trajectory.fleet_file import fleet_schema, load_fleet, parse_fleet, shipped_fleets
 from rfly_trajectory.track_check import check_tracks
 
