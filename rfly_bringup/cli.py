@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli_record import record, replay
 from rfly_bringup.cli_terrain import terrain_app
 from rfly_bringup.cli_wire import listen, send
 from rfly_bringup.node_set import ARGUMENTS
@@ -25,6 +26,8 @@ app = typer.Typer(
 app.add_typer(terrain_app, name="terrain")
 app.command()(send)
 app.command()(listen)
+app.command()(record)
+app.command()(replay)
 
 
 def _up(**options: Any) -> None:
