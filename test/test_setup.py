@@ -6,6 +6,7 @@ import ast
 import configparser
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -168,6 +169,40 @@ def test_a_wrong_python_by_name_is_refused():
     ended = run_setup_script({**os.environ, "PYTHON": "/nowhere/python3.12"})
     assert ended.returncode == 2
     assert ended.stderr == "rfly_suite: PYTHON=/nowhere/python3.12 is not a program.\n"
+
+
+@pytest.fixture
+def set_up_modules(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "wheels"))
+
+
+def test_uv_trusts_what_pip_trusts(set_up_modules):
+    """The system's certificates, and what the user told pip by variable; uv's own variables win."""
+    from variables import uv_settings
+
+    assert uv_settings({"PIP_CERT": "/ca.pem"}) == {"UV_SYSTEM_CERTS": "1", "SSL_CERT_FILE": "/ca.pem"}
+    assert uv_settings({"UV_SYSTEM_CERTS": "0", "PIP_CERT": "/ca.pem", "SSL_CERT_FILE": "/other.pem"}) == {}
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="the program cmake is not installed")
+def test_interfaces_are_built_in_a_folder_with_any_letter(set_up_modules, tmp_path):
+    """rosidl's list of files comes whole out of a folder whose name has a space and no ASCII letter."""
+    from tree import read_paths_as_utf8
+
+    folder = tmp_path / "Gelände 地形"
+    script = folder / "share" / "rosidl_adapter" / "cmake" / "rosidl_adapt_interfaces.cmake"
+    script.parent.mkdir(parents=True)
+    listed = f"{folder}/build:msg/One.idl\n{folder}/build:msg/Two.idl\n"
+    (folder / "list").write_text(listed, encoding="utf-8")
+    script.write_text(
+        f'set(idl_output "{folder}/list")\nfile(STRINGS "${{idl_output}}" idl_tuples)\n'
+        f'string(REPLACE ";" "\\n" lines "${{idl_tuples}}")\nfile(WRITE "{folder}/out" "${{lines}}\\n")\n',
+        encoding="utf-8",
+    )
+    for _ in range(2):  # the second time there is nothing to change
+        read_paths_as_utf8(folder)
+        subprocess.run(["cmake", "-P", script], check=True)
+        assert (folder / "out").read_text(encoding="utf-8") == listed
 
 
 @pytest.mark.ros

@@ -39,7 +39,16 @@ from layout import (
 )
 from scripts import write_scripts
 from steps import SetupError, Steps
-from tree import cmake_inputs, digest, digest_names, installed_sources, python_sources, remove, remove_if_only_caches
+from tree import (
+    cmake_inputs,
+    digest,
+    digest_names,
+    installed_sources,
+    python_sources,
+    read_paths_as_utf8,
+    remove,
+    remove_if_only_caches,
+)
 from variables import base_environment, run_environment, uv_settings
 
 
@@ -189,6 +198,8 @@ class Environment:
         if self.state.get("building") or self.state.get("built") is None:  # interrupted, or made for another .venv
             for folder in ("rfly_suite", *STAND_INS):
                 remove(BUILD / folder)
+        if not SOURCED:
+            read_paths_as_utf8(VENV)
         toolchain = machine.prepare(self.steps, need_compiler=True)
         cmake_tools = self._install_zig() if toolchain.zig else {}
         self._write_state(building="yes")

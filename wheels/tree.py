@@ -39,6 +39,18 @@ def digest_names(files: Iterable[Path]) -> str:
     return hashlib.sha256("\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()).hexdigest()
 
 
+def read_paths_as_utf8(venv: Path) -> None:
+    """Let rosidl build in a folder whose name is not ASCII: CMake's file(STRINGS) cuts a line at such a letter."""
+    script = venv / "share" / "rosidl_adapter" / "cmake" / "rosidl_adapt_interfaces.cmake"
+    text = script.read_text(encoding="utf-8")
+    as_ascii = 'file(STRINGS "${idl_output}" idl_tuples)'
+    if as_ascii in text:
+        as_utf8 = f"{as_ascii[:-1]} ENCODING UTF-8)"
+        part = script.with_suffix(".part")  # a new file: the old one may be shared with uv's cache
+        part.write_text(text.replace(as_ascii, as_utf8), encoding="utf-8")
+        part.replace(script)
+
+
 def remove(folder: Path) -> None:
     """Remove in two steps, so that an interruption never leaves half a folder under its own name."""
     if folder.exists() or folder.is_symlink():

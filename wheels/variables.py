@@ -41,8 +41,11 @@ def run_environment() -> dict[str, str]:
 
 
 def uv_settings(env: dict[str, str]) -> dict[str, str]:
-    """What a user told pip by variable, told to uv, which does not read pip's."""
-    settings = {}
+    """What a user told pip by variable, told to uv, which does not read pip's; and the system's certificates.
+
+    pip trusts those, and a network with a certificate authority of its own is known nowhere else.
+    """
+    settings = {} if "UV_SYSTEM_CERTS" in env else {"UV_SYSTEM_CERTS": "1"}
     for uv_name, pip_name in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("SSL_CERT_FILE", "PIP_CERT")):
         if pip_name in env and uv_name not in env:
             settings[uv_name] = env[pip_name]
