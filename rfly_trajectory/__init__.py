@@ -1,4 +1,4 @@
-"""Trajectories, ground following and the trajectory node."""
+"""Trajectories, ground following, the trajectory node, and the mission state machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ _HOME = {
     "Fleet": "fleet",
     "FleetMotion": "fleet",
     "Line": "shapes",
+    "MissionCommand": "mission_items",
+    "MissionItem": "mission_items",
+    "MissionMode": "mission_items",
+    "MissionParams": "mission_items",
     "Path": "paths",
+    "PathManager": "path_manager",
     "Polyline": "shapes",
     "SpeedProfile": "motion",
     "Vehicle": "fleet",
@@ -25,7 +30,12 @@ __all__ = [
     "Fleet",
     "FleetMotion",
     "Line",
+    "MissionCommand",
+    "MissionItem",
+    "MissionMode",
+    "MissionParams",
     "Path",
+    "PathManager",
     "Polyline",
     "SpeedProfile",
     "Vehicle",

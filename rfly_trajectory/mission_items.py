@@ -1,0 +1,151 @@
+"""What a mission is made of: items, their modes, and the commands that interrupt a mission.
+
+NED metres, angles in radians; a positive turn is clockwise seen from above. The modes, parameters and their numbers are
+those of the Path Manager block of UAV Toolbox (reference page uav/ref/pathmanager).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class MissionMode(IntEnum):
+    """What an item asks for. ARMED and HOLD are made by the manager and may not stand in a mission."""
+
+    ARMED = 0
+    TAKEOFF = 1
+    WAYPOINT = 2
+    ORBIT = 3
+    LAND = 4
+    RTL = 5
+    CUSTOM = 6
+    HOLD = 7
+
+
+class MissionCommand(IntEnum):
+    """What is to be done with the mission; acts as long as it is given."""
+
+    DEFAULT = 0
+    HOLD = 1
+    REPEAT = 2
+    RTL = 3
+
+
+@dataclass(frozen=True, eq=False)
+class MissionItem:
+    """One item: `mode`, `position` (3,) NED m and `params` (4,), copied and read-only.
+
+    WAYPOINT: params yaw (rad), transition radius (m), p3, p4. ORBIT: `position` is the centre; radius (m), turn
+    direction (1 clockwise, -1 counter-clockwise, 0 the follower chooses), number of turns, p4. Other parameters are
+    the user's and pass through, NaN included. ValueError for an unknown mode, wrong lengths, and a position that is
+    not finite (that of RTL is never read and may be NaN). Equal by value, NaN being equal to NaN.
+    """
+
+    mode: MissionMode
+    position: NDArray[np.float64]
+    params: NDArray[np.float64] = (0.0, 0.0, 0.0, 0.0)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
+        object.__setattr__(self, "position", _numbers(self.position, 3, f"{self.mode.name} position"))
+        object.__setattr__(self, "params", _numbers(self.params, 4, f"{self.mode.name} params"))
+        if self.mode is not MissionMode.RTL and not np.isfinite(self.position).all():
+            raise ValueError(f"{self.mode.name} position: {self.position.tolist()}, expected finite numbers")
+
+    @classmethod
+    def takeoff(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
+        """Leave the ground and go to `position`."""
+        return cls(MissionMode.TAKEOFF, position, params)  # type: ignore[arg-type]
+
+    @classmethod
+    def waypoint(
+        cls, position: ArrayLike, yaw: float = 0.0, radius: float = 0.0, p3: float = 0.0, p4: float = 0.0
+    ) -> MissionItem:
+        """Go to `position`; `yaw` (rad) is wanted there, `radius` (m) counts as there."""
+        return cls(MissionMode.WAYPOINT, position, (yaw, radius, p3, p4))  # type: ignore[arg-type]
+
+    @classmethod
+    def orbit(
+        cls, center: ArrayLike, radius: float, turn_direction: float = 0, turns: float = 1.0, p4: float = 0.0
+    ) -> MissionItem:
+        """`turns` circles of `radius` (m) around `center`; infinite turns never end."""
+        return cls(MissionMode.ORBIT, center, (radius, turn_direction, turns, p4))  # type: ignore[arg-type]
+
+    @classmethod
+    def land(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
+        """Land at `position`."""
+        return cls(MissionMode.LAND, position, params)  # type: ignore[arg-type]
+
+    @classmethod
+    def return_to_launch(cls, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
+        """Return to the launch position, which the manager knows."""
+        return cls(MissionMode.RTL, (0.0, 0.0, 0.0), params)  # type: ignore[arg-type]
+
+    @classmethod
+    def custom(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
+        """The user's own: passed through."""
+        return cls(MissionMode.CUSTOM, position, params)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MissionItem):
+            return NotImplemented
+        return self is other or (
+            self.mode is other.mode
+            and np.array_equal(self.position, other.position, equal_nan=True)
+            and np.array_equal(self.params, other.params, equal_nan=True)
+        )
+
+    def __hash__(self) -> int:
+        numbers = (*self.position.tolist(), *self.params.tolist())
+        return hash((self.mode, *("nan" if math.isnan(number) else number for number in numbers)))
+
+    def __repr__(self) -> str:
+        numbers = ("({})".format(", ".join(f"{v:g}" for v in array)) for array in (self.position, self.params))
+        return "MissionItem({}, position={}, params={})".format(self.mode.name, *numbers)
+
+
+class MissionParams(NamedTuple):
+    """What guidance is told at a step: the item to fly now, and the one that was current before the last switch."""
+
+    current: MissionItem
+    previous: MissionItem
+
+
+def _member(enum: type[Any], value: Any, name: str) -> Any:
+    try:
+        return enum(value)
+    except ValueError:
+        allowed = ", ".join(f"{member.value} {member.name}" for member in enum)
+        raise ValueError(f"{name}: {value!r}, expected one of {allowed}") from None
+
+
+def command_of(value: int) -> MissionCommand:
+    """A MissionCommand from its number. ValueError naming it otherwise."""
+    command: MissionCommand = _member(MissionCommand, value, "command")
+    return command
+
+
+def finite_numbers(values: ArrayLike, count: int, name: str) -> NDArray[np.float64]:
+    """(count,) float64, a read-only copy. ValueError that names what is wrong of it."""
+    array = _numbers(values, count, name)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: {array.tolist()}, expected finite numbers")
+    return array
+
+
+def _numbers(values: ArrayLike | Sequence[float], count: int, name: str) -> NDArray[np.float64]:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: {values!r}, expected {count} numbers") from None
+    if array.shape != (count,):
+        raise ValueError(f"{name}: {values!r}, expected {count} numbers")
+    array.flags.writeable = False
+    return array
