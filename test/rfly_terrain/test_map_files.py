@@ -14,6 +14,7 @@ import pytest
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_terrain.calibration import parse_calibration
+from rfly_terrain.height_map import HeightMap
 from rfly_terrain.map_files import MapFiles, find_map, read_header, read_map, to_height_map
 
 E_COUNTS = [[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 500]]
@@ -129,6 +130,12 @@ def test_example_8_python_truncates_matlab_rounds(tmp_path, rule, column, corner
     c = read_map(files, rule).calibration
     assert (c.third_column, c.z_scale_from) == (column, corner)
     assert altitude(files, 3, 2, rule) == pytest.approx(z, abs=1e-4)
+
+
+@pytest.mark.parametrize(("rule", "z"), [((), -13.142857), (("truncate",), -13.142857), (("round",), -16)])
+def test_example_8_a_height_map_follows_the_python_tool_unless_told(tmp_path, rule, z):
+    files = write_files(tmp_path, E_COUNTS, "300,200,1600,-300,-200,600,80,0,1100")
+    assert HeightMap.load(files.png, (), *rule).altitude_ned(3.0, 2.0) == pytest.approx(z, abs=1e-4)
 
 
 @pytest.mark.parametrize(("rule", "column", "scale", "z"), [("truncate", 6, 10, -20), ("round", 7, 5, -10)])
