@@ -191,6 +191,10 @@ def _packet_text(packet: Packet) -> str:
         return f"{packet.name}  id {values['copterID']} at {values['runnedTime']:.3f} s: {numbers}"
     if "text" in values:
         return f"{packet.name}  {values['text']!r}"
+    if "PosE" not in values:  # declared, but with no words of its own here
+        return f"{packet.name}  " + "  ".join(
+            f"{name} {_json_value(values[name])}" for name in list(values) if name != "checksum"
+        )
     ground = " on the ground" if packet.keep_on_ground else ""
     ids = values["copterID"]
     if isinstance(ids, int):

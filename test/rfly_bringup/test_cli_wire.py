@@ -168,6 +168,15 @@ def test_listen_tells_labels_attachments_actions_and_fleets_with_motors():
     assert "Multi3DData2New  1 vehicles: id 31 type 3" in lines[5]
 
 
+def test_a_packet_without_words_of_its_own_is_told_field_by_field():
+    from rfly_bringup.wire_monitor import _packet_text
+    from rfly_ue_bridge.packets import Field, PacketType
+
+    fields = (Field("checksum", "i"), Field("copterID", "i"), Field("windNE", "2f"), Field("rain", "f"))
+    packet = PacketType("Weather", 20, (55,), fields).make(copterID=7, windNE=(3.0, -1.5), rain=0.25)
+    assert _packet_text(packet) == "Weather  copterID 7  windNE [3.0, -1.5]  rain 0.25"
+
+
 def test_listen_prints_json_with_every_field():
     broken = struct.pack("<3i7f", 1234567890, 9, 30, 100.0, 1.0, 2.0, float("nan"), 0.0, 0.0, float("inf"))
     with Listening("--json", "--count", "3") as listening:
