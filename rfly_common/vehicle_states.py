@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,12 +67,10 @@ class VehicleStates:
             array = np.full(default_shape, default, dtype) if value is None else np.asarray(value, dtype)
             with_motors = name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS
             shape = (n, array.shape[1]) if with_motors else default_shape
-            if array.size != int(np.prod(shape)):
-                raise VehicleStatesError(
-                    f"{name}: {array.size} numbers for {n} vehicles, expected {int(np.prod(shape))}"
-                )
+            if array.size != math.prod(shape):
+                raise VehicleStatesError(f"{name}: {array.size} numbers for {n} vehicles, expected {math.prod(shape)}")
             object.__setattr__(self, name, array.reshape(shape))
-        if n > 1 and np.unique(self.id).size != n:
+        if n > 1 and _repeats(self.id):
             ids, counts = np.unique(self.id, return_counts=True)
             raise VehicleStatesError(
                 f"id: {int(ids[np.argmax(counts)])} is in the message {int(counts.max())} times, each id may come once"
@@ -96,3 +95,11 @@ class VehicleStates:
             source=self.source,
             stamp_ns=self.stamp_ns,
         )
+
+
+def _repeats(ids: NDArray[np.int32]) -> bool:
+    """Whether a number comes twice; at once where they ascend, as those of most fleets do."""
+    if (ids[1:] > ids[:-1]).all():
+        return False
+    in_order = np.sort(ids)
+    return bool((in_order[1:] == in_order[:-1]).any())

@@ -101,9 +101,9 @@ def states_to_ned(
         rpm = np.zeros((n, MAX_MOTORS), np.float32)
         mean = np.zeros(n, np.float32)
         if motors:
-            exact = states.motor_speed.astype(np.float64) * RPM_PER_RAD_S
-            rpm[:, :motors] = exact
-            mean[:] = exact.mean(axis=1)
+            exact = np.multiply(states.motor_speed.T, RPM_PER_RAD_S, dtype=np.float64, order="C")
+            rpm[:, :motors] = exact.T
+            mean[:] = exact.sum(axis=0) / motors  # row after row: several times as quick as along each vehicle
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,

@@ -105,7 +105,10 @@ def _fits_fleet_packet(states: NedStates) -> NDArray[np.bool_]:
     with np.errstate(over="ignore"):
         near = np.isfinite(states.position_ned.astype(np.float32))
     fits = (ids >= 1) & (ids <= _UINT16_MAX) & (types >= 0) & (types <= _UINT16_MAX)
-    fits &= ((scale <= _MAX_FLEET_SCALE) & ((scale > _MIN_FLEET_SCALE) | (scale == 0)) & near).all(axis=1)
+    if not near.all():
+        fits &= near.all(axis=1)
+    if not (scale == 1).all():
+        fits &= ((scale <= _MAX_FLEET_SCALE) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))).all(axis=1)
     return fits
 
 

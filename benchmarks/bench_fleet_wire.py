@@ -1,0 +1,367 @@
+"""Whole fleets on their way to RflySim3D: beside a script with RflySim's SDK, beside the bare system call, and through
+the real node over DDS. Everything stays on loopback, with sockets that receive it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.util
+import os
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Row, same
+from rfly_common.frames import euler_to_quat, quat_ned_frd_to_enu_flu
+from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.ned_states import states_to_ned
+from rfly_ue_bridge.state_datagrams import encode_states
+from rfly_ue_bridge.udp_sender import UdpSender
+
+VEHICLES = 1000
+SDK_WINDOWS = 3
+ROUNDS = 31
+RATE_HZ = 50
+NODE_SECONDS = 10.0
+HALF_A_CORE = 0.5
+MOST_PENDING = 400
+"""single datagrams that a receiving socket surely holds under Linux' default limits"""
+
+
+def rows() -> Iterator[Row]:
+    for windows in (SDK_WINDOWS, 1):
+        yield _beside_the_sdk(windows)
+    yield _beside_the_system_call(in_fleet=True)
+    yield _beside_the_system_call(in_fleet=False)
+    if importlib.util.find_spec("rclpy") is None:
+        print("the bridge's processor time needs ROS 2 (rclpy): not measured", file=sys.stderr)
+        return
+    yield _through_the_node()
+
+
+class _Sinks:
+    """Consecutive ports in RflySim3D's place."""
+
+    def __init__(self, windows: int) -> None:
+        while True:
+            self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(windows)]
+            try:
+                self.sockets[0].bind(("127.0.0.1", 0))
+                self.port = int(self.sockets[0].getsockname()[1])
+                for number, opened in enumerate(self.sockets[1:], 1):
+                    opened.bind(("127.0.0.1", self.port + number))
+                break
+            except OSError:
+                self.close()
+        for opened in self.sockets:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+            opened.setblocking(False)
+
+    def take(self) -> list[list[bytes]]:
+        """What has arrived at each port."""
+        return [_received(opened) for opened in self.sockets]
+
+    def close(self) -> None:
+        for opened in self.sockets:
+            opened.close()
+
+
+def _received(opened: socket.socket) -> list[bytes]:
+    datagrams = []
+    while True:
+        try:
+            datagrams.append(opened.recv(65536))
+        except BlockingIOError:
+            return datagrams
+
+
+def _fleet(random: np.random.Generator, vehicles: int = VEHICLES) -> dict[str, Any]:
+    """The arrays of a VehicleStateArray: vehicles that are somewhere, nearly level, under way."""
+    euler_ned = np.column_stack((random.normal(scale=0.1, size=(vehicles, 2)), random.uniform(-3.1, 3.1, vehicles)))
+    return {
+        "id": np.arange(1, vehicles + 1, dtype=np.int32),
+        "vehicle_type": np.full(vehicles, 3, np.int32),
+        "position": random.normal(scale=100.0, size=(vehicles, 3)),
+        "orientation": np.ascontiguousarray(quat_ned_frd_to_enu_flu(euler_to_quat(euler_ned))),
+        "velocity": random.normal(size=(vehicles, 3)).astype(np.float32),
+        "motor_speed": random.uniform(0.0, 800.0, (vehicles, 4)).astype(np.float32),
+    }
+
+
+def _beside_the_sdk(windows: int) -> Row:
+    """A fleet from its arrays to the windows, and the loop that RflySim's SDK leaves to a script: sendUE4PosNew for
+    each vehicle, which is one pack and one sendto for each window. The loop even has its numbers in NED, as lists.
+    """
+    random = np.random.default_rng(11)
+    sinks = _Sinks(windows)
+    sender = UdpSender("127.0.0.1", sinks.port, windows)
+    plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    ports = [sinks.port + number for number in range(windows)]
+
+    def ours(arrays: dict[str, Any]) -> None:
+        sender.send_runs(encode_states(states_to_ned(VehicleStates(**arrays), "enu")[0], in_fleet=True))
+
+    def script(vehicles: list[tuple[Any, ...]]) -> None:
+        for number, kind, place, euler, velocity, rpm in vehicles:
+            datagram = struct.pack(
+                "6i14f4d", 1234567891, number, kind, 0, 0, 0, *rpm, *velocity, *euler, *place, -1.0
+            )  # fmt: skip
+            for port in ports:
+                plain.sendto(datagram, ("127.0.0.1", port))
+
+    def prepared(arrays: dict[str, Any]) -> list[tuple[Any, ...]]:
+        ned = states_to_ned(VehicleStates(**arrays), "enu")[0]
+        columns = (ned.id, ned.vehicle_type, ned.position_ned, ned.euler, ned.velocity_ned, ned.motor_speed_rpm)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    try:
+        arrays = _fleet(random)
+        ours(arrays)
+        by_fleet = [_places_in_fleet_packets(datagrams) for datagrams in sinks.take()]
+        vehicles = prepared(arrays)
+        for start in range(0, VEHICLES, MOST_PENDING):
+            script(vehicles[start : start + MOST_PENDING])
+            by_script = [_places_in_single_packets(datagrams) for datagrams in sinks.take()]
+            part = slice(start, start + MOST_PENDING)
+            if not all(np.array_equal(a[part], b) for a, b in zip(by_fleet, by_script, strict=True)):
+                break
+        else:
+            start = -1
+        agree = same(start == -1, f"ids and positions of {VEHICLES} vehicles at {windows} ports")
+        taken: tuple[list[float], list[float]] = ([], [])
+        for _ in range(ROUNDS):
+            arrays = _fleet(random)
+            vehicles = prepared(arrays)
+            begin = time.perf_counter()
+            ours(arrays)
+            taken[0].append(time.perf_counter() - begin)
+            sinks.take()
+            elapsed = 0.0
+            for first in range(0, VEHICLES, MOST_PENDING):
+                begin = time.perf_counter()
+                script(vehicles[first : first + MOST_PENDING])
+                elapsed += time.perf_counter() - begin
+                sinks.take()
+            taken[1].append(elapsed)
+    finally:
+        sender.close()
+        plain.close()
+        sinks.close()
+    ours_s, peer_s = (statistics.median(times) for times in taken)
+    return Row(
+        f"fleet: {VEHICLES} vehicles to {windows} window{'s' if windows > 1 else ''}",
+        ours_s,
+        peer_s,
+        "SDK-style loop: pack + sendto each",
+        target_ratio=20.0,
+        agree=agree,
+        note=f"{VEHICLES / ours_s:,.0f} vehicles/s, the loop {VEHICLES / peer_s:,.0f}",
+    )
+
+
+def _places_in_fleet_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
+    """(n, 4): id, x, y, z as float32."""
+    parts = []
+    for datagram in datagrams:
+        ids = np.frombuffer(datagram, "<u2", 100, 4)
+        places = np.frombuffer(datagram, "<f4", 300, 404).reshape(100, 3)
+        parts.append(np.column_stack((ids, places))[ids > 0])
+    return np.concatenate(parts) if parts else np.empty((0, 4))
+
+
+def _places_in_single_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
+    if not datagrams:
+        return np.empty((0, 4))
+    rows = [(struct.unpack_from("<i", d, 4)[0], *struct.unpack_from("<3d", d, 80)) for d in datagrams]
+    return np.array(rows).astype(np.float32)
+
+
+class _Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+class _Msghdr(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_void_p),
+        ("name_length", ctypes.c_uint32),
+        ("iov", ctypes.POINTER(_Iovec)),
+        ("iov_length", ctypes.c_size_t),
+        ("control", ctypes.c_void_p),
+        ("control_length", ctypes.c_size_t),
+        ("flags", ctypes.c_int),
+    ]
+
+
+class _Mmsghdr(ctypes.Structure):
+    _fields_ = [("header", _Msghdr), ("length", ctypes.c_uint)]
+
+
+class BareSend:
+    """sendmmsg(2) of prepared datagrams on a connected socket: nothing in Python but the call itself."""
+
+    def __init__(self, opened: socket.socket, datagrams: list[memoryview]) -> None:
+        self._call = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True).sendmmsg
+        self._fd = opened.fileno()
+        self._kept = [(ctypes.c_char * len(datagram)).from_buffer_copy(datagram) for datagram in datagrams]
+        self._iovecs = (_Iovec * len(datagrams))(*((ctypes.addressof(b), len(b)) for b in self._kept))
+        self._headers = (_Mmsghdr * len(datagrams))()
+        for number, header in enumerate(self._headers):
+            header.header.iov = ctypes.pointer(self._iovecs[number])
+            header.header.iov_length = 1
+        self._count = len(datagrams)
+
+    def __call__(self) -> None:
+        sent = 0
+        while sent < self._count:
+            step = self._call(
+                self._fd, ctypes.byref(self._headers, sent * ctypes.sizeof(_Mmsghdr)), self._count - sent, 0
+            )
+            if step < 0:
+                raise OSError(ctypes.get_errno(), "sendmmsg")
+            sent += step
+
+
+def _beside_the_system_call(*, in_fleet: bool) -> Row:
+    """The same bytes by our sender, and by sendmmsg without anything around it; in both cases to a connected socket."""
+    random = np.random.default_rng(12)
+    vehicles = VEHICLES if in_fleet else MOST_PENDING
+    sinks = _Sinks(1)
+    sender = UdpSender("127.0.0.1", sinks.port)
+    plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    plain.connect(("127.0.0.1", sinks.port))
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    taken: dict[str, list[float]] = {"whole": [], "ours": [], "peer": []}
+    equal = True
+    try:
+        for turn in range(-2, ROUNDS):
+            arrays = _fleet(random, vehicles)
+            ned = states_to_ned(VehicleStates(**arrays), "enu")[0]
+            runs = encode_states(ned, in_fleet=in_fleet)
+            bare = BareSend(plain, [datagram for run in runs for datagram in run])
+            received = []
+            times = (
+                ("whole", lambda arrays=arrays: _whole_way(arrays, sender, in_fleet)),
+                ("ours", lambda runs=runs: sender.send_runs(runs)),
+                ("peer", bare),
+            )  # fmt: skip
+            for name, send in times:
+                begin = time.perf_counter()
+                send()
+                elapsed = time.perf_counter() - begin
+                received.append(sinks.take()[0])
+                if turn >= 0:
+                    taken[name].append(elapsed)
+            equal &= received[0] == received[1] == received[2] != []
+    finally:
+        sender.close()
+        plain.close()
+        sinks.close()
+    whole_s, ours_s, peer_s = (statistics.median(taken[name]) for name in ("whole", "ours", "peer"))
+    count = sum(len(run) for run in runs)
+    kind = "fleet packets" if in_fleet else "single packets"
+    # the single packets are judged from the arrays on; of fleet packets so few are sent that the conversion is most
+    judged_s = ours_s if in_fleet else whole_s
+    what = "sent" if in_fleet else "converted, packed and sent"
+    return Row(
+        f"fleet: {vehicles} vehicles in {count} {kind}, {what}",
+        judged_s,
+        peer_s,
+        "bare sendmmsg of the same bytes",
+        target_ratio=0.7,
+        agree=same(equal, f"{count} datagrams, byte by byte"),
+        note=f"sending alone {ours_s * 1e6:.0f} µs, from the arrays on {whole_s * 1e6:.0f} µs, "
+        f"bare {peer_s * 1e6:.0f} µs",
+    )
+
+
+def _whole_way(arrays: dict[str, Any], sender: UdpSender, in_fleet: bool) -> None:
+    sender.send_runs(encode_states(states_to_ned(VehicleStates(**arrays), "enu")[0], in_fleet=in_fleet))
+
+
+def _through_the_node() -> Row:
+    """1,000 vehicles at 50 Hz published over DDS, the bridge as a process of its own, every datagram counted."""
+    import rclpy
+    from rclpy.qos import QoSProfile
+    from rfly_suite.msg import VehicleStateArray
+
+    from rfly_common.vehicle_msgs import states_to_msg
+
+    domain = 1 + os.getpid() % 100
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+    random = np.random.default_rng(13)
+    with ExitStack() as opened:
+        sinks = _Sinks(1)
+        opened.callback(sinks.close)
+        command = [sys.executable, "-c", "from rfly_bringup.entry_points import ue_bridge_node; ue_bridge_node()"]
+        command += ["--ros-args", "--log-level", "error", "-p", f"port:={sinks.port}", "-p", "feedback_port:=0"]
+        bridge = subprocess.Popen(command, env=environment, cwd=Path(__file__).parent.parent)
+        opened.callback(bridge.wait)
+        opened.callback(bridge.send_signal, signal.SIGINT)
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        opened.callback(rclpy.try_shutdown, context=context)
+        node = rclpy.create_node("bench", context=context)
+        opened.callback(node.destroy_node)
+        publisher = node.create_publisher(VehicleStateArray, "vehicle_states", QoSProfile(depth=10))
+        _wait_for(lambda: publisher.get_subscription_count() > 0, "the bridge subscribes")
+        messages = [states_to_msg(VehicleStates(**_fleet(random), frame_id="map", source="/bench")) for _ in range(8)]
+
+        def publish(number: int) -> None:
+            message = messages[number % len(messages)]
+            message.header.stamp = node.get_clock().now().to_msg()
+            publisher.publish(message)
+
+        publish(0)
+        _wait_for(lambda: bool(sinks.take()[0]), "the first datagram")
+        datagrams = 0
+        rounds = round(NODE_SECONDS * RATE_HZ)
+        busy = processor_seconds(bridge.pid)
+        begin = time.monotonic()
+        for number in range(rounds):
+            publish(number)
+            time.sleep(max(0.0, begin + (number + 1) / RATE_HZ - time.monotonic()))
+            datagrams += len(sinks.take()[0])
+        elapsed = time.monotonic() - begin
+        busy = processor_seconds(bridge.pid) - busy
+        expected = rounds * VEHICLES // 100
+        deadline = time.monotonic() + 2.0
+        while datagrams < expected and time.monotonic() < deadline:
+            datagrams += len(sinks.take()[0])
+            time.sleep(0.01)
+    return Row(
+        f"fleet: bridge's processor time, {VEHICLES:,} vehicles at {RATE_HZ} Hz over DDS",
+        busy / elapsed,
+        HALF_A_CORE,
+        "half a core",
+        target_ratio=1.0,
+        agree=same(datagrams == expected, f"{datagrams} of {expected} datagrams in {elapsed:.1f} s"),
+        note=f"{rounds / elapsed:.1f} messages/s",
+        kind="at most",
+        unit="cores",
+    )
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far, user and system, from /proc/<pid>/stat (proc(5), fields 14 and 15)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _wait_for(ready: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {timeout_s} s in vain: {what}")
+        time.sleep(0.02)
