@@ -1,0 +1,206 @@
+"""The documents stay true: links lead somewhere, examples run, and what is named exists."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import shutil
+import socket
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+import yaml
+
+from rfly_bringup.cli import app, main
+from rfly_bringup.node_set import ARGUMENTS
+from rfly_trajectory.fleet_file import parse_fleet
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+ONLY_PARSED = {
+    "up": "starts nodes and runs until Ctrl-C",
+    "listen": "runs until Ctrl-C",
+    "view": "runs until Ctrl-C",
+    "record": "runs until Ctrl-C, and waits for datagrams",
+    "replay": "needs a recording",
+    "objects": "needs a running ue_bridge_node",
+}
+"""commands of `rfly` whose examples are read with the command's own options, but not run"""
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def fenced(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def shell_lines(page: Path, program: str) -> list[list[str]]:
+    """The words of each indented or fenced line that begins with the program; comments are gone."""
+    code = re.findall(rf"^(?: {{4,}})?({program} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in code]
+
+
+RFLY_LINES = [pytest.param(page, line, id=" ".join(line)) for page in PAGES for line in shell_lines(page, "rfly")]
+
+
+@pytest.fixture(scope="module")
+def files_of_a_user(tmp_path_factory) -> Path:
+    """What the pages take for granted: maps of RflySim, an elevation model, heights, points, parameter files."""
+    folder = tmp_path_factory.mktemp("user")
+    (folder / "map").mkdir()
+    maps = files("rfly_terrain") / "maps"
+    for ending in ("png", "txt"):
+        for copy in ("MountainTerrain", "map/MyTerrain"):
+            shutil.copy(str(maps / f"JacksboroFault.{ending}"), folder / f"{copy}.{ending}")
+    np.save(folder / "heights.npy", np.add.outer(np.arange(20.0), np.arange(30.0)))
+    if importlib.util.find_spec("rasterio"):
+        from rfly_terrain import HeightMap
+        from rfly_terrain.dem_export import write_geotiff
+
+        write_geotiff(HeightMap.load("JacksboroFault"), folder / "dem.tif")
+    return folder
+
+
+@pytest.fixture
+def user_folder(files_of_a_user, tmp_path, monkeypatch) -> Path:
+    shutil.copytree(files_of_a_user, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def test_there_is_something_to_check():
+    assert len(RFLY_LINES) > 8
+    assert sum(len(fenced(page, "python")) for page in PAGES) > 4
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{name(page)}: {target}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "python")], ids=name)
+def test_python_examples_run(page, user_folder):
+    """Those of one page one after the other, as a reader would type them."""
+    names: dict[str, Any] = {}
+    for block in fenced(page, "python"):
+        exec(compile(block, name(page), "exec"), names)
+
+
+@pytest.mark.parametrize(("page", "line"), RFLY_LINES)
+def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
+    command = line[1]
+    if command in ONLY_PARSED:
+        parse(line)
+        return
+    if command == "send":
+        check_sent(line, monkeypatch)
+        return
+    code, err = run(line, monkeypatch, capsys)
+    if any(word.endswith(".tif") for word in line) and not importlib.util.find_spec("rasterio"):
+        assert (code, "rasterio" in err) == (2, True), f"{name(page)}: {err}"
+        return
+    assert (code, err) == (0, ""), f"{name(page)}: {err}"
+    if "--out" in line:
+        out = Path(line[line.index("--out") + 1])
+        made = [out] if out.suffix else [out.with_suffix(".png"), out.with_suffix(".txt")]
+        assert all(path.stat().st_size > 0 for path in made)
+
+
+def run(line: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", line)
+    with pytest.raises(SystemExit) as end:
+        main()
+    return int(end.value.code or 0), capsys.readouterr().err
+
+
+def check_sent(line: list[str], monkeypatch: Any) -> None:
+    """To a socket of the test's own instead of the machine that the page names."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
+        window.bind(("127.0.0.1", 0))
+        window.settimeout(5.0)
+        here = ["--host", "127.0.0.1", "--port", str(window.getsockname()[1]), "--window", "0"]
+        monkeypatch.setattr(sys, "argv", [*line, *here])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+        assert line[-1].encode() in window.recv(1000)
+
+
+def parse(line: list[str]) -> None:
+    """Read the line with the real command's arguments and options, but do not run it."""
+    called: list[dict[str, Any]] = []
+
+    def only_parse(group: Any) -> None:
+        for command in getattr(group, "commands", {}).values():
+            if hasattr(command, "commands"):
+                only_parse(command)
+            else:
+                command.callback = lambda **options: called.append(options)
+
+    command = typer.main.get_command(app)
+    only_parse(command)
+    command.main(line[1:], prog_name="rfly", standalone_mode=False)
+    assert called, " ".join(line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_launch_arguments_exist(page):
+    known = {argument.name for argument in ARGUMENTS}
+    for line in shell_lines(page, "ros2 launch"):
+        assert (ROOT / "launch" / line[3]).is_file()
+        assert {word.partition(":=")[0] for word in line[4:]} <= known, f"{name(page)}: {' '.join(line)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_interfaces_and_make_targets_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for kind, interface in re.findall(r"rfly_suite/(msg|srv|action)/(\w+)", text):
+        assert (ROOT / kind / f"{interface}.{kind}").is_file(), f"{name(page)}: {kind}/{interface}"
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for line in shell_lines(page, "make"):
+        assert next(word for word in line[1:] if "=" not in word) in targets, f"{name(page)}: {' '.join(line)}"
+
+
+def test_the_fleet_file_of_the_page_is_one():
+    page = ROOT / "docs" / "howto" / "add-a-vehicle.md"
+    fleet = parse_fleet(fenced(page, "yaml")[0].encode(), name(page))
+    assert [(vehicle.name, vehicle.id) for vehicle in fleet.vehicles] == [
+        ("truck_1", 101),
+        ("truck_2", 102),
+        ("truck_3", 103),
+        ("walker", 110),
+        ("drone", 120),
+    ]
+
+
+@pytest.mark.ros
+def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
+    """The parameter file as it stands: the bridge listens to both robots, with the types that the page says."""
+    from node_harness import NodeProcess, Peer
+
+    parameters = fenced(ROOT / "docs" / "howto" / "add-a-vehicle.md", "yaml")[1]
+    assert set(yaml.safe_load(parameters)) == {"ue_bridge_node"}
+    (tmp_path / "robots.yaml").write_text(parameters, encoding="utf-8")
+    bridge = NodeProcess("ue_bridge_node", domain_id, {"port": "20910"}, "--params-file", str(tmp_path / "robots.yaml"))
+    with bridge:
+        peer = Peer(domain_id)
+        try:
+            wanted = {
+                "/husky/odometry/filtered": "nav_msgs/msg/Odometry",
+                "/drone/pose": "geometry_msgs/msg/PoseStamped",
+            }
+            peer.spin_until(lambda: all(peer.node.count_subscribers(topic) for topic in wanted))
+            types = dict(peer.node.get_topic_names_and_types())
+            assert {topic: types[topic] for topic in wanted} == {topic: [kind] for topic, kind in wanted.items()}
+        finally:
+            peer.close()
