@@ -8,6 +8,7 @@ RflyError
 │   ├── TerrainFileNotFound (FileNotFoundError)
 │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
 │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
+├── PlacementError (ValueError)         an object that cannot be placed, moved or removed
 ├── VehicleXmlError (ValueError)        a vehicle description of RflySim3D that cannot be used
 ├── CommandError (ValueError)           a console command that no packet can carry
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
@@ -52,6 +53,10 @@ class TerrainNotLoaded(TerrainError, RuntimeError):
 
 class CommandError(RflyError, ValueError):
     """A console command for RflySim3D that is empty, too long or holds a character that cannot be sent."""
+
+
+class PlacementError(RflyError, ValueError):
+    """An object that cannot be placed, moved or removed; names the field or the id."""
 
 
 class VehicleXmlError(RflyError, ValueError):
