@@ -25,6 +25,16 @@ def executable(name: str) -> Path:
     raise FileNotFoundError(f"{name} is not installed: run `make env`")
 
 
+def shell_environment() -> dict[str, str]:
+    """The environment without what this Python's start has added to it: a user's shell has not got that either."""
+    environment = {key: value for key, value in os.environ.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}
+    folders = environment.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
+    foreign = [folder for folder in folders if folder and not folder.startswith(sys.prefix + os.sep)]
+    if foreign:
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(foreign)
+    return environment
+
+
 class NodeProcess:
     """One node as a process, its output kept."""
 
@@ -32,7 +42,8 @@ class NodeProcess:
         command = [str(executable(name)), "--ros-args", *arguments]
         for key, value in (parameters or {}).items():
             command += ["-p", f"{key}:={value}"]
-        environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

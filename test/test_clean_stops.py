@@ -1,10 +1,13 @@
 """Nodes end cleanly whenever a signal comes, and one that is killed hard disturbs nobody."""
 
+import importlib.util
 import random
+import re
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +48,36 @@ def test_a_hundred_of_a_hundred_clean_stops(number, domain_id):
         if code != 0 or seconds > 2.0 or "Traceback" in output
     ]
     assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong[:5])
+
+
+def masks(pid):
+    """(blocked, caught) signals of a process, as proc(5) gives them."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return [int(re.search(rf"^{name}:\s*(\w+)$", text, re.MULTILINE)[1], 16) for name in ("SigBlk", "SigCgt")]
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("rfly_suite_environment"), reason="not the environment of make env")
+def test_signals_are_in_hand_while_python_executes_itself(domain_id):
+    """A node's Python starts twice; from the second start on each signal is always blocked or caught, in the end
+    caught."""
+    from node_harness import NodeProcess
+
+    stops = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM))
+    with NodeProcess("ue_bridge_node", domain_id, {"port": "47000"}) as node:
+        second_start = f"_RFLY_SUITE_ENVIRONMENT={node.process.pid}".encode()
+        environment = Path(f"/proc/{node.process.pid}/environ")
+        deadline = time.monotonic() + 20.0
+        while second_start not in environment.read_bytes().split(b"\0"):
+            assert time.monotonic() < deadline, "it has not executed itself"
+        seen = []
+        while "sending to" not in node.output:
+            assert time.monotonic() < deadline, node.output
+            seen.append(masks(node.process.pid))
+        assert len(seen) > 10
+        assert all((blocked | caught) & stops == stops for blocked, caught in seen)
+        blocked, caught = masks(node.process.pid)
+        assert (blocked & stops, caught & stops) == (0, stops)
+        assert node.stop(signal.SIGTERM) == 0
 
 
 @pytest.mark.slow
