@@ -86,6 +86,8 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except usage_error as error:
+        if not error.format_message():  # no arguments at all: the help is printed already
+            sys.exit(2)
         _complain(error.format_message())
     except RflyError as error:
         _complain(str(error))

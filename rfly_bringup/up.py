@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rfly_bringup.node_set import NODES, check_arguments
+from rfly_bringup.node_set import NODES, TERRAIN, check_arguments, node_parameters
 from rfly_bringup.supervisor import describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
 
@@ -38,6 +38,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
         check_arguments(arguments)
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    _check_map_and_fleet(arguments)
     names = [node.executable for node in NODES]
     commands_of_rviz: list[tuple[str, list[str]]] = []
     if arguments.get("rviz") == "true":
@@ -65,6 +66,18 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     for name, code in supervisor.ended.items():
         printer(name, f"had ended with {describe_exit(code)}")
     return 1 if supervisor.deaths else 0
+
+
+def _check_map_and_fleet(arguments: Mapping[str, str]) -> None:
+    """Raises what the nodes would log, where they would stay and wait for a map by `load_terrain`."""
+    if arguments.get("map"):
+        from rfly_terrain.map_search import find_map
+
+        find_map(arguments["map"], node_parameters(TERRAIN, arguments).get("map_search_path", ()))
+    if arguments.get("fleet"):
+        from rfly_trajectory.fleet_file import load_fleet
+
+        load_fleet(arguments["fleet"])
 
 
 def _rviz_command(arguments: Mapping[str, str]) -> list[str]:
