@@ -122,10 +122,13 @@ def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
     one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302; for z-y'-x'').
     """
     q = _last_axis(quat_xyzw, 4, "quat_xyzw")
-    x, y, z, w = (q[..., i] for i in range(4))
+    x, y, z, w = np.ascontiguousarray(np.moveaxis(q, -1, 0))  # arctan2 is several times as quick on whole rows
     half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(z - x, w + y)
-    pitch = 2.0 * np.arctan2(np.hypot(w + y, z - x), np.hypot(w - y, x + z)) - math.pi / 2
-    return np.stack([wrap_angle(half_sum - half_difference), pitch, wrap_angle(half_sum + half_difference)], axis=-1)
+    euler = np.empty((3, *q.shape[:-1]))
+    euler[0], euler[2] = half_sum - half_difference, half_sum + half_difference
+    euler[::2] = wrap_angle(euler[::2])
+    euler[1] = 2.0 * np.arctan2(np.hypot(w + y, z - x), np.hypot(w - y, x + z)) - math.pi / 2
+    return np.ascontiguousarray(np.moveaxis(euler, 0, -1))
 
 
 def euler_to_quat(euler_rpy: ArrayLike) -> Array:
@@ -203,8 +206,11 @@ def yaw_ned_to_enu(yaw_ned: ArrayLike) -> Array:
 def wrap_angle(angle: ArrayLike) -> Array:
     """Angles wrapped to (-π, π]; an angle already inside comes back bit by bit."""
     a = np.asarray(angle, dtype=float)
-    wrapped = math.pi - np.mod(math.pi - a, 2 * math.pi)
-    return np.where((a > -math.pi) & (a <= math.pi), a, wrapped)
+    outside = ~((a > -math.pi) & (a <= math.pi))  # True for NaN too, which stays NaN
+    wrapped = a.copy()
+    if outside.any():
+        wrapped[outside] = math.pi - np.mod(math.pi - a[outside], 2 * math.pi)
+    return wrapped
 
 
 def pose_enu_to_ned_euler(
