@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError
 
 DEFAULT_GEO_ORIGIN = (47.397742, 8.545594, 488.0)
 """Latitude deg, longitude deg, altitude m: PX4's customary home, used where a map names none."""
+
+WGS84_A = 6378137.0
+"""m, equatorial radius"""
+WGS84_E2 = 6.69437999014e-3
+"""first eccentricity squared"""
 
 GeoPoint = tuple[float, float, float]
 
@@ -30,3 +39,41 @@ def fits_geo_point(values: Sequence[float]) -> bool:
     """Whether three numbers can be latitude deg, longitude deg, altitude m, in that order."""
     latitude, longitude, altitude = values
     return abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and -500.0 <= altitude <= 10_000.0
+
+
+def geodetic_to_ned(point: ArrayLike, origin: Sequence[float]) -> NDArray[np.float64]:
+    """(..., 3) latitude deg, longitude deg, altitude m -> (..., 3) NED metres about `origin` (of the same form).
+
+    On the plane that touches the WGS 84 ellipsoid at the origin, scaled by its two radii of curvature there (NIMA
+    TR8350.2, 3rd edition, section 3). Lengths along north and along east are right to a metre over ten kilometres; a
+    parallel is taken as straight. Longitudes are wrapped, NaN stays NaN.
+    """
+    p = np.asarray(point, dtype=float)
+    north_per_deg, east_per_deg = _metres_per_degree(origin[0])
+    east_deg = np.mod(p[..., 1] - origin[1] + 180.0, 360.0) - 180.0
+    ned: NDArray[Any] = np.stack(
+        [(p[..., 0] - origin[0]) * north_per_deg, east_deg * east_per_deg, origin[2] - p[..., 2]], axis=-1
+    )
+    return ned
+
+
+def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> NDArray[np.float64]:
+    """(..., 3) NED metres about `origin` -> (..., 3) latitude deg, longitude deg (-180 … 180), altitude m.
+
+    The exact inverse of `geodetic_to_ned`.
+    """
+    p = np.asarray(ned, dtype=float)
+    north_per_deg, east_per_deg = _metres_per_degree(origin[0])
+    longitude = np.mod(origin[1] + p[..., 1] / east_per_deg + 180.0, 360.0) - 180.0
+    geodetic: NDArray[Any] = np.stack(
+        [origin[0] + p[..., 0] / north_per_deg, longitude, origin[2] - p[..., 2]], axis=-1
+    )
+    return geodetic
+
+
+def _metres_per_degree(latitude_deg: float) -> tuple[float, float]:
+    """Of latitude and of longitude, at a latitude."""
+    phi = math.radians(latitude_deg)
+    w = 1.0 - WGS84_E2 * math.sin(phi) ** 2
+    meridian, prime_vertical = WGS84_A * (1.0 - WGS84_E2) / w**1.5, WGS84_A / math.sqrt(w)
+    return math.radians(meridian), math.radians(prime_vertical * math.cos(phi))
