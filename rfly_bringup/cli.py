@@ -10,6 +10,7 @@ import typer
 
 from rfly_bringup.cli_record import record, replay
 from rfly_bringup.cli_terrain import terrain_app
+from rfly_bringup.cli_view import view
 from rfly_bringup.cli_wire import listen, send
 from rfly_bringup.node_set import ARGUMENTS
 from rfly_common.errors import RflyError
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.add_typer(terrain_app, name="terrain")
 app.command()(send)
 app.command()(listen)
+app.command()(view)
 app.command()(record)
 app.command()(replay)
 

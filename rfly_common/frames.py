@@ -17,11 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.floating[Any]]
+Floats = tuple[float, ...]
 
 _SQRT_HALF = math.sqrt(0.5)
 
 QUAT_ENU_NED_XYZW = (_SQRT_HALF, _SQRT_HALF, 0.0, 0.0)
 """Rotates NED vectors into ENU and back: half a turn about the horizontal north-east axis."""
+
+QUAT_FLU_OPTICAL_XYZW = (-0.5, 0.5, -0.5, 0.5)
+"""Rotates optical vectors (x right, y down, z forward; REP 103) of a camera into its FLU axes."""
 
 
 def _last_axis(values: ArrayLike, size: int, name: str) -> Array:
@@ -227,6 +231,37 @@ def pose_ned_to_ned_euler(
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """One pose of base_link (FLU) in NED -> (position NED, roll pitch yaw of FRD in NED). Plain floats."""
     return (x, y, z), _euler_ned_frd(-qw, -qz, qy, qx)
+
+
+def pose_ned_euler_to_enu(position_ned: Floats, euler: Floats) -> tuple[Floats, Floats]:
+    """(position NED, roll pitch yaw of FRD in NED) -> (position ENU, quaternion xyzw FLU -> ENU), on plain floats."""
+    x, y, z, w = _quat_ned_frd(*euler)
+    quat = ((x + y) * _SQRT_HALF, (x - y) * _SQRT_HALF, (w - z) * _SQRT_HALF, (w + z) * _SQRT_HALF)
+    return vector_ned_to_enu(position_ned), quat
+
+
+def pose_ned_euler_to_ned(position_ned: Floats, euler: Floats) -> tuple[Floats, Floats]:
+    """(position NED, roll pitch yaw of FRD in NED) -> (the position, quaternion xyzw FLU -> NED), on plain floats."""
+    x, y, z, w = _quat_ned_frd(*euler)
+    return position_ned, (w, z, 0.0 - y, 0.0 - x)
+
+
+def vector_ned_to_enu(vector_ned: Floats) -> Floats:
+    """`ned_to_enu` for one vector on plain floats."""
+    x, y, z = vector_ned
+    return y, x, 0.0 - z
+
+
+def _quat_ned_frd(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
+    """`euler_to_quat` on plain floats."""
+    cr, cp, cy = math.cos(0.5 * roll), math.cos(0.5 * pitch), math.cos(0.5 * yaw)
+    sr, sp, sy = math.sin(0.5 * roll), math.sin(0.5 * pitch), math.sin(0.5 * yaw)
+    return (
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+    )
 
 
 def _euler_ned_frd(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:

@@ -1,0 +1,128 @@
+"""Labels over vehicles, and their trails, in a viser scene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from rfly_common.frames import ned_to_enu
+from rfly_ue_bridge.viewer.labels import Labels
+from rfly_ue_bridge.viewer.models import BOX_HIGH, colour_of
+from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
+
+MAX_IDS = 40
+"""vehicles up to which each bears its number"""
+MAX_SHOWN = 200
+"""labels at a time; each is a message of its own for every picture"""
+TRAIL_POINTS = 240
+TRAIL_EVERY_S = 0.25
+MAX_TRAILS = 200
+"""vehicles with a trail; those with the lowest ids"""
+_MOVED_M = 0.01
+_BASE_FONT = 30.0
+"""fontSize that is drawn in the browser's usual size; the SDK's default"""
+
+
+class LabelLayer:
+    """The texts of CopterMsg, and the ids, over the vehicles. Their RGB is not shown: viser's labels are black."""
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        self._server = server
+        self._handles: dict[int, Any] = {}
+        self._drawn: dict[int, tuple[str, float]] = {}
+        self._at: dict[int, NDArray[np.float64]] = {}
+
+    def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: float) -> None:
+        """Draw these labels and no others."""
+        wanted: dict[int, tuple[str, float]] = {}
+        numbered = ids and len(poses) <= MAX_IDS
+        if numbered or labels.by_id:
+            for vehicle_id in poses.id.tolist():
+                text, size = _text_of(labels, vehicle_id, numbered)
+                if text:
+                    wanted[vehicle_id] = (text, size)
+                if len(wanted) == MAX_SHOWN:
+                    break
+        for vehicle_id in [i for i in self._handles if i not in wanted]:
+            self._handles.pop(vehicle_id).remove()
+            del self._drawn[vehicle_id], self._at[vehicle_id]
+        if not wanted:
+            return
+        rows = np.searchsorted(poses.id, list(wanted))
+        above = ned_to_enu(poses.position_ned[rows])
+        above[:, 2] += (BOX_HIGH[poses.kind[rows], 2] * poses.scale[rows, 2] + 0.15) * enlarge
+        for (vehicle_id, said), at in zip(wanted.items(), above, strict=True):
+            self._place(vehicle_id, said, at)
+
+    def _place(self, vehicle_id: int, said: tuple[str, float], at: NDArray[np.float64]) -> None:
+        text, size = said
+        if self._drawn.get(vehicle_id) != said:
+            self._handles[vehicle_id] = self._server.scene.add_label(
+                f"/labels/{vehicle_id}", text, position=at, font_screen_scale=size / _BASE_FONT, anchor="bottom-center"
+            )
+            self._drawn[vehicle_id], self._at[vehicle_id] = said, at
+        elif np.abs(at - self._at[vehicle_id]).max() > _MOVED_M:
+            self._handles[vehicle_id].position = at
+            self._at[vehicle_id] = at
+
+
+def _text_of(labels: Labels, vehicle_id: int, numbered: bool) -> tuple[str, float]:
+    lines = labels.lines_of(vehicle_id)
+    if not lines:
+        return (str(vehicle_id) if numbered else ""), 24.0
+    return "\n".join(line.text for line in lines), max(line.font_size for line in lines)
+
+
+class TrailLayer:
+    """The last minute of each vehicle's way."""
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        self._server = server
+        self._handle: Any = None
+        self._samples: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+        self._next_s = 0.0
+
+    def clear(self) -> None:
+        """Forget all ways."""
+        self._samples.clear()
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
+    def show(self, poses: WorldPoses, wanted: bool, now_s: float) -> None:
+        """Remember where the vehicles are, and draw the ways if wanted."""
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + TRAIL_EVERY_S
+        at = np.asarray(ned_to_enu(poses.position_ned[:MAX_TRAILS]), np.float64)
+        self._samples.append((poses.id[:MAX_TRAILS].copy(), at))
+        del self._samples[:-TRAIL_POINTS]
+        points, ids = self._segments() if wanted else (np.empty((0, 2, 3)), np.empty(0, np.int64))
+        if not len(points):
+            if self._handle is not None:
+                self._handle.remove()
+                self._handle = None
+            return
+        points[..., 2] += 0.15  # over the triangles of the ground
+        colours = np.repeat(colour_of(ids)[:, None], 2, axis=1)
+        if self._handle is not None:
+            self._handle.remove()
+        self._handle = self._server.scene.add_line_segments(
+            "/trails", points.astype(np.float32), colors=colours, thickness=2.5, thickness_units="screen"
+        )
+
+    def _segments(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """((n, 2, 3) ENU, ids): from each sample to the next, for vehicles that are in both and moved between them."""
+        points, owners = [], []
+        for (ids_0, at_0), (ids_1, at_1) in zip(self._samples[:-1], self._samples[1:], strict=True):
+            both, rows_0, rows_1 = np.intersect1d(ids_0, ids_1, assume_unique=True, return_indices=True)
+            pair = np.stack([at_0[rows_0], at_1[rows_1]], axis=1)
+            moved = np.abs(pair[:, 0] - pair[:, 1]).max(axis=1) > _MOVED_M if len(pair) else np.empty(0, bool)
+            points.append(pair[moved])
+            owners.append(both[moved])
+        if not points:
+            return np.empty((0, 2, 3)), np.empty(0, np.int64)
+        return np.concatenate(points), np.concatenate(owners)

@@ -1,0 +1,87 @@
+"""Where cameras look: RflySim3D's poses (NED, looking along body x) and a browser's (ENU, position and point)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.frames import (
+    QUAT_FLU_OPTICAL_XYZW,
+    enu_to_ned,
+    euler_to_quat,
+    ned_to_enu,
+    quat_conjugate,
+    quat_enu_flu_to_ned_frd,
+    quat_multiply,
+    quat_ned_frd_to_enu_flu,
+    quat_rotate,
+    quat_to_euler,
+)
+from rfly_ue_bridge.viewer.console import Triple
+
+_STRAIGHT_DOWN_RAD = math.radians(88.0)
+_LEVEL_RAD = math.radians(0.1)
+
+
+@dataclass(frozen=True, eq=False)
+class CameraPose:
+    """A camera in RflySim3D's terms."""
+
+    position_ned: NDArray[np.float64]
+    euler: NDArray[np.float64]
+    """roll, pitch, yaw (rad) of the camera's FRD axes in NED; it looks along x"""
+
+    def moved_by(self, position_ned: Triple, euler: Triple) -> CameraPose:
+        """RflyCameraPosAngAdd: the numbers are added, in NED."""
+        return CameraPose(self.position_ned + np.array(position_ned), self.euler + np.array(euler))
+
+    def axes_enu(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(forward, up), unit vectors in ENU."""
+        quat = quat_ned_frd_to_enu_flu(euler_to_quat(self.euler))
+        axes = quat_rotate(quat, np.array(((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))).astype(np.float64)
+        return axes[0], axes[1]
+
+    def up_enu(self) -> NDArray[np.float64]:
+        """What a mouse turns the view about: the vertical, unless the camera is rolled or looks straight down or up."""
+        roll, pitch, _ = self.euler
+        if abs(roll) < _LEVEL_RAD and abs(pitch) < _STRAIGHT_DOWN_RAD:
+            return np.array((0.0, 0.0, 1.0))
+        return self.axes_enu()[1]
+
+
+def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> CameraPose:
+    """The pose of a camera given by position and the rotation of its optical axes into ENU."""
+    wxyz = np.asarray(optical_wxyz, np.float64)
+    optical = np.roll(wxyz, -1)
+    flu = quat_multiply(optical, quat_conjugate(np.array(QUAT_FLU_OPTICAL_XYZW)))
+    return CameraPose(
+        np.asarray(enu_to_ned(np.asarray(position_enu, np.float64)), np.float64),
+        np.asarray(quat_to_euler(quat_enu_flu_to_ned_frd(flu)), np.float64),
+    )
+
+
+def position_enu(pose: CameraPose) -> NDArray[np.float64]:
+    """Where the camera is, m."""
+    return np.asarray(ned_to_enu(pose.position_ned), np.float64)
+
+
+def vertical_fov(horizontal: float, aspect: float) -> float:
+    """The vertical angle of view (rad) of a picture whose width is `aspect` times its height."""
+    return 2.0 * math.atan(math.tan(horizontal / 2.0) / aspect)
+
+
+def overview(
+    low_enu: ArrayLike, high_enu: ArrayLike, vertical: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(position, point looked at) in ENU: all of a box from the south-south-east, 32 degrees from above."""
+    low, high = np.asarray(low_enu, np.float64), np.asarray(high_enu, np.float64)
+    middle, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
+    elevation, azimuth = math.radians(32.0), math.radians(160.0)
+    back = np.array(
+        (math.sin(azimuth) * math.cos(elevation), math.cos(azimuth) * math.cos(elevation), math.sin(elevation))
+    )
+    distance = max(radius, 8.0) / math.sin(min(vertical, 1.2) / 2) * 0.9
+    return middle + back * distance, middle

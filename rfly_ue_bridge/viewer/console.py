@@ -1,0 +1,268 @@
+"""RflySim3D's console commands: text in, a typed command out. Words are separated by spaces; numbers must be finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rfly_common.errors import CommandError
+
+Triple = tuple[float, float, float]
+
+DEFAULT_TEXT_S = 5.0
+MAX_TEXT = 200
+"""characters of a text that is shown"""
+
+
+@dataclass(frozen=True)
+class ChangeMap:
+    """RflyChangeMapbyName"""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class MoveCamera:
+    """RflyCameraPosAng and RflyCameraPosAngAdd"""
+
+    position_ned: Triple
+    euler: Triple
+    """roll, pitch, yaw in rad"""
+    relative: bool
+
+
+@dataclass(frozen=True)
+class CameraFov:
+    """RflyCameraFovDegrees: the horizontal angle, as Unreal's cameras have it"""
+
+    horizontal: float
+    """rad"""
+
+
+@dataclass(frozen=True)
+class ChangeModel:
+    """RflyChange3DModel"""
+
+    vehicle_id: int
+    vehicle_type: int
+
+
+@dataclass(frozen=True)
+class ChangeSize:
+    """RflyChangeVehicleSize"""
+
+    vehicle_id: int
+    size: float
+
+
+@dataclass(frozen=True)
+class MoveVehicle:
+    """RflyMoveVehiclePosAng and RflySetVehiclePosAng"""
+
+    vehicle_id: int
+    on_ground: bool
+    position_ned: Triple
+    euler: Triple
+    """roll, pitch, yaw in rad"""
+    relative: bool
+
+
+@dataclass(frozen=True)
+class RequestObject:
+    """RflyReqObjData: kind 0 the camera of a SeqID, 1 the vehicle of a copterID, 2 the scene object of a name"""
+
+    kind: int
+    name: str
+
+
+@dataclass(frozen=True)
+class RequestVehicles:
+    """RflyReqVehicleData"""
+
+    on: bool
+
+
+@dataclass(frozen=True)
+class ScanTerrain:
+    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples"""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    interval: float
+
+
+@dataclass(frozen=True)
+class ShowText:
+    """RflyShowText and RflyShowTextTime"""
+
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CollisionMode:
+    """RflyChangeViewKeyCmd P: the key that turns the reports of contacts on and off"""
+
+
+@dataclass(frozen=True)
+class NotForViewers:
+    """A command that RflySim3D has and that means nothing here; `why` is shown."""
+
+    text: str
+    why: str
+
+
+Command = (
+    ChangeMap
+    | MoveCamera
+    | CameraFov
+    | ChangeModel
+    | ChangeSize
+    | MoveVehicle
+    | RequestObject
+    | RequestVehicles
+    | ScanTerrain
+    | ShowText
+    | CollisionMode
+    | NotForViewers
+)
+
+
+def parse(text: str) -> Command:
+    """The command in a text. CommandError says which argument is missing or wrong; an unknown word is NotForViewers."""
+    words = text.split()
+    if not words:
+        raise CommandError("the command is empty")
+    reader = _READERS.get(words[0])
+    if reader is None:
+        return NotForViewers(text[:MAX_TEXT], "not known here")
+    try:
+        return reader(words[1:])
+    except (ValueError, IndexError) as error:
+        raise CommandError(f"{text[:MAX_TEXT]!r}: {error}; expected {words[0]} {_USAGE[words[0]]}") from error
+
+
+def _number(words: Sequence[str], index: int, default: float | None = None) -> float:
+    if index >= len(words):
+        if default is None:
+            raise ValueError(f"argument {index + 1} is missing")
+        return default
+    value = float(words[index])
+    if not math.isfinite(value):
+        raise ValueError(f"argument {index + 1} is {words[index]}")
+    return value
+
+
+def _whole(words: Sequence[str], index: int, default: int | None = None) -> int:
+    value = _number(words, index, default)
+    if value != int(value) or abs(value) >= 2**31:
+        raise ValueError(f"argument {index + 1} is {words[index]}, no whole number of 32 bits")
+    return int(value)
+
+
+def _triple(words: Sequence[str], index: int) -> Triple:
+    return _number(words, index), _number(words, index + 1), _number(words, index + 2)
+
+
+def _angles(words: Sequence[str], index: int) -> Triple:
+    roll, pitch, yaw = (math.radians(angle) for angle in _triple(words, index))
+    return roll, pitch, yaw
+
+
+def _text(words: Sequence[str]) -> str:
+    if not words:
+        raise ValueError("the text is missing")
+    return " ".join(words)[:MAX_TEXT]
+
+
+def _text_with_time(words: Sequence[str]) -> ShowText:
+    return ShowText(_text(words[:-1]), max(0.0, _number(words, len(words) - 1)))
+
+
+def _camera_fov(words: Sequence[str]) -> CameraFov:
+    degrees = _number(words, 0)
+    if not 1.0 <= degrees <= 170.0:
+        raise ValueError(f"{degrees:g} degrees, allowed are 1 to 170")
+    return CameraFov(math.radians(degrees))
+
+
+def _size(words: Sequence[str]) -> ChangeSize:
+    size = _number(words, 1, 0.0)
+    if not 0.0 <= size <= 1e4:
+        raise ValueError(f"size {size:g}, allowed are 0 to 10000")
+    return ChangeSize(_whole(words, 0), size)
+
+
+def _move(words: Sequence[str], relative: bool) -> MoveVehicle:
+    return MoveVehicle(_whole(words, 0), _whole(words, 1) != 0, _triple(words, 2), _angles(words, 5), relative=relative)
+
+
+def _request(words: Sequence[str]) -> RequestObject:
+    kind = _whole(words, 0)
+    if kind not in (0, 1, 2):
+        raise ValueError(f"type {kind}, known are 0 camera, 1 vehicle, 2 object")
+    if kind < 2:
+        _whole(words, 1)
+    return RequestObject(kind, words[1])
+
+
+def _scan(words: Sequence[str]) -> ScanTerrain:
+    x_0, y_0, x_1, y_1 = (_number(words, i) for i in range(4))
+    interval = _number(words, 5)
+    if not (x_0 < x_1 and y_0 < y_1 and interval > 0):
+        raise ValueError("the second corner must lie north and east of the first, and the interval be above 0")
+    _number(words, 4)
+    return ScanTerrain((x_0, y_0), (x_1, y_1), interval)
+
+
+def _key(words: Sequence[str]) -> Command:
+    if words[0].upper() == "P":
+        return CollisionMode()
+    return NotForViewers("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], "only key P is known here")
+
+
+def _ignored(word: str, why: str) -> Callable[[Sequence[str]], Command]:
+    return lambda words: NotForViewers(" ".join([word, *words])[:MAX_TEXT], why)
+
+
+_NO_STENCIL = "the viewer has no segmentation camera"
+_POSE = "x y z roll pitch yaw (m NED, degrees)"
+_READERS: dict[str, Callable[[Sequence[str]], Command]] = {
+    "RflyChangeMapbyName": lambda words: ChangeMap(_text(words)),
+    "RflyCameraPosAng": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False),
+    "RflyCameraPosAngAdd": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True),
+    "RflyCameraFovDegrees": _camera_fov,
+    "RflyChange3DModel": lambda words: ChangeModel(_whole(words, 0), _whole(words, 1, 0)),
+    "RflyChangeVehicleSize": _size,
+    "RflyMoveVehiclePosAng": lambda words: _move(words, relative=True),
+    "RflySetVehiclePosAng": lambda words: _move(words, relative=False),
+    "RflyReqObjData": _request,
+    "RflyReqVehicleData": lambda words: RequestVehicles(_whole(words, 0) != 0),
+    "RflyScanTerrainH": _scan,
+    "RflyShowText": lambda words: ShowText(_text(words), DEFAULT_TEXT_S),
+    "RflyShowTextTime": _text_with_time,
+    "RflyChangeViewKeyCmd": _key,
+    "RflyChangeMapbyID": _ignored("RflyChangeMapbyID", "map numbers are RflySim3D's own; use RflyChangeMapbyName"),
+    "RflyClearCapture": _ignored("RflyClearCapture", "the viewer captures no images"),
+    "RflyCesiumOriPos": _ignored("RflyCesiumOriPos", "the viewer shows no Cesium globe"),
+    "RflySetStencilValueByCopterID": _ignored("RflySetStencilValueByCopterID", _NO_STENCIL),
+    "RflySetStencilValueByActorName": _ignored("RflySetStencilValueByActorName", _NO_STENCIL),
+    "RflySetStencilValueByMeshComponentName": _ignored("RflySetStencilValueByMeshComponentName", _NO_STENCIL),
+}
+_USAGE = {
+    "RflyChangeMapbyName": "name",
+    "RflyCameraPosAng": _POSE,
+    "RflyCameraPosAngAdd": _POSE,
+    "RflyCameraFovDegrees": "degrees",
+    "RflyChange3DModel": "copterID type",
+    "RflyChangeVehicleSize": "copterID size",
+    "RflyMoveVehiclePosAng": f"copterID fitGround {_POSE}",
+    "RflySetVehiclePosAng": f"copterID fitGround {_POSE}",
+    "RflyReqObjData": "type name",
+    "RflyReqVehicleData": "0 or 1",
+    "RflyScanTerrainH": "xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval",
+    "RflyShowText": "text",
+    "RflyShowTextTime": "text seconds",
+    "RflyChangeViewKeyCmd": "key number",
+}

@@ -1,0 +1,119 @@
+"""Takes RflySim3D's place on UDP 20010 + k: one thread that puts datagrams into a bounded queue."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+import threading
+from types import TracebackType
+
+from rfly_common.errors import ConfigError
+from rfly_ue_bridge.udp_sender import LAN_GROUP, resolve
+
+MAX_QUEUED_BYTES = 32 << 20
+"""of datagrams that wait at most; a frame later there is room again"""
+_RECEIVE_BUFFER_BYTES = 4 << 20
+_OVERHEAD = 48
+"""what Python needs for each, beside its bytes"""
+_LARGEST = 4096
+"""Longer ones are no packet; they arrive cut to this length, which no packet has."""
+
+
+class Listener:
+    """`take` returns what has arrived since; `arrived` is set when there is something.
+
+    Binds to `host` only, 127.0.0.1 unless another is asked for. With `lan_interface`, an IPv4 address of this machine,
+    it also joins 224.0.0.10:20009 there, for commands to every RflySim3D of the network. Raises ConfigError where an
+    address cannot be bound, which names it.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 20010, lan_interface: str = "") -> None:
+        self.arrived = threading.Event()
+        self.overflow = 0
+        """datagrams dropped because MAX_QUEUED_BYTES were waiting"""
+        self._queue: list[bytes] = []
+        self._queued_bytes = 0
+        self._lock = threading.Lock()
+        self._closed = False
+        self._sockets = [_bound(resolve(host), port)]
+        self.port: int = self._sockets[0].getsockname()[1]
+        if lan_interface:
+            self._sockets.append(_joined(lan_interface))
+        self._threads = [
+            threading.Thread(target=self._receive, args=(opened,), name="rfly view: UDP", daemon=True)
+            for opened in self._sockets
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def take(self) -> list[bytes]:
+        """The datagrams that arrived since the last call, in their order."""
+        with self._lock:
+            self.arrived.clear()
+            taken, self._queue, self._queued_bytes = self._queue, [], 0
+        return taken
+
+    def close(self) -> None:
+        """Stop listening; returns at once."""
+        self._closed = True
+        for thread in self._threads:
+            thread.join()
+        for opened in self._sockets:
+            opened.close()
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _receive(self, opened: socket.socket) -> None:
+        while not self._closed:
+            try:
+                datagram = opened.recv(_LARGEST)
+            except TimeoutError:
+                continue
+            except OSError:  # an ICMP answer to something sent from here, or, on Windows, a longer datagram
+                continue
+            with self._lock:
+                if self._queued_bytes >= MAX_QUEUED_BYTES:
+                    self.overflow += 1
+                    continue
+                self._queued_bytes += len(datagram) + _OVERHEAD
+                self._queue.append(datagram)
+            self.arrived.set()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+    try:
+        opened.bind((host, port))
+    except (OSError, OverflowError) as error:
+        opened.close()
+        reason = error.strerror if isinstance(error, OSError) else "no such port"
+        raise ConfigError(
+            f"UDP {host}:{port} cannot be bound ({reason}): another RflySim3D, viewer or `rfly listen` may have it; "
+            "choose another with --udp-port or --window"
+        ) from error
+    opened.settimeout(0.2)
+    return opened
+
+
+def _joined(interface: str) -> socket.socket:
+    group, port = LAN_GROUP
+    try:
+        member = struct.pack("4s4s", socket.inet_aton(group), ipaddress.IPv4Address(interface).packed)
+    except ValueError as error:
+        raise ConfigError(f"--lan-interface {interface}: expected an IPv4 address of this machine") from error
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((group if hasattr(socket, "SO_REUSEPORT") else "", port))
+        opened.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+    except OSError as error:
+        opened.close()
+        raise ConfigError(f"--lan-interface {interface}: cannot join {group}:{port} ({error.strerror})") from error
+    opened.settimeout(0.2)
+    return opened

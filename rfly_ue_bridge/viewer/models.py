@@ -1,0 +1,202 @@
+"""Simple shapes for RflySim3D's vehicle types, and the boxes that stand for them in contacts and answers.
+
+RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks. A vehicleType of
+six digits names a look of its class: 100150 and 200150 are of class 150, and are drawn alike.
+
+All meshes are in body axes FLU: x forward, y left, z up, with the origin where the packet's position is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_ue_bridge.viewer.shapes import Mesh, ball, box, join, lying, tapered_box, tube
+
+_CLASSES = 100_000
+"""vehicleType modulo this is the class"""
+DARK = (38, 42, 48)
+GLASS = (52, 78, 104)
+WHITE = (238, 238, 232)
+
+_GOLDEN = 0.618033988749895
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A mesh in one colour, drawn once at each of `places`; one that `turns` does so with the motors."""
+
+    mesh: Mesh
+    colour: tuple[int, int, int] | None = None
+    """None: the vehicle's own"""
+    places: NDArray[np.float64] | None = None
+    """(k, 3) in body axes; None: at the origin"""
+    turns: str = ""
+    """"z" or "y": the body axis that it turns about"""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A shape. `box_low` and `box_high` are its bounding box in body axes."""
+
+    name: str
+    parts: tuple[Part, ...]
+    centre_height: float
+    """m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's models"""
+    box_low: tuple[float, float, float]
+    box_high: tuple[float, float, float]
+
+
+def _multirotor() -> Model:
+    arm, radius = 0.32, 0.22
+    places = np.array([(arm * x, arm * y, 0.075) for x, y in ((1, -1), (-1, 1), (1, 1), (-1, -1))])
+    arms = [
+        box(2 * math.sqrt(2) * arm, 0.05, 0.035).moved((0, 0, -0.01)).turned_z(a) for a in (math.pi / 4, -math.pi / 4)
+    ]
+    body = join(
+        tube([0.10, 0.15, 0.15, 0.08], [-0.05, -0.02, 0.05, 0.09], 10),
+        *arms,
+        tapered_box(0.16, 0.09, 0.05, (0.0, 0.08, -0.03, 0.03)).moved((0.16, 0, -0.01)),
+    )
+    posts = [tube([0.045, 0.045], [-0.03, 0.07], 8).moved((x, y, 0)) for x, y, _ in places]
+    legs = [box(0.36, 0.03, 0.03).moved((0, side * 0.17, -0.2)) for side in (-1, 1)]
+    legs += [box(0.03, 0.03, 0.18).moved((x, side * 0.15, -0.19)) for side in (-1, 1) for x in (-0.1, 0.1)]
+    blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.035], 8))
+    return Model(
+        "multirotor",
+        (Part(body), Part(join(*posts, *legs), DARK), Part(blade, WHITE, places, turns="z")),
+        0.2,
+        (-0.55, -0.55, -0.2),
+        (0.55, 0.55, 0.12),
+    )
+
+
+def _car() -> Model:
+    hull = join(
+        tapered_box(4.3, 1.8, 0.48, (-2.12, 2.05, -0.88, 0.88)).moved((0, 0, 0.32)),
+        tapered_box(2.3, 1.55, 0.06, (-1.1, 1.1, -0.72, 0.72)).moved((-0.25, 0, 1.36)),
+    )
+    cabin = tapered_box(3.0, 1.66, 0.58, (-1.15, 1.05, -0.76, 0.76)).moved((-0.25, 0, 0.79))
+    lamps = [box(0.06, 0.4, 0.14).moved((2.11, side * 0.6, 0.5)) for side in (-1, 1)]
+    wheel = lying(tube([0.30, 0.34, 0.34, 0.30], [-0.12, -0.08, 0.08, 0.12], 14), "y")
+    hub = lying(join(tube([0.16, 0.16], [-0.125, 0.125], 6), box(0.28, 0.06, 0.25).moved((0, 0, -0.125))), "y")
+    places = np.array([(x, y, 0.34) for x in (1.35, -1.35) for y in (0.86, -0.86)])
+    return Model(
+        "car",
+        (
+            Part(hull),
+            Part(cabin, GLASS),
+            Part(join(*lamps), WHITE),
+            Part(wheel, DARK, places, turns="y"),
+            Part(hub, (150, 152, 156), places, turns="y"),
+        ),
+        0.0,
+        (-2.15, -0.98, 0.0),
+        (2.15, 0.98, 1.42),
+    )
+
+
+def _person() -> Model:
+    legs = [tube([0.09, 0.11], [0.05, 0.85], 8).moved((0, side * 0.11, 0)) for side in (-1, 1)]
+    shoes = [box(0.28, 0.11, 0.09).moved((0.05, side * 0.11, 0)) for side in (-1, 1)]
+    arms = [tube([0.05, 0.07], [0.82, 1.42], 8).moved((0.02, side * 0.29, 0)) for side in (-1, 1)]
+    return Model(
+        "person",
+        (
+            Part(join(tube([0.17, 0.24, 0.22, 0.1], [0.82, 1.1, 1.4, 1.5], 10), *arms)),
+            Part(join(*legs, *shoes), DARK),
+            Part(join(ball(0.13).moved((0, 0, 1.66)), box(0.06, 0.04, 0.05).moved((0.14, 0, 1.63))), (228, 186, 150)),
+        ),
+        0.0,
+        (-0.24, -0.36, 0.0),
+        (0.24, 0.36, 1.79),
+    )
+
+
+def _target() -> Model:
+    """A disc with rings on a post, facing forward and back; its origin is the middle of the disc."""
+    height = 1.2
+
+    def disc(radius: float, half: float) -> Mesh:
+        return lying(tube([radius, radius], [-half, half], 28), "x")
+
+    stand = join(tube([0.06, 0.06], [-height, 0.0], 8), tube([0.45, 0.3], [-height, 0.08 - height], 16))
+    return Model(
+        "target",
+        (
+            Part(join(disc(0.8, 0.05), disc(0.38, 0.07))),
+            Part(join(disc(0.6, 0.06), disc(0.16, 0.08)), WHITE),
+            Part(stand, DARK),
+        ),
+        height,
+        (-0.45, -0.8, -height),
+        (0.45, 0.8, 0.8),
+    )
+
+
+def _plane() -> Model:
+    fuselage = lying(tube([0.03, 0.12, 0.14, 0.09, 0.04], [-0.9, -0.3, 0.25, 0.6, 0.75], 10), "x")
+    wing = tapered_box(0.34, 2.4, 0.04, (-0.14, 0.1, -1.15, 1.15)).moved((0.1, 0, 0.05))
+    tail = join(
+        tapered_box(0.22, 0.8, 0.03, (-0.1, 0.06, -0.36, 0.36)).moved((-0.78, 0, 0.02)),
+        tapered_box(0.26, 0.03, 0.34, (-0.16, 0.0, -0.015, 0.015)).moved((-0.76, 0, 0.02)),
+    )
+    propeller = lying(join(box(0.5, 0.05, 0.015), tube([0.04, 0.02], [0, 0.06], 8)), "x")
+    return Model(
+        "aeroplane",
+        (Part(join(fuselage, wing)), Part(tail, WHITE), Part(propeller, DARK, np.array([(0.76, 0.0, 0.0)]), turns="x")),
+        0.15,
+        (-0.92, -1.2, -0.15),
+        (0.82, 1.2, 0.4),
+    )
+
+
+def _box() -> Model:
+    nose = tapered_box(0.3, 0.5, 0.4, (-0.15, -0.05, -0.25, 0.25)).moved((0.65, 0, -0.3))
+    return Model(
+        "box",
+        (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(nose, DARK)),
+        0.5,
+        (-0.5, -0.5, -0.5),
+        (0.8, 0.5, 0.5),
+    )
+
+
+MODELS = (_multirotor(), _car(), _person(), _target(), _plane(), _box())
+MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = range(len(MODELS))
+TARGET_TYPE = 151
+"""the vehicleType of a target that is put down in the viewer"""
+
+CENTRE_HEIGHT: NDArray[np.float64] = np.array([model.centre_height for model in MODELS])
+BOX_LOW: NDArray[np.float64] = np.array([model.box_low for model in MODELS])
+BOX_HIGH: NDArray[np.float64] = np.array([model.box_high for model in MODELS])
+
+_KINDS = ((1, 9, MULTIROTOR), (30, 39, PERSON), (50, 59, CAR), (100, 109, PLANE), (150, 150, CAR), (151, 199, TARGET))
+"""(first, last, kind) of the classes"""
+
+
+def _kinds_by_class() -> NDArray[np.int64]:
+    kinds = np.full(200, BOX)
+    for first, last, kind in _KINDS:
+        kinds[first : last + 1] = kind
+    return kinds
+
+
+_KIND_BY_CLASS = _kinds_by_class()
+
+
+def kind_of(vehicle_type: ArrayLike) -> NDArray[np.int64]:
+    """Index into MODELS for each vehicleType."""
+    family = np.asarray(vehicle_type, np.int64) % _CLASSES
+    known = family < len(_KIND_BY_CLASS)
+    return np.where(known, _KIND_BY_CLASS[np.where(known, family, 0)], BOX)
+
+
+def colour_of(vehicle_id: ArrayLike) -> NDArray[np.uint8]:
+    """(n, 3) RGB, a colour of its own for each id: hues a golden section apart, so that neighbours differ most."""
+    hue = np.mod(np.asarray(vehicle_id, np.int64) * _GOLDEN, 1.0)
+    bright = np.abs(np.mod(hue[..., None] * 6 + np.array([0.0, 4.0, 2.0]), 6) - 3) - 1
+    return (255 * (0.08 + 0.87 * np.clip(bright, 0, 1))).astype(np.uint8)

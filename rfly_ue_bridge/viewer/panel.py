@@ -1,0 +1,165 @@
+"""The panel beside the picture: what arrives, who is there, what to follow, what was clicked."""
+
+from __future__ import annotations
+
+import html
+import queue
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import viser
+
+from rfly_ue_bridge.viewer.models import MODELS, colour_of
+from rfly_ue_bridge.viewer.vehicle_table import VehicleTable, WorldPoses
+
+MAX_LISTED = 40
+"""vehicles in the list"""
+MAX_CHOICES = 500
+"""vehicles that can be chosen for following"""
+LOG_LINES = 8
+_NOBODY = "nobody"
+_STYLE = "font-size:12px;line-height:1.4;margin:0 0.8em;overflow-wrap:anywhere"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What arrives and what is drawn."""
+
+    address: str
+    packets_per_s: float
+    frames_per_s: float
+    packets: int
+    dropped: int
+
+
+@dataclass
+class Callbacks:
+    """What the controls do; called by `Panel.run_actions` in the viewer's own thread."""
+
+    command: Callable[[str], None]
+    show_all: Callable[[], None]
+    remove_all: Callable[[], None]
+
+
+class Panel:
+    """The controls. viser calls back in its threads; what was asked waits for `run_actions`."""
+
+    def __init__(self, server: viser.ViserServer, callbacks: Callbacks) -> None:
+        gui = server.gui
+        self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._shown: dict[str, str] = {}
+        self._status = gui.add_html("")
+        self._follow = gui.add_dropdown("Follow", [_NOBODY])
+        self._enlarge = gui.add_slider("Enlarge", 1, 30, 1, 1, hint="draws vehicles so many times their size")
+        self._trails = gui.add_checkbox("Trails", False)
+        self._ids = gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them")
+        self._place = gui.add_checkbox(
+            "Click puts a target", False, hint="key T: the next click puts a target on the ground"
+        )
+        show_all = gui.add_button("Show all")
+        with gui.add_folder("Vehicles"):
+            self._list = gui.add_html("")
+            remove_all = gui.add_button("Remove all", color="gray")
+        with gui.add_folder("Double click"):
+            self._click = gui.add_html(_block(["Double click on the ground or on a vehicle."]))
+        with gui.add_folder("Console", expand_by_default=False):
+            self._log = gui.add_html("")
+            with gui.add_form(None) as form:
+                line = gui.add_text("Command", "", hint="as by UDP: RflyChangeMapbyName JacksboroFault")
+        key = gui.add_command("Put a target with the next click", hotkey="T")
+
+        @key.on_trigger
+        def _(event: object) -> None:
+            self._place.value = True  # type: ignore[misc]
+
+        @show_all.on_click
+        def _(event: object) -> None:
+            self._actions.put(callbacks.show_all)
+
+        @remove_all.on_click
+        def _(event: object) -> None:
+            self._actions.put(callbacks.remove_all)
+
+        @form.on_submit
+        def _(event: object) -> None:
+            text = line.value
+            line.value = ""  # type: ignore[misc]
+            self._actions.put(lambda: callbacks.command(text))
+
+    @property
+    def followed(self) -> int | None:
+        """The id that the cameras follow."""
+        return None if self._follow.value == _NOBODY else int(self._follow.value)
+
+    @property
+    def enlarge(self) -> float:
+        """How many times their size vehicles are drawn."""
+        return float(self._enlarge.value)
+
+    @property
+    def trails(self) -> bool:
+        """Whether the ways of the vehicles are drawn."""
+        return bool(self._trails.value)
+
+    @property
+    def ids(self) -> bool:
+        """Whether numbers are drawn over the vehicles."""
+        return bool(self._ids.value)
+
+    def take_place_click(self) -> bool:
+        """Whether this click is to put a target down; the next one is not."""
+        wanted = bool(self._place.value)
+        if wanted:
+            self._place.value = False  # type: ignore[misc]
+        return wanted
+
+    def run_actions(self) -> None:
+        """Do what was asked for with buttons and texts since the last call."""
+        while not self._actions.empty():
+            self._actions.get()()
+
+    def show_rates(self, rates: Rates, map_line: str, vehicles: int) -> None:
+        """Where it listens, what comes in, what goes out."""
+        lines = [
+            f"<b>{html.escape(map_line)}</b>",
+            f"{vehicles} vehicle{'' if vehicles == 1 else 's'}; UDP {html.escape(rates.address)}",
+            f"{rates.packets_per_s:.0f} packets/s, {rates.frames_per_s:.0f} pictures/s",
+            f"{rates.packets:,} packets, {rates.dropped:,} not understood",
+        ]
+        self._set("status", self._status, _block(lines, escape=False))
+
+    def show_vehicles(self, table: VehicleTable, poses: WorldPoses) -> None:
+        """The list, and the choices of whom to follow."""
+        rows = []
+        for i, colour in zip(range(min(len(poses), MAX_LISTED)), colour_of(poses.id).tolist(), strict=False):
+            x, y, z = poses.position_ned[i].tolist()
+            rows.append(
+                f'<tr><td><span style="color:rgb{tuple(colour)}">&#9632;</span> {poses.id[i]}</td>'
+                f"<td>{MODELS[poses.kind[i]].name} {table['vehicle_type'][i]}</td>"
+                f"<td style='text-align:right'>{x:.1f}&nbsp; {y:.1f}&nbsp; {z:.1f}</td></tr>"
+            )
+        more = f"and {len(poses) - MAX_LISTED} more" if len(poses) > MAX_LISTED else ""
+        head = "<tr><th>id</th><th>shape, type</th><th>north, east, down m</th></tr>" if rows else "none yet"
+        text = (
+            f'<div style="{_STYLE}"><table style="width:100%;text-align:left">{head}{"".join(rows)}</table>{more}</div>'
+        )
+        self._set("list", self._list, text)
+        choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
+        if tuple(self._follow.options) != choices:
+            self._follow.options = choices
+
+    def show_log(self, lines: Sequence[str]) -> None:
+        """The newest lines of the console, the latest last."""
+        self._set("log", self._log, _block(list(lines)[-LOG_LINES:]))
+
+    def show_click(self, lines: Iterable[str]) -> None:
+        """What a double click found."""
+        self._set("click", self._click, _block(lines))
+
+    def _set(self, name: str, handle: viser.GuiHtmlHandle, text: str) -> None:
+        if self._shown.get(name) != text:
+            self._shown[name] = handle.content = text
+
+
+def _block(lines: Iterable[str], escape: bool = True) -> str:
+    return f'<div style="{_STYLE}">{"<br>".join(map(html.escape, lines) if escape else lines)}</div>'

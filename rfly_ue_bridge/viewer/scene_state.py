@@ -1,0 +1,174 @@
+"""What RflySim3D would show: vehicles, map, labels, texts; changed by packets, without sockets, windows or clocks."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rfly_common.errors import CommandError, TerrainError
+from rfly_terrain.height_map import HeightMap
+from rfly_terrain.map_search import StrPath
+from rfly_ue_bridge.packets import Packet
+from rfly_ue_bridge.viewer import console
+from rfly_ue_bridge.viewer.labels import Labels
+from rfly_ue_bridge.viewer.state_batches import StateBatch
+from rfly_ue_bridge.viewer.vehicle_table import RELATIVE_ATTITUDE, VehicleTable
+
+MAX_LOG_LINES = 50
+MAX_EVENTS = 1000
+"""that wait to be taken; a flood of commands loses the oldest"""
+FLAT_SIZE_M = 2000.0
+
+Event = console.MoveCamera | console.CameraFov | console.RequestObject | console.ScanTerrain | console.ShowText
+
+
+@dataclass(frozen=True)
+class MapChanged:
+    """`SceneState.terrain` is another one; the vehicles are gone, as after RflySim3D's change of map."""
+
+
+def flat_ground(name: str = "") -> HeightMap:
+    """Level ground at z = 0, shown where there is no map."""
+    half = FLAT_SIZE_M / 2
+    return HeightMap(np.zeros((2, 2)), origin_x=-half, origin_y=-half, step_x=2 * half, step_y=2 * half, name=name)
+
+
+class SceneState:
+    """The scene. `apply` takes what `read_batches` yields; `take_events` is what has to be done about it.
+
+    `load` finds the terrain of a map's name, by default on the usual search path.
+    """
+
+    def __init__(self, search_path: Sequence[StrPath] = (), load: Callable[[str], HeightMap] | None = None) -> None:
+        self.vehicles = VehicleTable()
+        self.labels = Labels()
+        self.terrain = flat_ground()
+        self.terrain_known = False
+        """False: flat ground stands in for a map that was not found, or for none"""
+        self.map_name = ""
+        self.log: deque[str] = deque(maxlen=MAX_LOG_LINES)
+        self.reports_vehicles = False
+        """RflyReqVehicleData: send reqVeCrashData"""
+        self.collision_mode = False
+        """key P: send CopterSimCrash"""
+        self._load = load or (lambda name: HeightMap.load(name, search_path))
+        self._events: deque[Event | MapChanged] = deque(maxlen=MAX_EVENTS)
+
+    def apply(self, said: StateBatch | Packet, now_s: float) -> None:
+        """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say raises."""
+        if isinstance(said, StateBatch):
+            self.vehicles.update(said, now_s)
+            return
+        handler = _HANDLERS.get(said.name)
+        if handler is None:
+            self.say(f"{said.name}: nothing to show for it")
+            return
+        handler(self, said.values, now_s)
+
+    def say(self, text: str) -> None:
+        """A line of the log; the same one again is left out."""
+        if not self.log or self.log[-1] != text:
+            self.log.append(text)
+
+    def take_events(self) -> list[Event | MapChanged]:
+        """What is to be done, in its order; each event once."""
+        taken = list(self._events)
+        self._events.clear()
+        return taken
+
+    def run_command(self, text: str) -> None:
+        """A console command; what cannot be done is said in the log."""
+        try:
+            command = console.parse(text)
+        except CommandError as error:
+            self.say(str(error))
+            return
+        match command:
+            case console.ChangeMap(name):
+                self.change_map(name)
+            case console.ChangeModel(vehicle_id, vehicle_type):
+                self._set_column(vehicle_id, vehicle_type=vehicle_type)
+            case console.ChangeSize(vehicle_id, size):
+                self._set_column(vehicle_id, scale=size or 1.0)
+            case console.MoveVehicle():
+                self._move(command)
+            case console.RequestVehicles(on):
+                self.reports_vehicles = on
+                self.say(f"vehicle reports to port 20006 are {'on' if on else 'off'}")
+            case console.CollisionMode():
+                self.collision_mode = not self.collision_mode
+                self.say(f"collision mode is {'on' if self.collision_mode else 'off'}")
+            case console.NotForViewers(said, why):
+                self.say(f"{said}: {why}")
+            case _:
+                self._events.append(command)
+
+    def change_map(self, name: str) -> None:
+        """Show another map, without vehicles; where it is not found, say so and show flat ground."""
+        try:
+            self.terrain = self._load(name)
+            self.terrain_known = True
+        except (TerrainError, OSError) as error:
+            self.terrain = flat_ground(name)
+            self.terrain_known = False
+            self.say(f"flat ground is shown: {error}")
+        self.map_name = name
+        self.vehicles.clear()
+        self.labels = Labels()
+        self._events.append(MapChanged())
+
+    def _move(self, command: console.MoveVehicle) -> None:
+        row = self.vehicles.row(command.vehicle_id)
+        if row is None:
+            self.say(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
+            return
+        position, euler = np.array(command.position_ned), np.array(command.euler)
+        if command.relative:
+            position = position + self.vehicles["position_ned"][row]
+            euler = euler + self.vehicles["euler"][row]
+        self._set_column(command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground)
+
+    def _set_column(self, vehicle_id: int, **values: Any) -> None:
+        row = self.vehicles.row(vehicle_id)
+        if row is None:
+            self.say(f"no vehicle {vehicle_id} was seen yet")
+            return
+        for column, value in values.items():
+            self.vehicles[column][row] = value
+
+    def _take_command(self, values: Any, now_s: float) -> None:
+        self.run_command(values["text"])
+
+    def _take_attachments(self, values: Any, now_s: float) -> None:
+        ids, parents, kinds = (np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes"))
+        used = ids > 0
+        allowed = (kinds >= 0) & (kinds <= RELATIVE_ATTITUDE)
+        for kind in kinds[used & ~allowed].tolist():
+            self.say(f"VehicleAttatch25: type {kind} is none of 0 to 3")
+        used &= allowed
+        unknown = self.vehicles.attach(ids[used], parents[used], kinds[used])
+        if unknown:
+            self.say(f"VehicleAttatch25: no vehicle {', '.join(map(str, unknown))} was seen yet")
+
+    def _take_label(self, values: Any, now_s: float) -> None:
+        seconds, size = values["dispTime"], values["fontSize"]
+        if not (math.isfinite(seconds) and math.isfinite(size)):
+            self.say("CopterMsg: dispTime or fontSize is not finite")
+            return
+        red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
+        line = (values["text"], min(max(size, 1.0), 500.0), (red, green, blue))
+        self.labels.apply(values["copterID"], values["dispFlag"], seconds, line, now_s)
+
+
+_HANDLERS: dict[str, Callable[[SceneState, Any, float], None]] = {
+    "Ue4CMD0": SceneState._take_command,
+    "Ue4CMD": SceneState._take_command,
+    "Ue4CMDNet": SceneState._take_command,
+    "VehicleAttatch25": SceneState._take_attachments,
+    "CopterMsg": SceneState._take_label,
+}

@@ -1,0 +1,312 @@
+"""The viewer: datagrams in, pictures out. One loop that draws at most RATE times a second, and only when asked to."""
+
+from __future__ import annotations
+
+import math
+import queue
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import rich
+import viser
+import viser._client_autobuild
+
+from rfly_common.errors import CommandError, RflyError
+from rfly_ue_bridge.viewer import models
+from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
+from rfly_ue_bridge.viewer.clients import Cameras
+from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera, RequestObject, ScanTerrain, ShowText
+from rfly_ue_bridge.viewer.drawing import TerrainLayer, VehicleLayer, draw_sky
+from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
+from rfly_ue_bridge.viewer.listener import Listener
+from rfly_ue_bridge.viewer.panel import Callbacks, Panel, Rates
+from rfly_ue_bridge.viewer.picking import Click, pick
+from rfly_ue_bridge.viewer.scan import scan_terrain
+from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
+from rfly_ue_bridge.viewer.state_batches import StateBatch, counted, read_batches
+
+RATE_HZ = 30.0
+PANEL_EVERY_S = 0.5
+DOUBLE_CLICK_S = 0.45
+DOUBLE_CLICK_APART = 0.01
+"""of the picture's width or height"""
+FIRST_TARGET_ID = 1001
+NEAR_M = 30.0
+"""A click on the ground so near to an object counts as the ground beside it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `rfly view` was asked for."""
+
+    map: str = ""
+    search_path: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    http_port: int = 8080
+    udp_port: int = 20010
+    lan_interface: str = ""
+    feedback_host: str = "127.0.0.1"
+    feedback_port: int = 20006
+    scan_folder: Path | None = None
+    max_triangles: int = 400_000
+    shadows: bool = True
+
+
+class _LocalServer(viser.ViserServer):
+    """viser without its ways to other hosts: no tunnel, no rebuilding of the browser's part."""
+
+    def request_share_url(self, verbose: bool = True) -> str | None:
+        """viser would open a tunnel through a public server, also when a browser asks for it."""
+        return None
+
+
+def open_server(host: str, port: int) -> viser.ViserServer:
+    """A viser server that says nothing on the terminal."""
+    viser._client_autobuild.ensure_client_is_built = lambda: None  # its wheel brings the built one
+    rich.get_console().quiet = True
+    server = _LocalServer(host, port, label="rfly view", verbose=False)
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    return server
+
+
+class Viewer:
+    """Everything together. `run` draws until `stop`; `address` is where a browser finds it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stopped = threading.Event()
+        self.state = SceneState(settings.search_path)
+        if settings.map:
+            self.state.change_map(settings.map)
+        self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
+        self.listener = Listener(settings.host, settings.udp_port, settings.lan_interface)
+        self.server = open_server(settings.host, settings.http_port)
+        self.counters: Counter[str] = Counter()
+        self._clicks: queue.SimpleQueue[tuple[int, float, Any]] = queue.SimpleQueue()
+        self._last_click: tuple[int, float, tuple[float, float]] | None = None
+        self._ground_click: Click | None = None
+        draw_sky(self.server, settings.shadows)
+        self._terrain = TerrainLayer(self.server, settings.max_triangles)
+        self._vehicles = VehicleLayer(self.server)
+        self._labels = LabelLayer(self.server)
+        self._trails = TrailLayer(self.server)
+        self.panel = Panel(self.server, Callbacks(self.state.run_command, self._show_all, self._remove_all))
+        self.cameras = Cameras(self.server)
+        self._poses = self.state.vehicles.world(self.state.terrain)
+        self._frames = 0
+        self._last_frame_s = time.monotonic()
+        self._panel_due_s = 0.0
+        self._rates_from = (time.monotonic(), 0, 0)
+        self._rates = (0.0, 0.0)
+        self._map_shown()
+        self.state.take_events()
+        self.server.scene.on_click()(self._on_click)
+
+    @property
+    def address(self) -> str:
+        """The address for a browser."""
+        host = "127.0.0.1" if self._settings.host == "0.0.0.0" else self._settings.host
+        return f"http://{host}:{self.server.get_port()}"
+
+    def stop(self) -> None:
+        """Make `run` return."""
+        self._stopped.set()
+        self.listener.arrived.set()
+
+    def run(self) -> None:
+        """Draw until `stop`. The first datagram after a pause is drawn at once, then RATE_HZ is kept."""
+        try:
+            due = 0.0
+            while not self._stopped.is_set():
+                turning = bool((self._poses.motor_speed_rpm != 0).any())
+                self.listener.arrived.wait(1 / RATE_HZ if turning else 0.1)
+                early = due - time.monotonic()
+                if early > 0 and self._stopped.wait(early):
+                    break
+                due = time.monotonic() + 1 / RATE_HZ
+                self.draw(time.monotonic())
+        finally:
+            self.listener.close()
+            self.feedback.close()
+            self.server.stop()
+
+    def draw(self, now_s: float) -> None:
+        """Take what has arrived, do what it says, and send the browsers what changed."""
+        state = self.state
+        arrived = self.listener.take()
+        for said in read_batches(arrived, self.counters):
+            state.apply(said, now_s)
+        state.labels.expire(now_s)
+        self.panel.run_actions()
+        for event in state.take_events():
+            self._do(event, now_s)
+        self._poses = poses = state.vehicles.world(state.terrain)
+        self._take_clicks()
+        elapsed, self._last_frame_s = now_s - self._last_frame_s, now_s
+        enlarge = self.panel.enlarge
+        with self.server.atomic():
+            self._vehicles.show(poses, enlarge, elapsed)
+            self._labels.show(poses, state.labels, self.panel.ids, enlarge)
+            self._trails.show(poses, self.panel.trails, now_s)
+        self.cameras.update(poses, self.panel.followed, state.terrain)
+        self.server.flush()
+        self.feedback.report(
+            state.vehicles, poses, state.terrain, data=state.reports_vehicles, crashes=state.collision_mode, now_s=now_s
+        )
+        self._frames += bool(arrived)
+        if now_s >= self._panel_due_s:
+            self._panel_due_s = now_s + PANEL_EVERY_S
+            self._show_panel(now_s)
+
+    def _do(self, event: Any, now_s: float) -> None:
+        try:
+            match event:
+                case MapChanged():
+                    self._map_shown()
+                case MoveCamera():
+                    self.cameras.move(event, self.state.terrain)
+                case CameraFov(horizontal):
+                    self.cameras.set_fov(horizontal)
+                case ShowText(text, seconds):
+                    self._notify(text, "", seconds)
+                case RequestObject():
+                    self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
+                case ScanTerrain():
+                    path = scan_terrain(event, self.state.terrain, self.state.map_name, self._settings.scan_folder)
+                    self.state.say(f"wrote {path}.png and .txt")
+        except (CommandError, RflyError, OSError, ValueError) as error:
+            self.state.say(str(error))
+
+    def _map_shown(self) -> None:
+        self._terrain.show(self.state.terrain)
+        self._trails.clear()
+        self.cameras.show_map(self.state.terrain)
+        if self.state.map_name and not self.state.terrain_known:
+            self._notify(f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0)
+
+    def _notify(self, title: str, body: str, seconds: float) -> None:
+        for client in self.server.get_clients().values():
+            client.add_notification(title, body, auto_close_seconds=seconds or None)
+
+    def _show_all(self) -> None:
+        self.cameras.show_all(self._poses, self.state.terrain)
+
+    def _remove_all(self) -> None:
+        self.state.vehicles.clear()
+        self._trails.clear()
+
+    # -- the mouse -----------------------------------------------------------------------------------------------------
+
+    def _on_click(self, event: Any) -> None:
+        self._clicks.put((event.client_id, time.monotonic(), event))
+        self.listener.arrived.set()
+
+    def _take_clicks(self) -> None:
+        while not self._clicks.empty():
+            client, at_s, event = self._clicks.get()
+            before, self._last_click = self._last_click, (client, at_s, event.screen_pos)
+            if self.panel.take_place_click():
+                self._place_target(event)
+            elif before is not None and before[0] == client and at_s - before[1] < DOUBLE_CLICK_S:
+                apart = np.abs(np.subtract(before[2], event.screen_pos)).max()
+                if apart < DOUBLE_CLICK_APART:
+                    self._last_click = None
+                    self._double_click(event)
+
+    def _place_target(self, event: Any) -> None:
+        click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
+        if click is None:
+            return
+        ids = self.state.vehicles.id
+        target = int(max(FIRST_TARGET_ID, ids.max() + 1 if len(ids) else 0))
+        x, y, z = click.point
+        batch = StateBatch(
+            id=np.array([target]),
+            vehicle_type=np.array([models.TARGET_TYPE]),
+            position_ned=np.array([click.point]),
+            euler=np.zeros((1, 3)),
+            velocity_ned=np.zeros((1, 3)),
+            scale=np.ones((1, 3)),
+            motor_speed_rpm=np.zeros(1),
+            on_ground=np.array([True]),
+        )
+        self.state.vehicles.update(batch, time.monotonic())
+        self._poses = self.state.vehicles.world(self.state.terrain)
+        self.state.say(f"target {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)")
+
+    def _double_click(self, event: Any) -> None:
+        click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
+        if click is None:
+            return
+        if click.object_position is None:
+            self._ground_click = click
+        lines = click_lines(click, self._ground_click, self.state.terrain.altitude_ned)
+        self.panel.show_click(lines)
+        for line in lines:
+            self.state.say(line)
+
+    # -- the panel -----------------------------------------------------------------------------------------------------
+
+    def _show_panel(self, now_s: float) -> None:
+        understood, dropped = counted(self.counters)
+        since, packets, frames = self._rates_from
+        if now_s - since >= 1.0:
+            self._rates = ((understood - packets) / (now_s - since), (self._frames - frames) / (now_s - since))
+            self._rates_from = (now_s, understood, self._frames)
+        address = f"{self._settings.host}:{self.listener.port}"
+        dropped += self.listener.overflow + self.state.vehicles.refused
+        rates = Rates(address, *self._rates, understood, dropped)
+        x_min, x_max, y_min, y_max = self.state.terrain.bounds
+        name = self.state.map_name or "flat ground"
+        if self.state.map_name and not self.state.terrain_known:
+            name = f"{name}: not found, flat ground"
+        self.panel.show_rates(rates, f"{name}, {y_max - y_min:.0f} x {x_max - x_min:.0f} m", len(self._poses))
+        self.panel.show_vehicles(self.state.vehicles, self._poses)
+        self.panel.show_log(self.state.log)
+
+
+def click_lines(click: Click, ground_click: Click | None, altitude_ned: Callable[[float, float], float]) -> list[str]:
+    """What a double click shows: click point, object position, and on an object the offset for `rfly objects fit`."""
+    x, y, z = click.point
+    lines = [f"click point: {x:.3f} {y:.3f} {z:.3f}"]
+    if click.object_position is None:
+        return [*lines, "the ground; now double click on an object"]
+    ox, oy, oz = click.object_position
+    lines.append(f"object pos: {ox:.3f} {oy:.3f} {oz:.3f} (vehicle {click.vehicle_id})")
+    ground = (ox, oy, altitude_ned(ox, oy))
+    if ground_click is not None and math.dist(ground_click.point[:2], (ox, oy)) < NEAR_M:
+        ground = ground_click.point
+    gx, gy, gz = ground
+    lines.append(f"offset above the ground: {gz - oz:.3f} m")
+    lines.append(f"rfly objects fit --click {gx:.3f} {gy:.3f} {gz:.3f} --object {ox:.3f} {oy:.3f} {oz:.3f}")
+    return lines
+
+
+def view(settings: Settings, say: Callable[[str], None], open_browser: bool) -> None:
+    """Run the viewer until Ctrl-C or SIGTERM."""
+    viewer = Viewer(settings)
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        viewer.stop()
+
+    before: dict[int, Any] = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        say(f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it")
+        for line in viewer.state.log:
+            say(f"rfly view: {line}")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(viewer.address)
+        viewer.run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

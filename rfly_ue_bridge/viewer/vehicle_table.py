@@ -1,0 +1,163 @@
+"""What was said of each vehicle, as columns sorted by id, and where that puts them in the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
+from rfly_terrain.height_map import HeightMap
+from rfly_ue_bridge.viewer import models
+from rfly_ue_bridge.viewer.state_batches import StateBatch
+
+MAX_VEHICLES = 10_000
+"""ids beyond so many are dropped and counted"""
+MAX_CHAIN = 8
+"""A vehicle on a vehicle on a …: so deep attachments are followed. Deeper ones, and rings, are taken as normal."""
+
+NORMAL, RELATIVE_POSITION, RELATIVE_YAW, RELATIVE_ATTITUDE = 0, 1, 2, 3
+"""VehicleAttatch25's types"""
+
+_NO_VEHICLE = -(2**63)
+_COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
+    "sent_type": (np.int64, (), 0),
+    "vehicle_type": (np.int64, (), 0),
+    "position_ned": (np.float64, (3,), 0.0),
+    "euler": (np.float64, (3,), 0.0),
+    "velocity_ned": (np.float64, (3,), 0.0),
+    "scale": (np.float64, (3,), 1.0),
+    "motor_speed_rpm": (np.float64, (), 0.0),
+    "on_ground": (np.bool_, (), False),
+    "parent": (np.int64, (), _NO_VEHICLE),
+    "attachment": (np.int64, (), NORMAL),
+    "changed_s": (np.float64, (), 0.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WorldPoses:
+    """Where vehicles are drawn, sorted by id."""
+
+    id: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    """index into models.MODELS"""
+    position_ned: NDArray[np.float64]
+    quat_ned_frd: NDArray[np.float64]
+    """(n, 4) xyzw"""
+    scale: NDArray[np.float64]
+    motor_speed_rpm: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def row(self, vehicle_id: int) -> int | None:
+        """Where a vehicle is in the arrays."""
+        row = int(np.searchsorted(self.id, vehicle_id))
+        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+
+
+class VehicleTable:
+    """Columns by name (`table["scale"]`), one row for each vehicle, sorted by `id`."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        """states of ids that found no room"""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all vehicles."""
+        self.id: NDArray[np.int64] = np.empty(0, np.int64)
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty((0, *shape), kind) for name, (kind, shape, _) in _COLUMNS.items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        return self._columns[column]
+
+    def row(self, vehicle_id: int) -> int | None:
+        """The row of one vehicle; None if it was never seen."""
+        row = int(np.searchsorted(self.id, vehicle_id))
+        return row if row < len(self.id) and self.id[row] == vehicle_id else None
+
+    def update(self, batch: StateBatch, now_s: float) -> None:
+        """Take over the states; a scale or velocity that a packet does not carry stays as it was."""
+        known = np.isin(batch.id, self.id)
+        if not known.all():
+            batch = self._add(batch, known)
+        rows = np.searchsorted(self.id, batch.id)
+        columns = self._columns
+        moved = (columns["position_ned"][rows] != batch.position_ned).any(axis=1)
+        moved |= (columns["euler"][rows] != batch.euler).any(axis=1)
+        columns["changed_s"][rows[moved]] = now_s
+        retyped = columns["sent_type"][rows] != batch.vehicle_type
+        columns["vehicle_type"][rows[retyped]] = batch.vehicle_type[retyped]
+        columns["sent_type"][rows] = batch.vehicle_type
+        for name in ("position_ned", "euler", "motor_speed_rpm", "on_ground"):
+            columns[name][rows] = getattr(batch, name)
+        for name in ("velocity_ned", "scale"):
+            given = getattr(batch, name)
+            columns[name][rows] = np.where(np.isfinite(given), given, columns[name][rows])
+
+    def attach(self, ids: NDArray[np.int64], parents: NDArray[np.int64], kinds: NDArray[np.int64]) -> list[int]:
+        """Attach vehicles; returns the ids that were never seen, which stay away."""
+        known = np.isin(ids, self.id)
+        rows = np.searchsorted(self.id, ids[known])
+        self._columns["parent"][rows] = np.where(kinds[known] == NORMAL, _NO_VEHICLE, parents[known])
+        self._columns["attachment"][rows] = kinds[known]
+        unknown: list[int] = ids[~known].tolist()
+        return unknown
+
+    def world(self, terrain: HeightMap) -> WorldPoses:
+        """Where each vehicle is: attachments followed, then those that are to be kept on the ground put there."""
+        position = self["position_ned"].copy()
+        quat = np.asarray(euler_to_quat(self["euler"]), np.float64)
+        if (self["attachment"] != NORMAL).any():
+            self._follow_attachments(position, quat)
+        kind = models.kind_of(self["vehicle_type"])
+        grounded = np.flatnonzero(self["on_ground"])
+        if len(grounded):
+            ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
+            position[grounded, 2] = ground - models.CENTRE_HEIGHT[kind[grounded]] * self["scale"][grounded, 2]
+        return WorldPoses(self.id, kind, position, quat, self["scale"].copy(), self["motor_speed_rpm"].copy())
+
+    def _add(self, batch: StateBatch, known: NDArray[np.bool_]) -> StateBatch:
+        new = np.flatnonzero(~known)
+        room = max(0, MAX_VEHICLES - len(self.id))
+        if len(new) > room:
+            self.refused += len(new) - room
+            keep = known.copy()
+            keep[new[:room]] = True
+            batch = StateBatch(**{name: getattr(batch, name)[keep] for name in StateBatch.__dataclass_fields__})
+            new = new[:room]
+        added = np.setdiff1d(batch.id, self.id)
+        at = np.searchsorted(self.id, added)
+        self.id = np.insert(self.id, at, added)
+        for name, (_, _, default) in _COLUMNS.items():
+            self._columns[name] = np.insert(self._columns[name], at, default, axis=0)
+        return batch
+
+    def _follow_attachments(self, position: NDArray[np.float64], quat: NDArray[np.float64]) -> None:
+        """Parents before children, so that each child finds its parent's place in the world."""
+        kinds, parents = self["attachment"], self["parent"]
+        there = np.isin(parents, self.id) & (kinds != NORMAL)
+        parent_row = np.where(there, np.searchsorted(self.id, parents), -1)
+        placed = parent_row < 0
+        for _ in range(MAX_CHAIN):
+            ready = np.flatnonzero(~placed & placed[parent_row])
+            if not len(ready):
+                return
+            above = parent_row[ready]
+            turned = quat[above].copy()
+            level = kinds[ready] != RELATIVE_ATTITUDE
+            yaw = np.where(kinds[ready] == RELATIVE_YAW, quat_to_euler(turned)[:, 2], 0.0)
+            yaw_only = euler_to_quat(np.column_stack([np.zeros((len(ready), 2)), yaw]))
+            turned[level] = yaw_only[level]
+            position[ready] = position[above] + quat_rotate(turned, position[ready])
+            quat[ready] = quat_multiply(turned, quat[ready])
+            placed[ready] = True
