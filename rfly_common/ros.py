@@ -52,6 +52,8 @@ FLEET_IN = QoSProfile(depth=100, reliability=_RELIABLE)
 """`vehicle_states`: our own type, many publishers, partial updates"""
 COMMANDS = QoSProfile(depth=10, reliability=_RELIABLE)
 """losing one matters; never latched"""
+FEEDBACK_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
+"""what RflySim3D says: it comes in bursts, one message for each vehicle"""
 SENSORS = qos_profile_sensor_data
 TF = QoSProfile(depth=100, reliability=_RELIABLE)
 TF_STATIC_OUT = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)
@@ -206,10 +208,19 @@ def ns_to_stamp(nanoseconds: int) -> Any:
 class Diagnostics:
     """One status of a node on /diagnostics: at 1 Hz, and at once when the level changes.
 
-    `refresh`, where given, is called before every timed publication and may call `set`.
+    `refresh`, where given, is called before every timed publication and may call `set`. Of several tasks of one node
+    only one needs to check the peers of its topics.
     """
 
-    def __init__(self, node: Node, task: str, hardware_id: str, refresh: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        task: str,
+        hardware_id: str,
+        refresh: Callable[[], None] | None = None,
+        *,
+        check_peers: bool = True,
+    ) -> None:
         self._node = node
         self._name = f"{node.get_fully_qualified_name()}: {task}"
         self.hardware_id = hardware_id
@@ -218,6 +229,7 @@ class Diagnostics:
         self._refresh = refresh
         self.unmatched: list[str] = []
         """peers that share a topic, but neither type nor QoS"""
+        self._checks_peers = check_peers
         self._ticks = 0
         self._publisher = publisher(node, DiagnosticArray, "/diagnostics", STATE_OUT)
         # steady, so that a paused simulation clock does not silence the diagnostics
@@ -237,7 +249,7 @@ class Diagnostics:
     def publish(self) -> None:
         """Refresh and publish now."""
         self._ticks += 1
-        if self._ticks % CHECK_PEERS_EVERY == 0:
+        if self._checks_peers and self._ticks % CHECK_PEERS_EVERY == 0:
             self._check_peers()
         if self._refresh is not None:
             self._refresh()

@@ -35,12 +35,14 @@ from rfly_common.ros import (
 from rfly_common.vehicle_msgs import msg_to_states, state_msg_to_states
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
-from rfly_ue_bridge.ned_states import states_to_ned
+from rfly_ue_bridge.ned_states import NedStates, states_to_ned
 from rfly_ue_bridge.outbox import Outbox
 from rfly_ue_bridge.pose_msgs import odometry_to_states, pose_to_states
 from rfly_ue_bridge.state_datagrams import encode_pose, encode_states, goes_in_fleet
 from rfly_ue_bridge.tracking import Claim, Conflict, IdOwners, StampFilter
 from rfly_ue_bridge.udp_sender import DEFAULT_HOST, DEFAULT_PORT, UdpSender
+from rfly_ue_bridge.ue_bridge_feedback_node import FeedbackTopics
+from rfly_ue_bridge.ue_bridge_objects_node import PlacedObjects
 
 TROUBLE_SHOWN_NS = 5_000_000_000
 """The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
@@ -123,7 +125,13 @@ class UeBridgeNode(Node):
         worlds = self._frames.enu_frames + self._frames.ned_frames
         if not worlds:
             raise ConfigError("parameters enu_frames and ned_frames: both are empty, expected one world frame or more")
-        self._own_frame = worlds[0]
+        self._own_frame: str = declare(
+            self,
+            "frame_id",
+            worlds[0],
+            "the node's own world frame: that of RflySim3D's answers, and of states whose frame_id is empty",
+            choices=worlds,
+        )
         self._stamps = StampFilter(max_age)
         configured = {vehicle.id: f"topic {vehicle.topic} (parameter vehicles)" for vehicle in self._vehicles}
         self._owners = IdOwners(stale_after, configured)
@@ -150,10 +158,13 @@ class UeBridgeNode(Node):
             subscription(self, _MESSAGES[vehicle.message], vehicle.topic, take, STATE_IN)
         subscription(self, String, "ue_command", self._take_command, COMMANDS)
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
+        axes = self._frames.axes(self._own_frame) or "enu"
+        self._feedback = FeedbackTopics(self, self._host, self._own_frame, axes, self._command)
+        self._objects = PlacedObjects(self, self._frames, self._own_frame, self._owners, self._send_now)
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")
 
     def _make_sender(self) -> UdpSender:
-        host = declare(self, "host", DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
+        self._host: str = declare(self, "host", DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
         port = declare(self, "port", DEFAULT_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535)
         windows = declare(self, "windows", 1, "number of RflySim3D windows at the host", low=1, high=64)
         broadcast = declare(self, "broadcast", False, "allow a broadcast address as host")
@@ -163,7 +174,9 @@ class UeBridgeNode(Node):
         interface = declare(
             self, "multicast_interface", "", "IPv4 address of the interface for a multicast host; empty = the system's"
         )
-        return UdpSender(host, port, windows, broadcast=broadcast, multicast_ttl=ttl, multicast_interface=interface)
+        return UdpSender(
+            self._host, port, windows, broadcast=broadcast, multicast_ttl=ttl, multicast_interface=interface
+        )
 
     def _declare_vehicles(self) -> list[Vehicle]:
         names = declare(self, "vehicles", [], "names of foreign robots to show; each has the parameters <name>.id …")
@@ -305,6 +318,10 @@ class UeBridgeNode(Node):
         ned, dropped = states_to_ned(states, frame.axes, *moved)
         for reason, count in dropped.items():
             self._drop(reason, count, topic)
+        self._send_now(ned, in_fleet=in_fleet)
+
+    def _send_now(self, ned: NedStates, *, in_fleet: bool = False) -> None:
+        """Now, or when a rate limit or a map change lets it."""
         now_out = self._outbox.offer(ned, time.monotonic_ns())
         self._sender.send_runs(encode_states(now_out, in_fleet=in_fleet))
         if len(now_out) < len(ned):
@@ -424,6 +441,7 @@ class UeBridgeNode(Node):
 
     def destroy_node(self) -> None:
         """Close the sockets too."""
+        self._feedback.close()
         self._sender.close()
         super().destroy_node()
 

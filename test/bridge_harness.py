@@ -50,7 +50,7 @@ class Bridge:
             except OSError:
                 self.windows = [Window()]
         self.window = self.windows[0]
-        settings = {"port": self.window.port, "windows": windows, **parameters}
+        settings = {"port": self.window.port, "windows": windows, "feedback_port": 0, **parameters}
         self.node = NodeProcess("ue_bridge_node", domain, {key: str(value) for key, value in settings.items()})
         self.peer = Peer(domain)
         self.statuses = self.peer.receive(DiagnosticArray, "/diagnostics", 10)

@@ -174,3 +174,20 @@ def test_a_wrong_shape_is_named(bad):
     """The error says which argument and which shape."""
     with pytest.raises(ValueError, match=r"vector_ned: expected shape \(\.\.\., 3\)"):
         f.ned_to_enu(bad)
+
+
+@given(st.tuples(numbers, numbers, numbers), st.tuples(angles, angles, angles))
+def test_poses_from_the_wire_agree_with_the_array_functions(position, euler):
+    quat = f.euler_to_quat(euler)
+    enu, quat_enu = f.pose_ned_euler_to_enu(position, euler)
+    ned, quat_ned = f.pose_ned_euler_to_ned(position, euler)
+    np.testing.assert_array_equal(enu, f.ned_to_enu(np.array(position)))
+    assert ned == position
+    np.testing.assert_allclose(quat_enu, f.quat_ned_frd_to_enu_flu(quat), atol=1e-15)
+    np.testing.assert_allclose(quat_ned, f.quat_ned_frd_to_ned_flu(quat), atol=1e-15)
+
+
+def test_pose_from_the_wire_by_hand():
+    """Level and heading north: a quarter turn in ENU; half a turn about x in NED, where FLU looks down."""
+    assert f.pose_ned_euler_to_enu((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == ((2.0, 1.0, 3.0), (0.0, 0.0, H, H))
+    assert f.pose_ned_euler_to_ned((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == ((1.0, 2.0, -3.0), (1.0, 0.0, 0.0, 0.0))

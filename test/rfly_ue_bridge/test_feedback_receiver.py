@@ -192,7 +192,7 @@ def test_a_shared_port_is_shared_and_an_exclusive_one_is_not():
 
 
 def test_an_address_of_another_machine_is_named():
-    with pytest.raises(FeedbackError, match="203.0.113.7:0: this machine does not have that address"):
+    with pytest.raises(FeedbackError, match=r"203\.0\.113\.7:0: this machine does not have that address"):
         FeedbackReceiver("203.0.113.7", 0).start()
 
 
