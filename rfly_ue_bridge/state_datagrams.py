@@ -13,7 +13,7 @@ What does not fit the fleet packet, whose ids, types and scales are uint16, goes
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -100,6 +100,28 @@ def datagrams(runs: Iterable[DatagramRun]) -> list[bytes]:
     return [bytes(datagram) for run in runs for datagram in run]
 
 
+def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]) -> list[DatagramRun]:
+    """n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
+
+    columns: an array for each field but the checksum, n rows, values that fit the field (the caller has made sure).
+    """
+    n = len(columns["copterID"])
+    if n == 0:
+        return []
+    per_packet = packet_type.dtype["copterID"].shape[0]
+    records = np.zeros(-(-n // per_packet), packet_type.dtype)
+    records["checksum"] = checksum
+    full = n // per_packet
+    for name, values in columns.items():
+        flat = values.reshape(-1)
+        slots = packet_type.dtype[name].shape[0]
+        whole = full * slots
+        records[name][:full] = flat[:whole].reshape(full, slots)
+        if full < len(records):
+            records[name][full, : flat.size - whole] = flat[whole:]
+    return [_run(records, packet_type)]
+
+
 def _fits_fleet_packet(states: NedStates) -> NDArray[np.bool_]:
     ids, types, scale = states.id, states.vehicle_type, states.scale
     with np.errstate(over="ignore"):
@@ -120,28 +142,15 @@ def _encode_fleet(states: NedStates) -> list[DatagramRun]:
 
 
 def _encode_series(states: NedStates, checksum: int) -> list[DatagramRun]:
-    n = len(states)
-    if n == 0:
-        return []
-    packets = -(-n // PER_FLEET_PACKET)
-    records = np.zeros(packets, MULTI3D_DATA_100_NEW.dtype)
-    records["checksum"] = checksum
-    full = n // PER_FLEET_PACKET
-    for name, values in (
-        ("copterID", states.id),
-        ("vehicleType", states.vehicle_type),
-        ("PosE", states.position_ned),
-        ("AngEuler", states.euler),
-        ("Scale", np.rint(states.scale.astype(np.float64) * 100.0)),
-        ("MotorRPMSMean", states.motor_speed_mean_rpm),
-    ):
-        per_vehicle = values.size // n
-        flat = values.reshape(-1)
-        whole = full * PER_FLEET_PACKET * per_vehicle
-        records[name][:full] = flat[:whole].reshape(full, PER_FLEET_PACKET * per_vehicle)
-        if full < packets:
-            records[name][full, : flat.size - whole] = flat[whole:]
-    return [_run(records, MULTI3D_DATA_100_NEW)]
+    columns = {
+        "copterID": states.id,
+        "vehicleType": states.vehicle_type,
+        "PosE": states.position_ned,
+        "AngEuler": states.euler,
+        "Scale": np.rint(states.scale.astype(np.float64) * 100.0),
+        "MotorRPMSMean": states.motor_speed_mean_rpm,
+    }
+    return encode_columns(MULTI3D_DATA_100_NEW, checksum, columns)
 
 
 def _encode_singly(states: NedStates) -> list[DatagramRun]:

@@ -1,0 +1,320 @@
+"""RflySim3D: the strict interface of RflySim3D's window, for new code.
+
+    from rfly_ue_bridge import RflySim3D, commands
+
+    with RflySim3D() as window:
+        window.command(commands.change_map_by_name("Grasslands"), wait=True)
+        window.vehicle(1001, 151, (43.9, 1.6, -11.5), (0.0, 0.0, 1.57))
+
+What RflySim3D would misread raises ValueError, which names argument and limit, and nothing is sent. No call waits but
+where `wait` is asked for. Positions are m NED, angles rad (roll, pitch, yaw of FRD in NED), motor speeds rpm.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rfly_ue_bridge import commands
+from rfly_ue_bridge.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, encode_command_lan
+from rfly_ue_bridge.to_rflysim3d import (
+    ATTACH_ATTITUDE,
+    ATTACH_NONE,
+    ATTACHMENTS,
+    CHECKSUM,
+    CHECKSUM_GROUND,
+    COPTER_MSG,
+    MOTORS,
+    SOUT2_SIMULATOR,
+    SOUT2_SIMULATOR_SIMPLE,
+    SOUT2_SIMULATOR_SIMPLE1,
+    SOUT2_SIMULATOR_SIMPLE_TIME,
+    UE4_EXT_MSG,
+    VEHICLE_ATTATCH_25,
+)
+from rfly_ue_bridge.udp_sender import DEFAULT_HOST, DEFAULT_PORT, LAN_GROUP, resolve
+
+MAX_LABEL_BYTES = 120
+MAX_LABEL_LINE = 5
+ACTION_NUMBERS = 16
+_FLOAT_MAX = 3.4028234663852886e38
+_INT32 = (-(2**31), 2**31 - 1)
+_ZEROS = (0.0, 0.0, 0.0)
+
+
+class RflySim3D:
+    """Sends to RflySim3D at `host`, whose window k listens on `port` + k.
+
+    `window` of the calls is k >= 0, or -1 for the first `windows` windows. Broadcast addresses need `broadcast`. An
+    address that cannot be reached raises OSError; that nobody listens there, UDP does not tell.
+    Raises ConfigError for a host without an IPv4 address.
+    """
+
+    def __init__(
+        self, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, windows: int = 1, *, broadcast: bool = False
+    ) -> None:
+        self._address = resolve(host)
+        self._port = _integer("port", port, 1, 65535)
+        self._windows = _integer("windows", windows, 1, 65536 - port)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        if broadcast:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        self._start = self._ready_at = time.monotonic()
+
+    def __enter__(self) -> RflySim3D:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    @property
+    def ready_in(self) -> float:
+        """Seconds until RflySim3D takes poses again after a map change of this object's; 0.0 if it does."""
+        return max(0.0, self._ready_at - time.monotonic())
+
+    # ---- commands
+
+    def command(self, text: str, *, window: int = -1, wait: bool = False) -> float:
+        """A console command, of `commands` or one's own: `ready_in` afterwards.
+
+        After a map change poses are lost for about a second. `wait` sleeps that long: not in a ROS callback.
+        CommandError, a ValueError, for a text that is empty, above 249 bytes or holds a zero.
+        """
+        self._send(encode_command(text), window)
+        return self._after(text, wait)
+
+    def command_lan(self, text: str, *, wait: bool = False) -> float:
+        """A console command of up to 91 bytes to every RflySim3D of the network; otherwise as `command`."""
+        self._socket.sendto(encode_command_lan(text), LAN_GROUP)
+        return self._after(text, wait)
+
+    def request_object(self, kind: int, name: int | str, *, window: int = 0) -> None:
+        """Ask for place and size of a camera, vehicle or scene object (`commands.request_object`)."""
+        self.command(commands.request_object(kind, name), window=window)
+
+    # ---- vehicles
+
+    def vehicle(
+        self,
+        copter_id: int,
+        vehicle_type: int,
+        position_ned: Sequence[float],
+        euler: Sequence[float] = _ZEROS,
+        *,
+        velocity_ned: Sequence[float] = _ZEROS,
+        motor_speed_rpm: Sequence[float] = (),
+        scale: Sequence[float] = (1.0, 1.0, 1.0),
+        fit_ground: bool = False,
+        time_s: float = -1.0,
+        window: int = -1,
+    ) -> None:
+        """Create or move a vehicle.
+
+        It leaves as current SOut2SimulatorSimpleTime. With `fit_ground`, where RflySim3D finds z itself, or another
+        scale than 1 it leaves as SOut2SimulatorSimple or -Simple1, which have no velocity and one mean motor speed.
+        motor_speed_rpm: up to 8 motors. time_s: a time stamp, -1 for none.
+        """
+        head = _id(copter_id), _integer("vehicle_type", vehicle_type, 0, _INT32[1])
+        position, angles = _vector("position_ned", position_ned, 3), _vector("euler", euler, 3)
+        motors, size = _motors(motor_speed_rpm), _vector("scale", scale, 3)
+        velocity, stamp = _vector("velocity_ned", velocity_ned, 3), _number("time_s", time_s)
+        if min(size) < 0:
+            raise ValueError(f"scale: {min(size)}, expected 0 or more")
+        scaled = size != [1.0, 1.0, 1.0]
+        if not scaled and not _flag("fit_ground", fit_ground):
+            pack = SOUT2_SIMULATOR_SIMPLE_TIME.struct.pack
+            speeds = motors + [0.0] * (MOTORS - len(motors))
+            checksum = SOUT2_SIMULATOR_SIMPLE_TIME.checksums[0]
+            datagram = pack(checksum, *head, 0, 0, 0, *speeds, *velocity, *angles, *position, stamp)
+        else:
+            checksum = CHECKSUM_GROUND if fit_ground else CHECKSUM
+            mean = math.fsum(motors) / len(motors) if motors else 0.0
+            if scaled:
+                pack = SOUT2_SIMULATOR_SIMPLE1.struct.pack
+                datagram = pack(checksum, *head, mean, *position, *angles, *size)
+            else:
+                datagram = SOUT2_SIMULATOR_SIMPLE.struct.pack(checksum, *head, mean, *position, *angles)
+        self._send(datagram, window)
+
+    def vehicle_full(
+        self,
+        copter_id: int,
+        vehicle_type: int,
+        position_ned: Sequence[float],
+        euler: Sequence[float] = _ZEROS,
+        *,
+        velocity_ned: Sequence[float] = _ZEROS,
+        quaternion_wxyz: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+        motor_speed_rpm: Sequence[float] = (),
+        acceleration_frd: Sequence[float] = _ZEROS,
+        angular_velocity_frd: Sequence[float] = _ZEROS,
+        time_s: float = -1.0,
+        longitude_deg: float = 0.0,
+        latitude_deg: float = 0.0,
+        altitude: float = 0.0,
+        window: int = -1,
+    ) -> None:
+        """Create or move a vehicle by SOut2Simulator, which holds its whole state (m/s^2 and rad/s in body axes, FRD).
+
+        The order of the quaternion is documented nowhere; four zeros are what RflySim's SDK sends.
+        """
+        self._send(
+            SOUT2_SIMULATOR.struct.pack(
+                SOUT2_SIMULATOR.checksums[0],
+                _id(copter_id),
+                _integer("vehicle_type", vehicle_type, 0, _INT32[1]),
+                0,
+                *_vector("velocity_ned", velocity_ned, 3),
+                *_vector("euler", euler, 3),
+                *_vector("quaternion_wxyz", quaternion_wxyz, 4),
+                *(_motors(motor_speed_rpm) + [0.0] * MOTORS)[:MOTORS],
+                *_vector("acceleration_frd", acceleration_frd, 3),
+                *_vector("angular_velocity_frd", angular_velocity_frd, 3),
+                _number("time_s", time_s),
+                *_vector("position_ned", position_ned, 3),
+                _number("longitude_deg", longitude_deg, -180.0, 180.0),
+                _number("latitude_deg", latitude_deg, -90.0, 90.0),
+                _number("altitude", altitude),
+            ),
+            window,
+        )
+
+    def datagrams(self, runs: Iterable[Iterable[bytes | memoryview]], *, window: int = -1) -> None:
+        """Datagrams that are ready made, such as those of `encode_fleet` and `encode_states`."""
+        for run in runs:
+            for datagram in run:
+                self._send(datagram, window)
+
+    # ---- actions, attachments, labels
+
+    def blueprint_action(self, copter_id: int, numbers: Sequence[float], *, window: int = -1) -> None:
+        """Up to 16 numbers for a vehicle's blueprint, the others 0, with the time since this object was made."""
+        values = _vector("numbers", numbers, None)
+        if len(values) > ACTION_NUMBERS:
+            raise ValueError(f"numbers: {len(values)}, expected at most {ACTION_NUMBERS}")
+        values += [0.0] * (ACTION_NUMBERS - len(values))
+        elapsed = time.monotonic() - self._start
+        datagram = UE4_EXT_MSG.struct.pack(UE4_EXT_MSG.checksums[0], _id(copter_id), elapsed, *values)
+        self._send(datagram, window)
+
+    def attach(self, attachments: Iterable[tuple[int, int, int]], *, window: int = -1) -> None:
+        """Attach vehicles to others: (who, to whom, how) of up to 25, `how` one of ATTACH_NONE … ATTACH_ATTITUDE."""
+        rows = [
+            (
+                _integer("who", who, 1, _INT32[1]),
+                _integer("to whom", whom, *_INT32),
+                _integer("how", how, ATTACH_NONE, ATTACH_ATTITUDE),
+            )
+            for who, whom, how in attachments
+        ]
+        if not 1 <= len(rows) <= ATTACHMENTS:
+            raise ValueError(f"attachments: {len(rows)}, expected 1 to {ATTACHMENTS}")
+        rows += [(0, 0, 0)] * (ATTACHMENTS - len(rows))
+        flat = [number for column in zip(*rows, strict=True) for number in column]
+        self._send(VEHICLE_ATTATCH_25.struct.pack(VEHICLE_ATTATCH_25.checksums[0], *flat), window)
+
+    def label(
+        self,
+        copter_id: int,
+        text: str,
+        *,
+        line: int | None = None,
+        seconds: float = 0.0,
+        font_size: float = 30.0,
+        rgb: Sequence[int] = (255, 0, 0),
+        window: int = -1,
+    ) -> None:
+        """A text above a vehicle, or above all (id 0), for so many seconds (0: for ever).
+
+        line: None appends one (RflySim3D shows 5), 0 is the id line, 1 to 5 replaces that one.
+        """
+        raw = text.encode()
+        if len(raw) > MAX_LABEL_BYTES or "\0" in text:
+            raise ValueError(f"text: {len(raw)} bytes, expected at most {MAX_LABEL_BYTES} and no zero character")
+        colour = [_integer("rgb", part, 0, 255) for part in rgb]
+        if len(colour) != 3:
+            raise ValueError(f"rgb: {len(colour)} numbers, expected 3")
+        flag = -1 if line is None else _integer("line", line, 0, MAX_LABEL_LINE)
+        size = _number("font_size", font_size, 0.0)
+        self._label(copter_id, flag, colour, _number("seconds", seconds, 0.0), size, raw, window)
+
+    def remove_label(self, copter_id: int, line: int | None = None, *, window: int = -1) -> None:
+        """Take away line 1 to 5 of a vehicle's labels; None: all."""
+        flag = -1 if line is None else _integer("line", line, 1, MAX_LABEL_LINE)
+        self._label(copter_id, flag, [0, 0, 0], -1.0, 0.0, b"", window)
+
+    # ---- beneath
+
+    def _label(
+        self, copter_id: int, flag: int, rgb: list[int], seconds: float, size: float, text: bytes, window: int
+    ) -> None:
+        who = _integer("copter_id", copter_id, 0, _INT32[1])
+        self._send(COPTER_MSG.struct.pack(COPTER_MSG.checksums[0], who, flag, *rgb, seconds, size, text), window)
+
+    def _after(self, text: str, wait: bool) -> float:
+        if changes_map(text):
+            self._ready_at = time.monotonic() + MAP_CHANGE_SECONDS
+        if wait:
+            time.sleep(self.ready_in)
+        return self.ready_in
+
+    def _send(self, datagram: bytes | memoryview, window: int) -> None:
+        index = _integer("window", window, -1, 65535 - self._port)
+        ports = range(self._port, self._port + self._windows) if index < 0 else (self._port + index,)
+        for port in ports:
+            self._socket.sendto(datagram, (self._address, port))
+
+
+def _integer(argument: str, value: Any, low: int, high: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not low <= number <= high:
+        raise ValueError(f"{argument}: {value!r}, expected a whole number from {low} to {high}")
+    return number
+
+
+def _id(value: Any) -> int:
+    return _integer("copter_id", value, *_INT32)
+
+
+def _flag(argument: str, value: Any) -> bool:
+    if value not in (0, 1):
+        raise ValueError(f"{argument}: {value!r}, expected True or False")
+    return bool(value)
+
+
+def _number(argument: str, value: Any, low: float = -_FLOAT_MAX, high: float = _FLOAT_MAX) -> float:
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high:
+        raise ValueError(f"{argument}: {value!r}, expected a number from {low:g} to {high:g}")
+    return number
+
+
+def _vector(argument: str, values: Any, length: int | None) -> list[float]:
+    try:
+        numbers = list(values)
+    except TypeError:
+        raise ValueError(f"{argument}: {values!r}, expected {length or 'some'} numbers") from None
+    if length is not None and len(numbers) != length:
+        raise ValueError(f"{argument}: {len(numbers)} numbers, expected {length}")
+    return [_number(argument, number) for number in numbers]
+
+
+def _motors(values: Any) -> list[float]:
+    numbers = _vector("motor_speed_rpm", values, None)
+    if len(numbers) > MOTORS:
+        raise ValueError(f"motor_speed_rpm: {len(numbers)} motors, expected at most {MOTORS}")
+    return numbers
