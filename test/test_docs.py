@@ -197,7 +197,7 @@ def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
         try:
             wanted = {
                 "/husky/odometry/filtered": "nav_msgs/msg/Odometry",
-                "/drone/pose": "geometry_msgs/msg/PoseStamped",
+                "/crazyflie/pose": "geometry_msgs/msg/PoseStamped",
             }
             peer.spin_until(lambda: all(peer.node.count_subscribers(topic) for topic in wanted))
             types = dict(peer.node.get_topic_names_and_types())
