@@ -54,7 +54,7 @@ BRIDGE = NodeDescription(
     "ue_bridge_node",
     "rfly_ue_bridge.ue_bridge_node",
     "sends vehicles to RflySim3D",
-    {"host": "host", "windows": "windows"},
+    {"host": "host", "windows": "windows", "map_search_path": "map_search_path"},
 )
 TRAJECTORY = NodeDescription(
     "trajectory_node",

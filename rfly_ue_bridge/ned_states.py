@@ -54,8 +54,8 @@ class NedStates:
     def __len__(self) -> int:
         return len(self.id)
 
-    def select(self, keep: NDArray[Any]) -> NedStates:
-        """The vehicles that a mask or index array names, in that order."""
+    def select(self, keep: NDArray[Any] | slice) -> NedStates:
+        """The vehicles that a mask, index array or slice names, in that order."""
         return NedStates(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
 
     def then(self, others: NedStates) -> NedStates:

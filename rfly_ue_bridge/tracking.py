@@ -158,6 +158,29 @@ class IdOwners:
         )
         return Claim(mine, 0, int(np.count_nonzero(~mine)), conflicts)
 
+    def owner_of(self, vehicle_id: int, steady_ns: int) -> str | None:
+        """Who writes that id at present; None where it is free."""
+        if vehicle_id in self._configured:
+            return self._configured[vehicle_id]
+        row = int(np.searchsorted(self._table.ids, vehicle_id))
+        if row == len(self._table.ids) or self._table.ids[row] != vehicle_id:
+            return None
+        owner, heard = self._table.values[row].tolist()
+        return None if steady_ns - heard > self._stale_after_ns else self._sources[owner]
+
+    def reserve(self, vehicle_id: int, owner: str) -> None:
+        """No source gets that id from now on."""
+        if vehicle_id not in self._configured:
+            place = np.searchsorted(self._configured_ids, vehicle_id)
+            self._configured_ids = np.insert(self._configured_ids, place, vehicle_id)
+        self._configured[vehicle_id] = owner
+
+    def release(self, vehicle_id: int) -> None:
+        """The reserved id is free again."""
+        if self._configured.pop(vehicle_id, None) is not None:
+            place = np.searchsorted(self._configured_ids, vehicle_id)
+            self._configured_ids = np.delete(self._configured_ids, place)
+
     def _claim_among(self, free: NDArray[np.bool_], ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
         """The claim where some ids are configured."""
         rest = self.claim(ids[free], source, steady_ns)

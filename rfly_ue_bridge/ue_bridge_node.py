@@ -35,13 +35,14 @@ from rfly_common.ros import (
 from rfly_common.vehicle_msgs import msg_to_states, state_msg_to_states
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
-from rfly_ue_bridge.ned_states import states_to_ned
+from rfly_ue_bridge.ned_states import NedStates, states_to_ned
 from rfly_ue_bridge.outbox import Outbox
 from rfly_ue_bridge.pose_msgs import odometry_to_states, pose_to_states
 from rfly_ue_bridge.state_datagrams import encode_pose, encode_states, goes_in_fleet
 from rfly_ue_bridge.tracking import Claim, Conflict, IdOwners, StampFilter
 from rfly_ue_bridge.udp_sender import DEFAULT_HOST, DEFAULT_PORT, UdpSender
 from rfly_ue_bridge.ue_bridge_feedback_node import FeedbackTopics
+from rfly_ue_bridge.ue_bridge_objects_node import PlacedObjects
 
 TROUBLE_SHOWN_NS = 5_000_000_000
 """The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
@@ -159,6 +160,7 @@ class UeBridgeNode(Node):
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
         axes = self._frames.axes(self._own_frame) or "enu"
         self._feedback = FeedbackTopics(self, self._host, self._own_frame, axes, self._command)
+        self._objects = PlacedObjects(self, self._frames, self._own_frame, self._owners, self._send_now)
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")
 
     def _make_sender(self) -> UdpSender:
@@ -316,6 +318,10 @@ class UeBridgeNode(Node):
         ned, dropped = states_to_ned(states, frame.axes, *moved)
         for reason, count in dropped.items():
             self._drop(reason, count, topic)
+        self._send_now(ned, in_fleet=in_fleet)
+
+    def _send_now(self, ned: NedStates, *, in_fleet: bool = False) -> None:
+        """Now, or when a rate limit or a map change lets it."""
         now_out = self._outbox.offer(ned, time.monotonic_ns())
         self._sender.send_runs(encode_states(now_out, in_fleet=in_fleet))
         if len(now_out) < len(ned):

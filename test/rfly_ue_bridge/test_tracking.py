@@ -202,3 +202,19 @@ def test_table_keeps_what_the_mask_names(ids_seen):
     table.rows(ids(*ids_seen), (1, 1))
     table.keep(table.ids != ids_seen[0])
     assert table.ids.tolist() == ids_seen[1:]
+
+
+def test_a_reserved_id_is_no_sources_until_it_is_released():
+    owners = IdOwners(1.0, {7: "topic car/pose"})
+    for reserved in (30, 3, 30):
+        owners.reserve(reserved, "place_object")
+    claim = owners.claim(np.array([3, 5, 7, 30], np.int32), "/fleet", 0)
+    assert claim.mine.tolist() == [False, True, False, False]
+    assert [owners.owner_of(i, 0) for i in (3, 5, 7, 30, 31)] == [
+        "place_object", "/fleet", "topic car/pose", "place_object", None
+    ]  # fmt: skip
+    assert owners.owner_of(5, 1_000_000_001) is None  # silent for longer than stale_after
+    owners.release(30)
+    owners.release(30)
+    assert owners.owner_of(30, 0) is None
+    assert owners.claim(np.array([3, 30], np.int32), "/fleet", 0).mine.tolist() == [False, True]

@@ -1,0 +1,210 @@
+"""The objects that the bridge has placed on the terrain: services, and the latched `placed_objects`.
+
+Part of ue_bridge_node. RflySim3D forgets nothing, but a window that was restarted or has changed its map knows nothing:
+all objects are sent again in turn, each once in `objects_resend_period`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+from rfly_suite.msg import PlacedObjectArray, TerrainMap
+from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
+
+from rfly_common.errors import FrameError, PlacementError, RflyError
+from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher, subscription
+from rfly_terrain.height_map import HeightMap
+from rfly_terrain.terrain_msgs import msg_to_height_map
+from rfly_ue_bridge.ned_states import NedStates
+from rfly_ue_bridge.object_registry import ObjectRegistry
+from rfly_ue_bridge.placement import PlacedObject, Placement, place
+from rfly_ue_bridge.placement_frames import FrameAxes, place_in_enu
+from rfly_ue_bridge.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
+from rfly_ue_bridge.tracking import IdOwners
+
+OWNER = "place_object"
+"""what the bridge calls the source of objects"""
+TURNS_PER_PERIOD = 10
+"""the objects are sent again in so many portions, not all at once"""
+REMOVALS_SENT = 3
+"""times, each in its turn: one may be lost on a network"""
+
+
+class PlacedObjects:
+    """Owns the registry; `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and objects apart."""
+
+    def __init__(
+        self, node: Node, frames: Frames, own_frame: str, owners: IdOwners, send: Callable[[NedStates], None]
+    ) -> None:
+        self._node, self._frames, self._own_frame = node, frames, own_frame
+        self._owners, self._send = owners, send
+        self._registry = ObjectRegistry(lambda object_id: owners.owner_of(object_id, time.monotonic_ns()))
+        self._terrain: HeightMap | None = None
+        self._terrain_seen: tuple[Any, ...] | None = None
+        self._terrain_error = ""
+        self._placement = place([], None)
+        self._shown = self._placement.to_ned_states()
+        self._leaving: dict[int, tuple[NedStates, int]] = {}
+        self._turn = 0
+        self._period_s: float = declare(
+            node,
+            "objects_resend_period",
+            1.0,
+            "each placed object is sent again so often, s, so that a restarted RflySim3D shows it; 0 = never",
+            low=0.0,
+            high=3600.0,
+        )
+        self._search_path: list[str] = declare(
+            node,
+            "map_search_path",
+            [],
+            "folders searched first for a map that terrain_map announces without its heights",
+        )
+        self._turns: Timer | None = None  # made with the first object
+        self._diagnostics = Diagnostics(node, "objects", own_frame, self._say)
+        self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
+        subscription(node, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
+        node.create_service(PlaceObject, "place_object", self._serve_place)
+        node.create_service(MoveObject, "move_object", self._serve_move)
+        node.create_service(RemoveObject, "remove_object", self._serve_remove)
+        node.create_service(ListObjects, "list_objects", self._serve_list)
+        self._publish()
+
+    # --- services
+
+    def _serve_place(self, request: Any, response: Any) -> Any:
+        def work() -> None:
+            frame = self._frame(request.frame_id)
+            where = place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
+            self._put(self._registry.checked(request_to_object(request, where)), frame, response)
+
+        return self._answer(work, response)
+
+    def _serve_move(self, request: Any, response: Any) -> Any:
+        def work() -> None:
+            frame = self._frame(request.frame_id)
+            where = place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
+            self._put(self._registry.get(request.id).moved(**where), frame, response)
+
+        return self._answer(work, response)
+
+    def _serve_remove(self, request: Any, response: Any) -> Any:
+        def work() -> None:
+            gone = self._registry.remove(request.id)
+            self._owners.release(gone.id)
+            leaving = self._placed(gone).to_removal()
+            self._leaving[gone.id] = (leaving, REMOVALS_SENT - 1)
+            self._send(leaving)
+            self._note_change()
+
+        return self._answer(work, response)
+
+    def _serve_list(self, _request: Any, response: Any) -> Any:
+        response.success, response.objects = True, self._message()
+        return response
+
+    def _answer(self, work: Callable[[], None], response: Any) -> Any:
+        try:
+            work()
+        except (PlacementError, FrameError) as error:
+            self._diagnostics.count("refused")
+            response.message = str(error)
+            return response
+        response.success = True
+        return response
+
+    def _put(self, wanted: PlacedObject, frame: FrameAxes, response: Any) -> None:
+        """Keep and show an object that has its id already, and tell its pose."""
+        placed = self._placed(wanted)
+        self._registry.keep(wanted)
+        self._owners.reserve(wanted.id, OWNER)
+        self._leaving.pop(wanted.id, None)
+        self._send(placed.to_ned_states())
+        self._note_change()
+        if hasattr(response, "id"):
+            response.id = wanted.id
+        response.pose = placement_to_pose(placed, frame)
+        if self._terrain is not None and not placed.inside[0]:
+            response.message = f"off the map {self._terrain.name!r}: the altitude is that of its edge"
+
+    def _placed(self, wanted: PlacedObject) -> Placement:
+        if self._terrain is None and wanted.needs_terrain:
+            why = self._terrain_error or "no terrain_map has come yet: is terrain_node running?"
+            raise PlacementError(f"{why} (with use_ground_packet RflySim3D finds the ground itself)")
+        return place([wanted], self._terrain)
+
+    def _frame(self, frame_id: str) -> FrameAxes:
+        found = self._frames.resolve(frame_id or self._own_frame)
+        if found.is_world:
+            return FrameAxes(found.axes)
+        return FrameAxes(found.axes, found.transform.translation, found.transform.quat_xyzw)
+
+    # --- the ground beneath
+
+    def _take_terrain(self, message: TerrainMap) -> None:
+        """Every object follows; a terrain that can't be used leaves the present one in place."""
+        geometry = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
+        seen = (message.sha256, *geometry)
+        if message.sha256 and seen == self._terrain_seen and not self._terrain_error:
+            return
+        try:
+            terrain = msg_to_height_map(message, tuple(self._search_path))
+        except (RflyError, OSError) as error:
+            self._terrain_error = " ".join(str(error).split())
+            self._node.get_logger().error(self._terrain_error)
+            self._say()
+            return
+        self._terrain, self._terrain_seen, self._terrain_error = terrain, seen, ""
+        if len(self._registry):
+            self._note_change()
+            self._send(self._shown)
+        self._say()
+
+    # --- what is shown and told
+
+    def _note_change(self) -> None:
+        self._placement = place(self._registry.objects, self._terrain)
+        self._shown = self._placement.to_ned_states()
+        self._publish()
+        if self._turns is None and self._period_s > 0:
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._turns = self._node.create_timer(self._period_s / TURNS_PER_PERIOD, self._take_turn, clock=steady)
+
+    def _take_turn(self) -> None:
+        """Send the next portion again: in turn k of a period the k-th tenth of the objects."""
+        n = len(self._shown)
+        first, last = (n * turn // TURNS_PER_PERIOD for turn in (self._turn, self._turn + 1))
+        if last > first:
+            self._send(self._shown.select(slice(first, last)))
+        self._turn = (self._turn + 1) % TURNS_PER_PERIOD
+        if self._turn == 0:
+            self._send_removals_again()
+
+    def _send_removals_again(self) -> None:
+        now_ns = time.monotonic_ns()
+        for object_id, (states, left) in list(self._leaving.items()):
+            if left == 0 or self._owners.owner_of(object_id, now_ns):  # a vehicle that has taken the id over
+                del self._leaving[object_id]
+                continue
+            self._leaving[object_id] = (states, left - 1)
+            self._send(states)
+
+    def _message(self) -> PlacedObjectArray:
+        axes = self._frames.axes(self._own_frame) or "enu"
+        now_ns = self._node.get_clock().now().nanoseconds
+        return placement_to_msg(self._placement, self._own_frame, axes, now_ns)
+
+    def _publish(self) -> None:
+        self._array.publish(self._message())
+
+    def _say(self) -> None:
+        terrain = "" if self._terrain is None else self._terrain.name
+        off_map = int((~self._placement.inside).sum())
+        level = ERROR if self._terrain_error else OK
+        text = self._terrain_error or ("no terrain_map has come yet" if self._terrain is None else "placing")
+        self._diagnostics.set(level, text, objects=len(self._registry), off_map=off_map, terrain=terrain)
