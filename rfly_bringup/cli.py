@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from rfly_bringup.cli_record import record, replay
+from rfly_bringup.cli_record import dissector, record, replay
 from rfly_bringup.cli_terrain import terrain_app
 from rfly_bringup.cli_view import view
 from rfly_bringup.cli_wire import listen, send
@@ -30,6 +30,7 @@ app.command()(listen)
 app.command()(view)
 app.command()(record)
 app.command()(replay)
+app.command()(dissector)
 
 
 def _up(**options: Any) -> None:

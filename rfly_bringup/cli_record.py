@@ -1,4 +1,4 @@
-"""`rfly record` and `rfly replay`: datagrams to a file that Wireshark reads, and back with their timing.
+"""`rfly record`, `rfly replay`, `rfly dissector`: datagrams to a file that Wireshark reads, and back with their timing.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """
@@ -81,6 +81,22 @@ def replay(
 
     target = Target(_port_range(ports), host, port or None)
     replay_from(recording, target, speed=speed, passes=loop, pause_s=pause)
+
+
+def dissector() -> None:
+    """Print a plugin for Wireshark that shows RflySim3D's packets with their fields.
+
+    Examples:
+
+        rfly dissector > rflysim3d.lua
+
+        wireshark -X lua_script:rflysim3d.lua flight.pcap
+
+        tshark -X lua_script:rflysim3d.lua -r flight.pcap -Y "rflysim.copterID == 7"
+    """
+    from rfly_ue_bridge import wireshark_dissector
+
+    typer.echo(wireshark_dissector.dissector(), nl=False)
 
 
 def _host_and_port(text: str, default: int) -> tuple[str, int] | None:
