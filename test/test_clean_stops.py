@@ -80,6 +80,24 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
         assert node.stop(signal.SIGTERM) == 0
 
 
+def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):
+    """The watchdog's exit code is 0 too, but it destroys no node and closes no socket."""
+    from node_harness import NodeProcess, Peer
+    from rfly_suite.srv import GetTerrainAltitude
+
+    from rfly_common.startup import STOP_WITHIN_S
+
+    with NodeProcess("terrain_node", domain_id) as node:
+        peer = Peer(domain_id)
+        try:
+            assert peer.call(GetTerrainAltitude, "get_terrain_altitude", x=0.0, y=0.0).success  # so it spins
+        finally:
+            peer.close()
+        signalled = time.monotonic()
+        assert node.stop(signal.SIGTERM) == 0
+        assert time.monotonic() - signalled < STOP_WITHIN_S
+
+
 @pytest.mark.slow
 def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
     """kill -9 of each node in turn: the others go on, and within 5 s of its restart the datagrams flow again."""

@@ -185,8 +185,9 @@ def test_poses_transforms_and_paths_of_each_vehicle(served):
     names = ("car_1", "car_2", "car_3", "walker", "drone")
     assert [frame.child_frame_id for frame in frames] == [f"{name}/base_link" for name in names]
     assert {frame.header.frame_id for frame in frames} == {"map"}
-    t = frames[4].transform.translation
+    t, q = frames[4].transform.translation, frames[4].transform.rotation
     np.testing.assert_array_equal([t.x, t.y, t.z], positions(state)[4])
+    np.testing.assert_array_equal([q.x, q.y, q.z, q.w], np.asarray(state.orientation)[16:20])
 
     late = served.receive(Path, "walker/path", LATCHED)
     (path,) = served.spin_until(lambda: late)
