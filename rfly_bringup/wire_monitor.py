@@ -85,7 +85,7 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
                 record = _as_json(port, sender, datagram, packet, reason)
                 print(json.dumps(record, ensure_ascii=False), flush=True)
             else:
-                shown = _bad_text(datagram, reason) if packet is None else packet_text(packet)
+                shown = _bad_text(datagram, reason) if packet is None else _packet_text(packet)
                 console.print(f"{port} ← {sender}  ", style="dim", end="")
                 console.print(shown, markup=False)
             if count and tally.total >= count:
@@ -179,7 +179,7 @@ def _decode(datagram: bytes) -> tuple[Packet | None, str]:
         return None, error.reason
 
 
-def packet_text(packet: Packet) -> str:
+def _packet_text(packet: Packet) -> str:
     """One line; positions in m NED, angles in degrees."""
     values = packet.values
     if packet.type is COPTER_MSG:
@@ -191,8 +191,6 @@ def packet_text(packet: Packet) -> str:
         return f"{packet.name}  id {values['copterID']} at {values['runnedTime']:.3f} s: {numbers}"
     if "text" in values:
         return f"{packet.name}  {values['text']!r}"
-    if "PosE" not in values:
-        return f"{packet.name}  {_fields_text(packet)}"
     if "PosE" not in values:  # declared, but with no words of its own here
         return f"{packet.name}  " + "  ".join(
             f"{name} {_json_value(values[name])}" for name in list(values) if name != "checksum"
@@ -205,15 +203,6 @@ def packet_text(packet: Packet) -> str:
     shown = "; ".join(_vehicle_text(_slot(values, slot)) for slot in used[:_FLEET_SHOWN])
     more = f"; and {len(used) - _FLEET_SHOWN} more" if len(used) > _FLEET_SHOWN else ""
     return f"{packet.name}{ground}  {len(used)} vehicles: {shown}{more}"
-
-
-def _fields_text(packet: Packet) -> str:
-    """Field by field, for a packet that no other function here knows."""
-    return "  ".join(
-        f"{field.name} {' '.join(f'{number:g}' for number in value) if isinstance(value, tuple) else value}"
-        for field in packet.type.fields[1:]
-        for value in (packet[field.name],)
-    )
 
 
 def _label_text(values: Any) -> str:
