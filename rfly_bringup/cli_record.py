@@ -4,7 +4,7 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -83,12 +83,14 @@ def replay(
     replay_from(recording, target, speed=speed, passes=loop, pause_s=pause)
 
 
-def dissector() -> None:
-    """Print a plugin for Wireshark that shows RflySim3D's packets with their fields.
+def dissector(
+    out: Annotated[Optional[Path], typer.Option(help="file to write; without it, standard output")] = None,  # noqa: UP045  typer 0.9
+) -> None:
+    """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
 
     Examples:
 
-        rfly dissector > rflysim3d.lua
+        rfly dissector --out rflysim3d.lua
 
         wireshark -X lua_script:rflysim3d.lua flight.pcap
 
@@ -96,7 +98,10 @@ def dissector() -> None:
     """
     from rfly_ue_bridge import wireshark_dissector
 
-    typer.echo(wireshark_dissector.dissector(), nl=False)
+    if out is None:
+        typer.echo(wireshark_dissector.dissector(), nl=False)
+    else:
+        out.write_text(wireshark_dissector.dissector(), encoding="utf-8")
 
 
 def _host_and_port(text: str, default: int) -> tuple[str, int] | None:

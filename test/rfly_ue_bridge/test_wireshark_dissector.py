@@ -112,6 +112,14 @@ def test_rfly_prints_it():
     assert (done.returncode, done.stdout, done.stderr) == (0, dissector(), "")
 
 
+def test_rfly_writes_it_to_a_file(tmp_path):
+    program = (
+        "import sys; from rfly_bringup.cli import main; sys.argv = ['rfly', 'dissector', '--out', 'a.lua']; main()"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=20, check=True, cwd=tmp_path)
+    assert (tmp_path / "a.lua").read_text(encoding="utf-8") == dissector()
+
+
 def fields_in_tshark(tmp_path, datagrams, *fields):
     """One row of field values for each (port, payload), as tshark with the plugin tells them."""
     if shutil.which("tshark") is None:
