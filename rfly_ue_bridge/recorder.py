@@ -147,33 +147,27 @@ class _Port:
 
     def _receive(self) -> RecordedDatagram | None:
         """The next datagram, or None if there is none."""
-        while True:
-            try:
-                payload, source = self.socket.recvfrom(_MAX_DATAGRAM)
-            except BlockingIOError:
-                return None
-            except OSError:  # the report of an ICMP answer, or a datagram with a bad UDP sum
-                continue
-            return RecordedDatagram(time.time_ns(), source, self._address, payload)
+        try:
+            payload, source = self.socket.recvfrom(_MAX_DATAGRAM)
+        except OSError:  # nothing there; or the report of an ICMP answer, or a datagram with a bad UDP sum
+            return None
+        return RecordedDatagram(time.time_ns(), source, self._address, payload)
 
     def _receive_with_kernel_time(self) -> RecordedDatagram | None:
-        while True:
-            try:
-                payload, ancillary, _, source = self.socket.recvmsg(_MAX_DATAGRAM, _ANCILLARY_BYTES)
-            except BlockingIOError:
-                return None
-            except OSError:
-                continue
-            time_ns, destination = 0, self._address
-            for level, kind, data in ancillary:
-                if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
-                    seconds, nanoseconds = _TIMESPEC.unpack(data)
-                    time_ns = seconds * 1_000_000_000 + nanoseconds
-                elif level == socket.SOL_SOCKET and kind == _SO_RXQ_OVFL:
-                    (self.dropped,) = _DROPS.unpack(data)
-                elif level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
-                    destination = (socket.inet_ntoa(_PKTINFO.unpack(data)[2]), self.number)
-            return RecordedDatagram(time_ns or time.time_ns(), source, destination, payload)
+        try:
+            payload, ancillary, _, source = self.socket.recvmsg(_MAX_DATAGRAM, _ANCILLARY_BYTES)
+        except OSError:
+            return None
+        time_ns, destination = 0, self._address
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
+                seconds, nanoseconds = _TIMESPEC.unpack(data)
+                time_ns = seconds * 1_000_000_000 + nanoseconds
+            elif level == socket.SOL_SOCKET and kind == _SO_RXQ_OVFL:
+                (self.dropped,) = _DROPS.unpack(data)
+            elif level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
+                destination = (socket.inet_ntoa(_PKTINFO.unpack(data)[2]), self.number)
+        return RecordedDatagram(time_ns or time.time_ns(), source, destination, payload)
 
 
 def _refuse_own_ports(host: str, forward_ports: Sequence[int], bind: str, ports: Sequence[int]) -> None:
