@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli_objects import objects_app
 from rfly_bringup.cli_record import dissector, record, replay
 from rfly_bringup.cli_terrain import terrain_app
 from rfly_bringup.cli_view import view
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(terrain_app, name="terrain")
+app.add_typer(objects_app, name="objects")
 app.command()(send)
 app.command()(listen)
 app.command()(view)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -53,6 +54,15 @@ def test_yaml_and_csv_say_the_same(data, file):
     assert parse_placements(data, file) == EXPECTED
 
 
+def test_the_list_of_the_page_is_one():
+    page = Path(__file__).parents[2] / "docs" / "howto" / "place-objects.md"
+    text = page.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    person, target, walker = parse_placements(text.encode(), "page.yaml")
+    assert (person.vehicle_type, person.x, person.y, person.z) == (30, 12.5, -4.0, None)
+    assert (target.id, target.offset, target.scale) == (1010, 0.8, (1.5, 1.5, 1.5))
+    assert walker.use_ground_packet
+
+
 def test_ned_numbers_of_a_csv():
     (found,) = parse_placements(b"type,x,y,z,yaw_deg\n30,10,20,-5,0\n", "a.csv", "map_ned")
     assert (found.x, found.y, found.z, found.yaw) == (20.0, 10.0, 5.0, math.pi / 2)
@@ -67,7 +77,7 @@ def test_ned_numbers_of_a_csv():
         (b"version: 1\nobjects:\n  - {type: 3, x: 1, y: 1, yaw: 3}\n", "t.yaml", "unknown key; did you mean yaw_deg?"),
         (b"version: 2\nobjects: [{type: 3, x: 1, y: 1}]\n", "t.yaml", "t.yaml:1: version: 2, allowed: 1"),
         (b"version: 1\nobjects: [{type: 3, x: .nan, y: 1}]\n", "t.yaml", "t.yaml:2: .nan is not a finite number"),
-        (OBJECTS + 2 * b"- {id: 4, type: 3, x: 1, y: 1}\n", "t.yml", "t.yml:4: objects[1].id: 4 is that of line 3 already"),
+        (OBJECTS + 2 * b"- {id: 4, type: 3, x: 1, y: 1}\n", "t.yml", "t.yml:4: objects[1].id: 4 is that of line 3"),
         (OBJECTS + b"- {type: 3, x: 1, y: 1, z: 1, offset: 2}\n", "t.yaml", "t.yaml:3: objects[0]: offset: 2.0, but z"),
         (b"- 1\n", "t.yaml", "t.yaml:1: expected the keys version and objects"),
         (b"", "t.yaml", "t.yaml: the file is empty"),
