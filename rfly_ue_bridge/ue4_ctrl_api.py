@@ -32,7 +32,15 @@ import numpy as np
 from rfly_ue_bridge import sdk_listener
 from rfly_ue_bridge.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
 from rfly_ue_bridge.packets import PacketType
-from rfly_ue_bridge.sdk_records import SdkRecord
+from rfly_ue_bridge.sdk_records import (
+    CameraData,
+    CoptReqData,
+    ObjReqData,
+    PX4SILIntFloat,
+    SdkRecord,
+    VisionSensorReqNew,
+    reqVeCrashData,
+)
 from rfly_ue_bridge.to_rflysim3d import (
     ATTACHMENTS,
     CHECKSUM,
@@ -61,6 +69,16 @@ from rfly_ue_bridge.to_rflysim3d import (
     VEHICLES_100,
 )
 from rfly_ue_bridge.udp_sender import DEFAULT_PORT, LAN_GROUP
+
+__all__ = [  # what a script finds in the SDK's module of that name
+    "CameraData",
+    "CoptReqData",
+    "ObjReqData",
+    "PX4SILIntFloat",
+    "UE4CtrlAPI",
+    "VisionSensorReqNew",
+    "reqVeCrashData",
+]
 
 WINDOWS = 3
 """what a negative windowID means"""
