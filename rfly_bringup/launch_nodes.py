@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rfly_bringup.feedback_address import with_feedback
 from rfly_bringup.node_set import ARGUMENTS, NODES, NodeDescription, check_arguments, node_parameters
 
 
@@ -36,6 +37,8 @@ def _actions(context: Any, nodes: tuple[NodeDescription, ...]) -> list[Any]:
 
     arguments = {a.name: context.launch_configurations[a.name] for a in arguments_of(nodes)}
     check_arguments(arguments)
+    if "feedback_bind" in arguments:
+        arguments = with_feedback(arguments)
     log_level = ["--log-level", arguments["log_level"]] if arguments["log_level"] else []
     actions = []
     for node in nodes:

@@ -34,7 +34,12 @@ ARGUMENTS = (
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
-    Argument("frame_id", "frame of the cloud and of the vehicles", choices=("map", "map_ned")),
+    Argument("feedback_bind", "address of this machine for RflySim3D's answers (default: the one that faces the host)"),
+    Argument(
+        "feedback_multicast_interface",
+        "address of the interface for RflySim3D's multicast (default: feedback_bind's where the host is elsewhere)",
+    ),
+    Argument("frame_id", "frame of the cloud, of the vehicles and of RflySim3D's answers", choices=("map", "map_ned")),
     Argument("namespace", "namespace of all nodes"),
     Argument("use_sim_time", "take the time from /clock", choices=("true", "false")),
     Argument("params_file", "ROS parameter file: wins over the nodes' defaults; an argument given here wins over it"),
@@ -53,8 +58,15 @@ TERRAIN = NodeDescription(
 BRIDGE = NodeDescription(
     "ue_bridge_node",
     "rfly_ue_bridge.ue_bridge_node",
-    "sends vehicles to RflySim3D",
-    {"host": "host", "windows": "windows", "map_search_path": "map_search_path"},
+    "sends vehicles to RflySim3D, publishes what it answers",
+    {
+        "host": "host",
+        "windows": "windows",
+        "feedback_bind": "feedback_bind",
+        "feedback_multicast_interface": "feedback_multicast_interface",
+        "frame_id": "frame_id",
+        "map_search_path": "map_search_path",
+    },
 )
 TRAJECTORY = NodeDescription(
     "trajectory_node",

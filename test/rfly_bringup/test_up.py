@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from rfly_bringup.feedback_address import facing
+
 pytestmark = pytest.mark.ros
 
 RFLY = [sys.executable, "-c", "from rfly_bringup.cli import main; main()"]
@@ -123,6 +125,22 @@ def test_an_argument_wins_over_the_params_file(domain_id, tmp_path):
         up.read_until(r"ue_bridge_node +\| .*127\.0\.0\.3:20333")
         up.process.send_signal(signal.SIGINT)
         up.end()
+
+
+def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp_path):
+    """On the address that faces the host; a machine without a way there is told that it will not hear it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("", 0))
+        port = sock.getsockname()[1]
+    params = tmp_path / "params.yaml"
+    params.write_text(f"ue_bridge_node:\n  ros__parameters:\n    feedback_port: {port}\n")
+    address = facing("203.0.113.9")
+    expected = f"listening to RflySim3D on {address}:{port}" if address else "feedback_bind is 127.0.0.1"
+    with Running([*RFLY, "up", "--params-file", str(params), "--host", "203.0.113.9"]) as up:
+        up.read_until(r"ue_bridge_node +\| .*" + re.escape(expected))
+        up.process.send_signal(signal.SIGINT)
+        assert up.end() == 0
+        assert not address or "feedback_bind is" not in up.output
 
 
 @pytest.mark.parametrize(

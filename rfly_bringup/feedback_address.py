@@ -1,0 +1,38 @@
+"""Where RflySim3D's answers arrive when it runs on another machine. Standard library only."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+
+_ANY_PORT = 20010
+
+
+def with_feedback(arguments: Mapping[str, str]) -> dict[str, str]:
+    """The arguments; for a `host` elsewhere with `feedback_bind` and `feedback_multicast_interface`, unless given.
+
+    Both become this machine's address in the host's network.
+    """
+    filled = dict(arguments)
+    address = facing(arguments.get("host", ""))
+    for name in ("feedback_bind", "feedback_multicast_interface"):
+        if address and not filled.get(name):
+            filled[name] = address
+    return filled
+
+
+def facing(host: str) -> str:
+    """The IPv4 address from which this machine reaches a host, "" for itself or without a way there. Sends nothing."""
+    try:
+        destination = (
+            str(socket.getaddrinfo(host, _ANY_PORT, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0]) if host else ""
+        )
+        if not destination or ipaddress.IPv4Address(destination).is_loopback:
+            return ""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            sock.connect((destination, _ANY_PORT))
+            return str(sock.getsockname()[0])
+    except (OSError, UnicodeError):
+        return ""
