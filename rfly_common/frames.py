@@ -97,7 +97,10 @@ def quat_enu_flu_to_ned_frd(quat_enu_flu_xyzw: ArrayLike) -> Array:
     """
     q = _last_axis(quat_enu_flu_xyzw, 4, "quat_enu_flu_xyzw")
     x, y, z, w = (q[..., i] for i in range(4))
-    return np.stack([x + y, x - y, w - z, w + z], axis=-1) * _SQRT_HALF
+    rows = np.empty((4, *q.shape[:-1]), q.dtype)
+    rows[0], rows[1], rows[2], rows[3] = x + y, x - y, w - z, w + z
+    rows *= _SQRT_HALF
+    return np.moveaxis(rows, 0, -1)
 
 
 def quat_ned_frd_to_enu_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
@@ -127,11 +130,13 @@ def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
     """
     q = _last_axis(quat_xyzw, 4, "quat_xyzw")
     x, y, z, w = np.ascontiguousarray(np.moveaxis(q, -1, 0))  # arctan2 is several times as quick on whole rows
-    half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(z - x, w + y)
+    a, b, c, d = x + z, w - y, z - x, w + y
+    half_sum, half_difference = np.arctan2(a, b), np.arctan2(c, d)
     euler = np.empty((3, *q.shape[:-1]))
-    euler[0], euler[2] = half_sum - half_difference, half_sum + half_difference
-    euler[::2] = wrap_angle(euler[::2])
-    euler[1] = 2.0 * np.arctan2(np.hypot(w + y, z - x), np.hypot(w - y, x + z)) - math.pi / 2
+    turning = euler[::2]  # roll and yaw, at most one turn outside
+    turning[0], turning[1] = half_sum - half_difference, half_sum + half_difference
+    turning -= 2 * math.pi * ((turning > math.pi).astype(np.int8) - (turning <= -math.pi))
+    euler[1] = 2.0 * np.arctan2(np.hypot(d, c), np.hypot(b, a)) - math.pi / 2
     return np.ascontiguousarray(np.moveaxis(euler, 0, -1))
 
 

@@ -137,12 +137,13 @@ def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id
 
 
 def _usable(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    arrays = (states.position, states.orientation, states.velocity, states.motor_speed, states.scale)
+    arrays = (states.position, states.velocity, states.motor_speed, states.scale)  # a good norm says it of the fifth
     norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
     good = np.abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE  # False for NaN too
     if good.all() and all(np.isfinite(array).all() for array in arrays):
         return good, {}
     finite = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
+    finite &= np.isfinite(states.orientation).all(axis=1)
     bad = ~good & np.isfinite(states.orientation).all(axis=1)
     usable = finite & good
     counts = {NOT_FINITE: int(np.count_nonzero(~usable & ~bad)), BAD_QUATERNION: int(np.count_nonzero(bad))}
@@ -151,7 +152,7 @@ def _usable(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
 
 def _fits_the_floats(ned: NedStates) -> NDArray[np.bool_]:
     """False where a value became infinite on its way to float; the time packet alone holds positions as double."""
-    arrays = (ned.velocity_ned, ned.motor_speed_rpm, ned.motor_speed_mean_rpm[:, None])
+    arrays = (ned.velocity_ned, ned.motor_speed_rpm)  # and the mean of finite speeds is finite
     near = np.isfinite(ned.position_ned.astype(np.float32))
     if near.all() and all(np.isfinite(array).all() for array in arrays):
         return np.ones(len(ned), np.bool_)
