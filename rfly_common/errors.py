@@ -2,6 +2,7 @@
 
 RflyError
 ├── ConfigError (ValueError)            a configuration file or parameter that cannot be used
+│   └── MissionFileError                a mission file that cannot be read or written
 ├── FrameError (ValueError)             a frame id that nothing connects to the map
 ├── VehicleStatesError (ValueError)     arrays of vehicle states that contradict each other
 ├── TerrainError
@@ -25,6 +26,10 @@ class RflyError(Exception):
 
 class ConfigError(RflyError, ValueError):
     """A configuration file, key or parameter that cannot be used; the text names it and what would be right."""
+
+
+class MissionFileError(ConfigError):
+    """A mission file that cannot be read or written; names file, item, field and value."""
 
 
 class FrameError(RflyError, ValueError):
