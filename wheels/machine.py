@@ -46,7 +46,7 @@ def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         packages = sorted({package for packages in missing.values() for package in packages})
         with steps.step(f"apt-get install {' '.join(packages)}"):
-            env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            env = _apt_environment()
             steps.run(["apt-get", "update"], env, may_fail=True)  # an unreachable extra source need not be the end
             steps.run(["apt-get", "install", "-y", "--no-install-recommends", *packages], env)
         missing = _missing(need_compiler)
@@ -61,6 +61,23 @@ def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
             "brings them (pyenv, uv): make env PYTHON=/path/to/python3"
         )
     return Toolchain(zig=zig)
+
+
+def install_chromium(steps: Steps) -> None:
+    """See that the tests find a browser, where it can be installed. Without it they are skipped with the reason."""
+    steps.run(["apt-get", "update"], _apt_environment(), may_fail=True)
+    steps.run(["apt-get", "install", "-y", "--no-install-recommends", "chromium"], _apt_environment(), may_fail=True)
+
+
+def can_install_chromium() -> bool:
+    """True where Debian's Chromium is missing and may be installed. (Ubuntu's package only starts a snap.)"""
+    release = Path("/etc/os-release")
+    debian = release.exists() and "ID=debian" in release.read_text(encoding="utf-8").split("\n")
+    return debian and os.geteuid() == 0 and bool(shutil.which("apt-get")) and not shutil.which("chromium")
+
+
+def _apt_environment() -> dict[str, str]:
+    return {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def _missing(need_compiler: bool) -> dict[str, list[str]]:

@@ -1,9 +1,10 @@
 """Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
 
-    sh wheels/setup.sh [--lib] [command ...]        (setup.sh picks the Python and calls this)
+    sh wheels/setup.sh [--lib | --browser] [command ...]        (setup.sh picks the Python and calls this)
 
 With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they lack. `--lib` is the
-quick way for library tests: no ROS, no compiler, the packages imported from the tree.
+quick way for library tests: no ROS, no compiler, the packages imported from the tree. `--browser` also
+installs Chromium where one can, for the tests that look at `rfly view`.
 
 What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
 run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library
@@ -84,6 +85,14 @@ class Environment:
             self._warm_up()
         if self._steps is not None:
             self._steps.finish(".venv is ready")
+
+    def ensure_browser(self) -> None:
+        """Chromium for the tests of `rfly view`; tried once for each .venv where it cannot be had."""
+        if "browser" in self.state or not machine.can_install_chromium():
+            return
+        with self.steps.step("apt-get install chromium (for tests; they do without it too)"):
+            machine.install_chromium(self.steps)
+        self._write_state(browser="tried")
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -270,10 +279,10 @@ class Environment:
 
 
 def _requirements(pyproject: Path) -> Iterator[tuple[str, str]]:
-    """(module to look for, requirement) of the dependencies and of the extra `dev`, without types-only packages."""
+    """(module to look for, requirement) of dependencies and extras `dev` and `view`, without types-only packages."""
     modules = {"opencv-python-headless": "cv2", "PyYAML": "yaml"}
     text = pyproject.read_text(encoding="utf-8")
-    for table in (r"^dependencies = \[(.*?)^\]", r"^dev = \[(.*?)^\]"):
+    for table in (r"^dependencies = \[(.*?)^\]", r"^dev = \[(.*?)^\]", r"^view = \[(.*?)\]"):
         block = re.search(table, text, re.MULTILINE | re.DOTALL)
         for requirement in re.findall(r'"([^"]+)"', block.group(1) if block else ""):
             name = re.split(r"[<>=!~;\s]", requirement)[0]
@@ -298,8 +307,8 @@ def only_one() -> Iterator[int]:
 
 
 def main(arguments: list[str]) -> None:
-    lib = arguments[:1] == ["--lib"]
-    command = arguments[1:] if lib else arguments
+    lib, browser = arguments[:1] == ["--lib"], arguments[:1] == ["--browser"]
+    command = arguments[1:] if lib or browser else arguments
     try:
         with only_one() as lock:
             environment = Environment(lock)
@@ -307,6 +316,8 @@ def main(arguments: list[str]) -> None:
             if python:
                 os.execv(python, [python, "-E", "-s", __file__, *arguments])
             environment.ensure(lib=lib)
+            if browser:
+                environment.ensure_browser()
     except SetupError as error:
         sys.exit(f"rfly_suite: {error}")
     except KeyboardInterrupt:

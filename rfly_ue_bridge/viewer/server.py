@@ -35,7 +35,7 @@ from rfly_ue_bridge.viewer.state_batches import StateBatch, counted, read_batche
 
 RATE_HZ = 30.0
 PANEL_EVERY_S = 0.5
-DOUBLE_CLICK_S = 0.45
+DOUBLE_CLICK_S = 0.6
 DOUBLE_CLICK_APART = 0.01
 """of the picture's width or height"""
 FIRST_TARGET_ID = 1001

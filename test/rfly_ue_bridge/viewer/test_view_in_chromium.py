@@ -1,0 +1,251 @@
+"""`rfly view` as a process, drawn by a real Chromium, fed with bytes that are written here.
+
+Where a vehicle must appear is worked out here, from the camera command alone, with a pinhole of 90 degrees.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import numpy as np
+import pytest
+from chromium_harness import Chromium, chromium_program, wait_until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed"),
+]
+
+WIDTH, HEIGHT = 1200, 600
+SECONDS = 20
+
+# A box (vehicleType 9999) of 1 m; the viewer draws ids 34, 55, 76 in red and 48, 69 in blue.
+#                  checksum copterID vehicleT MotorRPM PosE: x  y        z        roll     pitch    yaw
+RED_34 = bytes.fromhex("d2029649 22000000 0f270000 00000000 0000a041 00000000 000000bf 00000000 00000000 00000000")
+RED_34_AT = (20.0, 0.0, -0.5)
+MOVED_34 = bytes.fromhex("d2029649 22000000 0f270000 00000000 0000c041 0000c040 000000bf 00000000 00000000 00000000")
+MOVED_34_AT = (24.0, 6.0, -0.5)
+BLUE_48 = bytes.fromhex("d2029649 30000000 0f270000 00000000 00008041 0000a0c0 000000bf 00000000 00000000 00000000")
+BLUE_48_AT = (16.0, -5.0, -0.5)
+# 1234567891: keep on the ground, so z = -500 m does not count
+GROUND_76 = bytes.fromhex("d3029649 4c000000 0f270000 00000000 0000a041 0000c0c0 0000fac3 00000000 00000000 00000000")
+GROUND_76_AT = (20.0, -6.0, -0.5)
+# SOut2SimulatorSimple1, stretched to 12 m along its own x, y or z, and turned by a quarter so that it points elsewhere
+LONG_55 = "d2029649 37000000 0f270000 00000000 0000a041 00000000 000000c1"  # at 20, 0, -8
+QUARTER, ZERO, ONE, TWELVE = "db0fc93f", "00000000", "0000803f", "00004041"
+
+CAMERA = bytes.fromhex(  # RflyCameraPosAng 0 0 -20 0 -45 0
+    "d2029649 52666c79 43616d65 7261506f 73416e67 20302030 202d3230 2030202d 34352030"
+).ljust(56, b"\0")
+FROM_SOUTH = ((0.0, 0.0, -20.0), -45.0, 0.0)  # NED, degrees of pitch and yaw
+ASIDE = bytes.fromhex(  # RflyCameraPosAng 2 -18 -20 0 -25 45
+    "d2029649 52666c79 43616d65 7261506f 73416e67 2032202d 3138202d 32302030 202d3235 203435"
+).ljust(56, b"\0")
+FROM_ASIDE = ((2.0, -18.0, -20.0), -25.0, 45.0)
+FOV = bytes.fromhex("d2029649 52666c79 43616d65 7261466f 76446567 72656573 203930").ljust(56, b"\0")  # … Degrees 90
+
+
+def pixel(point_ned, camera=FROM_SOUTH):
+    """Where a level camera with the angle of FOV sees a point: x right, y down."""
+    at, pitch, yaw = camera
+    (cp, sp), (cy, sy) = ((np.cos(np.radians(a)), np.sin(np.radians(a))) for a in (pitch, yaw))
+    forward, right, down = np.array([cp * cy, cp * sy, -sp]), np.array([-sy, cy, 0]), np.array([sp * cy, sp * sy, cp])
+    ray = np.subtract(point_ned, at)
+    focal = WIDTH / 2 / np.tan(np.radians(90) / 2)
+    depth = ray @ forward
+    return WIDTH / 2 + focal * (ray @ right) / depth, HEIGHT / 2 + focal * (ray @ down) / depth
+
+
+def test_the_projection_itself():
+    """By hand: 20 m north of a camera 20 m up that looks 45 degrees down is the middle of the picture."""
+    assert pixel((20, 0, 0)) == pytest.approx((600, 300))
+    assert pixel((20, 10, 0)) == pytest.approx((600 + 600 * 10 / np.sqrt(800), 300))
+
+
+def colour_at(picture, point_ned, camera=FROM_SOUTH):
+    """Mean colour of 5 x 5 pixels where a point must be."""
+    x, y = (round(value) for value in pixel(point_ned, camera))
+    return picture[y - 2 : y + 3, x - 2 : x + 3].reshape(-1, 3).mean(axis=0)
+
+
+def is_red(rgb):
+    return rgb[0] > 90 and rgb[0] > 2 * rgb[1] and rgb[0] > 2 * rgb[2]
+
+
+def is_blue(rgb):
+    return rgb[2] > 90 and rgb[2] > 1.8 * rgb[0] and rgb[2] > 1.8 * rgb[1]
+
+
+class View:
+    """The running viewer, its UDP port, and the page that shows it."""
+
+    def __init__(self, folder):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.feedback = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.feedback.bind(("127.0.0.1", 0))
+        self.feedback.settimeout(SECONDS)
+        program = "import sys; from rfly_bringup.cli import main; sys.argv[0] = 'rfly'; main()"
+        options = [
+            "--map", "", "--no-shadows", "--port", "0", "--udp-port", str(self.port), "--scan-folder", str(folder),
+            "--feedback-port", str(self.feedback.getsockname()[1]),
+        ]  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program, "view", *options], stdout=subprocess.PIPE, text=True
+        )
+        self.line = self.process.stdout.readline()
+        self.address = re.search(r"http://\S+", self.line)[0]
+        self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def send(self, *datagrams):
+        for datagram in datagrams:
+            self._sender.sendto(datagram, ("127.0.0.1", self.port))
+
+    def command(self, text):
+        self.send(bytes.fromhex("d2029649") + text.encode().ljust(252 if len(text) > 51 else 52, b"\0"))
+
+    def close(self):
+        self._sender.close()
+        self.feedback.close()
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    running = View(tmp_path_factory.mktemp("scans"))
+    yield running
+    assert running.close() == 0
+
+
+@pytest.fixture(scope="module")
+def page(view):
+    with Chromium(WIDTH, HEIGHT) as browser:
+        browser.open(view.address)
+        wait_until(lambda: browser.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+        wait_until(lambda: "flat ground" in browser.evaluate("document.body.innerText"), 60, "the panel")
+        yield browser
+
+
+@pytest.fixture
+def scene(view, page):
+    """No vehicles but blue 48, seen by the known camera: where it is drawn, the picture is up to date."""
+    if not is_empty(page):
+        page.evaluate("[...document.querySelectorAll('button')].find(b => b.innerText == 'Remove all').click()")
+        wait_until(lambda: is_empty(page), SECONDS, "an empty scene")
+    view.send(CAMERA, FOV, BLUE_48)
+    wait_for(is_blue, page, BLUE_48_AT)
+    return page
+
+
+def is_empty(page):
+    return "\n0 vehicles" in page.evaluate("document.body.innerText")
+
+
+def wait_for(is_colour, page, point_ned, camera=FROM_SOUTH):
+    """The first picture that has the colour where that point must be."""
+
+    def look():
+        picture = page.picture()
+        return is_colour(colour_at(picture, point_ned, camera)) and [picture]
+
+    return wait_until(look, SECONDS, f"{is_colour.__name__} at {point_ned}")[0]
+
+
+def test_a_vehicle_is_where_its_bytes_say_and_then_no_more(view, scene):
+    """The same look finds nothing while the vehicle's packet is withheld."""
+    withheld = wait_for(is_blue, scene, BLUE_48_AT)
+    assert not is_red(colour_at(withheld, RED_34_AT))
+    view.send(RED_34)
+    first = wait_for(is_red, scene, RED_34_AT)
+    assert not is_red(colour_at(first, MOVED_34_AT))
+    view.send(MOVED_34)
+    second = wait_for(is_red, scene, MOVED_34_AT)
+    assert not is_red(colour_at(second, RED_34_AT))
+
+
+NORTH_SOUTH, EAST_WEST = [(25.5, 0, -8), (14.5, 0, -8)], [(20, 5.5, -8), (20, -5.5, -8)]
+UP_DOWN = [(20, 0, -13.5), (20, 0, -2.5)]
+
+
+@pytest.mark.parametrize(
+    ("scale", "euler", "ends"),
+    [
+        pytest.param((TWELVE, ONE, ONE), (ZERO, ZERO, ZERO), NORTH_SOUTH, id="level"),
+        pytest.param((TWELVE, ONE, ONE), (ZERO, ZERO, QUARTER), EAST_WEST, id="yaw"),
+        pytest.param((TWELVE, ONE, ONE), (ZERO, QUARTER, ZERO), UP_DOWN, id="pitch"),
+        pytest.param((ONE, TWELVE, ONE), (QUARTER, ZERO, ZERO), UP_DOWN, id="roll"),
+    ],
+)
+def test_scale_and_attitude(view, scene, scale, euler, ends):
+    """A box of 12 m shows at both of its ends, and at none where another attitude would put them."""
+    view.send(ASIDE, bytes.fromhex(" ".join([LONG_55, *euler, *scale])))
+    picture = wait_for(is_red, scene, ends[0], FROM_ASIDE)
+    shown = [point for point in NORTH_SOUTH + EAST_WEST + UP_DOWN if is_red(colour_at(picture, point, FROM_ASIDE))]
+    assert shown == ends
+
+
+def test_kept_on_the_ground(view, scene):
+    """With checksum 1234567891 a box 500 m up stands on the ground."""
+    view.send(GROUND_76)
+    wait_for(is_red, scene, GROUND_76_AT)
+
+
+def test_a_double_click_shows_click_point_and_object(view, scene):
+    """The ray of a pixel meets the ground, or the vehicle; the offset of a box of 1 m is half its height."""
+    view.send(RED_34)
+    wait_for(is_red, scene, RED_34_AT)
+
+    def double_click(point, pattern):
+        """Until it is noticed: on a busy machine the clicks may reach the page too far apart."""
+        scene.click(*pixel(point), times=2)
+        return re.search(pattern, scene.evaluate("document.body.innerText"))
+
+    point = r"click point: (\S+) (\S+) (\S+)"
+    found = wait_until(lambda: double_click((20, 8, 0), point), SECONDS, "the click point")
+    assert [float(part) for part in found.groups()] == pytest.approx([20, 8, 0], abs=0.06)
+    position = r"object pos: 20.000 0.000 -0.500 \(vehicle 34\)\s+offset above the ground: 0.500 m"
+    wait_until(lambda: double_click(RED_34_AT, position), SECONDS, "the object's position and offset")
+
+
+def test_key_and_click_put_a_target(view, scene):
+    """Key T, then a click: a target stands there, centre 1.2 m over the ground."""
+    scene.press("T")
+    last_box = "[...document.querySelectorAll('input[type=checkbox]')].at(-1).checked"
+    wait_until(lambda: scene.evaluate(last_box), SECONDS, "the tick at 'Click puts a target'")
+    scene.click(*pixel((18, 4, 0)))
+    found = wait_until(
+        lambda: re.search(r"target 151\s+(\S+)\s+(\S+)\s+(\S+)", scene.evaluate("document.body.innerText")),
+        SECONDS,
+        "the target in the list",
+    )
+    assert [float(part) for part in found.groups()] == pytest.approx([18, 4, -1.2], abs=0.11)
+
+
+def test_an_object_request_is_answered(view, scene):
+    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1.3 x 1 x 1 m."""
+    view.send(RED_34)
+    wait_for(is_red, scene, RED_34_AT)
+    view.command("RflyReqObjData 1 34 0")
+    answer = view.feedback.recv(4096)
+    assert len(answer) == 80
+    assert answer[:8].hex() == "d302964922000000"
+    assert np.frombuffer(answer, "<f4", 3, 8) == pytest.approx([20, 0, -0.5])
+    assert np.frombuffer(answer, "<f4", 3, 8 + 4 * 13) == pytest.approx([0.65, 0.5, 0.5])
+
+
+def test_nothing_comes_from_other_hosts(view, page):
+    hosts = {re.match(r"(?:https?|wss?)://([^/]+)", url) for url in page.requested}
+    assert {found[1] for found in hosts if found} == {view.address.removeprefix("http://")}
+
+
+def test_the_page_answers_and_binds_to_loopback(view):
+    assert "127.0.0.1" in view.line
+    with urllib.request.urlopen(view.address, timeout=10) as answer:
+        assert answer.status == 200
