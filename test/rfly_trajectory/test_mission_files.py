@@ -239,8 +239,8 @@ def test_size_limits(read, tmp_path):
     with pytest.raises(MissionFileError, match="65535 items"):
         read("\n".join(rows))
     assert len(read("\n".join(rows[:-1])).items) == 65_535
+    (tmp_path / "b.plan").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(MissionFileError, match="no UTF-8 text"):
-        (tmp_path / "b.plan").write_bytes(b"\xff\xfe\x00")
         read_mission(tmp_path / "b.plan")
 
 
