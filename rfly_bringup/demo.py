@@ -24,6 +24,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
+from rfly_bringup.demo_viewer import VIEWER, DemoViewer
 from rfly_bringup.supervisor import Supervisor, node_environment, node_supervisor
 from rfly_bringup.up import LinePrinter
 from rfly_common.errors import PacketError
@@ -59,15 +60,10 @@ class DatagramWatch:
     """Receives what RflySim3D would receive, in a thread."""
 
     def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.port_was_free = True
-        try:
-            self._socket.bind(("127.0.0.1", UE_PORT))
-        except OSError:
-            self.port_was_free = False
-            self._socket.bind(("127.0.0.1", 0))
+        self._socket = _bound_before_a_free_port()
         self._socket.settimeout(0.2)
         self.port: int = self._socket.getsockname()[1]
+        self.port_was_free = self.port == UE_PORT
         self.tracks: dict[int, Track] = {}
         self.total, self.unknown = 0, 0
         self.last_arrival = time.monotonic()
@@ -109,6 +105,21 @@ class DatagramWatch:
             track.history.append(track.position_ned)
 
 
+def _bound_before_a_free_port() -> socket.socket:
+    """A UDP socket on 20010, or another port of loopback, whose next port is free: for the viewer, as window 1."""
+    for port in (UE_PORT, *[0] * 100):
+        opened, after = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        with after:
+            try:
+                opened.bind(("127.0.0.1", port))
+                after.bind(("127.0.0.1", opened.getsockname()[1] + 1))
+            except (OSError, OverflowError):
+                opened.close()
+                continue
+        return opened
+    raise DemoFailed("no two neighbouring UDP ports are free")
+
+
 class Demo:
     """Starts the nodes, watches, and ends them."""
 
@@ -129,15 +140,20 @@ class Demo:
         from rfly_bringup.demo_node import TerrainObserver
 
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
-        extra = {"ue_bridge_node": {"port": self._watch.port}}
-        self._supervisor = node_supervisor({"log_level": "info"}, printer, extra=extra)
+        viewer = DemoViewer(self._watch.port + 1, printer)
+        extra = {"ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}}
+        self._supervisor = node_supervisor({"log_level": "info"}, viewer.take_line, extra=extra)
+        if viewer.command:
+            self._supervisor.commands = [*self._supervisor.commands, (VIEWER, viewer.command)]
         if not self._watch.port_was_free:
             self._console.print(f"UDP port {UE_PORT} is in use: the demo's datagrams go to {self._watch.port} instead")
         self._supervisor.start()
         observer = TerrainObserver()
         try:
             self._wait_for_start(observer)
-            self._print_where_to_look(observer)
+            if viewer.command:
+                self._wait(observer, viewer.answers, "an answer from the viewer's page")
+            self._print_where_to_look(observer, viewer)
             self._observe(observer, duration_s)
             self._draw(observer)
         finally:
@@ -164,7 +180,7 @@ class Demo:
         if self._supervisor.ended:
             raise DemoFailed(f"{', '.join(self._supervisor.ended)} has ended")
 
-    def _print_where_to_look(self, observer: Any) -> None:
+    def _print_where_to_look(self, observer: Any, viewer: DemoViewer) -> None:
         if observer.cloud is None:
             return
         c = observer.cloud
@@ -172,6 +188,7 @@ class Demo:
             f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points, "
             f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
             f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
+            f"[bold]see it[/bold]: {viewer.address or 'no page, as viser is missing: pip install viser'}\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
             f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"
         )
