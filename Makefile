@@ -27,7 +27,7 @@ bench: ## speed beside what one would use instead, one table; FLOOD=20 shortens 
 	@RFLY_FLOOD_SECONDS=$(FLOOD) $(IN_ENV) python -m benchmarks
 
 fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
-	@$(IN_ENV) pytest -m fuzz_full
+	@$(IN_ENV) pytest -m fuzz_full -o faulthandler_timeout=0
 
 lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requirements.in
 	@$(IN_ENV) --lib python wheels/lock.py
