@@ -164,13 +164,13 @@ def fit(
 
         rfly objects fit --click 0 0 -8 --object 0 0 -8.9 --xml Target.xml --dry-run
     """
-    from rfly_ue_bridge.model_offset import model_offset
+    from rfly_ue_bridge.model_offset import measure_offset
     from rfly_ue_bridge.vehicle_xml import ELEMENT, correct_center_height
 
     if dry_run and xml is None:
         raise typer.BadParameter("--dry-run: shows what would change in --xml FILE")
     try:
-        found = model_offset(click, object_pos)
+        found = measure_offset(click, object_pos)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     print(f"offset  {found.height:.4g} m: the model's origin {'above' if found.height >= 0 else 'below'} the ground")

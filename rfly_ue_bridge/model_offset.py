@@ -44,7 +44,7 @@ class ModelOffset:
         return math.hypot(self.vector_ned[0], self.vector_ned[1])
 
 
-def model_offset(click_point_ned: Sequence[float], object_position_ned: Sequence[float]) -> ModelOffset:
+def measure_offset(click_point_ned: Sequence[float], object_position_ned: Sequence[float]) -> ModelOffset:
     """The offset of a model from the two points of a double click, each x, y, z in m NED.
 
     Raises ValueError for a point that is not three finite numbers.

@@ -1,0 +1,33 @@
+"""What experiments 5 to 8 share: a fleet on the demo map, sent to RflySim3D in real time, glued to the ground."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from rfly_terrain import HeightMap
+from rfly_trajectory import Fleet
+from rfly_ue_bridge import RflySim3D, encode_states, states_to_ned
+
+
+def drive(fleet: Fleet, description: str | None) -> None:
+    """Send the fleet, as the options of the command line say."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", default="127.0.0.1", help="machine that runs RflySim3D")
+    parser.add_argument("--port", type=int, default=20010, help="UDP port of its first window")
+    parser.add_argument("--windows", type=int, default=1, help="windows, on consecutive ports")
+    parser.add_argument("--map", default="JacksboroFault", help="map that gives the ground")
+    parser.add_argument("--duration", type=float, default=60.0, help="seconds")
+    parser.add_argument("--rate", type=float, default=50.0, help="poses of each vehicle a second")
+    parser.add_argument("--time-scale", type=float, default=1.0, help="the fleet's seconds in one of ours")
+    options = parser.parse_args()
+
+    on_ground = fleet.on_terrain(HeightMap.load(options.map))
+    with RflySim3D(options.host, options.port, options.windows) as window:
+        start = time.monotonic()
+        for tick in range(round(options.duration * options.rate)):
+            due = tick / options.rate
+            time.sleep(max(0.0, start + due - time.monotonic()))
+            ned, _ = states_to_ned(on_ground.sample(due * options.time_scale), "enu")
+            window.datagrams(encode_states(ned, in_fleet=False))
+    print(f"{len(fleet)} vehicles, {options.duration:g} s")

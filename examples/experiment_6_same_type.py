@@ -1,0 +1,19 @@
+"""Experiment 6: several models of one type on the same path, each starting 3 s after the one before."""
+
+from __future__ import annotations
+
+from drive import drive
+
+from rfly_trajectory import FigureEight, Fleet, SpeedProfile, Vehicle
+
+PATH = FigureEight(center=(-300.0, -50.0), width=420.0, height=200.0).path()
+SPEED = SpeedProfile(cruise=12.0, acceleration=2.0)
+
+
+def main() -> None:
+    cars = [Vehicle(f"car_{k + 1}", 601 + k, 100150, PATH, SPEED, "repeat", delay=3.0 * k) for k in range(4)]
+    drive(Fleet(cars), __doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""The scripts of the eight experiments, as processes against UDP sockets in RflySim3D's place."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rfly_terrain.height_map import HeightMap
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TIME = struct.Struct("<6i14f4d")
+
+
+def start(script, *options, cwd):
+    command = [sys.executable, str(EXAMPLES / script), *map(str, options)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Windows:
+    """RflySim3D's three windows, on a loopback address that nobody else uses."""
+
+    def __init__(self, stack):
+        while True:
+            self.host = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+            try:
+                self.sockets = [stack.enter_context(_bound(self.host, 20010 + k)) for k in range(3)]
+                return
+            except OSError:
+                continue
+
+    def received(self):
+        """Datagrams of each window."""
+        return [_drain(opened) for opened in self.sockets]
+
+
+def _bound(host, port):
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    try:
+        opened.bind((host, port))
+    except OSError:
+        opened.close()
+        raise
+    opened.setblocking(False)
+    return opened
+
+
+def _drain(opened):
+    found = []
+    while True:
+        try:
+            found.append(opened.recv(65536))
+        except BlockingIOError:
+            return found
+
+
+@pytest.fixture
+def windows():
+    with ExitStack() as stack:
+        yield Windows(stack)
+
+
+@pytest.fixture(scope="module")
+def terrain():
+    return HeightMap.load("JacksboroFault")
+
+
+def command(text):
+    return struct.pack("<i52s", 1234567890, text.encode())
+
+
+def still(vehicle_id, vehicle_type, position, yaw=0.0):
+    return TIME.pack(1234567891, vehicle_id, vehicle_type, 0, 0, 0, *[0.0] * 13, yaw, *position, -1.0)
+
+
+def test_there_is_a_script_for_each_experiment():
+    assert [path.name[:12] for path in sorted(EXAMPLES.glob("experiment_*.py"))] == [
+        f"experiment_{k}" for k in range(1, 9)
+    ]
+
+
+def test_1_offset(windows, terrain, tmp_path):
+    xml = "<vehicle><body><CenterHeightAboveGroundCm>12</CenterHeightAboveGroundCm></body></vehicle>"
+    (tmp_path / "Target.xml").write_text(xml)
+    out = start("experiment_1_offset.py", "--host", windows.host, "--xml", "Target.xml", cwd=tmp_path)
+    assert "offset 1 m, CenterHeightAboveGroundCm 100" in out
+    assert (tmp_path / "Target.xml").read_text() == xml.replace(">12<", ">100<")
+    unlifted = still(1001, 200150, (43.943, 1.620, terrain.altitude_ned(43.943, 1.620)))
+    got = windows.received()
+    assert [one[0] for one in got] == [unlifted] * 3
+    head, tail = got[0][1][:80], struct.unpack("<4d", got[0][1][80:])
+    assert head == still(1002, 200150, (0, 0, 0))[:80]
+    assert tail == pytest.approx((43.943, 6.620, terrain.altitude_ned(43.943, 6.620) - 1.0, -1.0), abs=1e-9)
+    assert [len(one) for one in got] == [2, 2, 2]
+
+
+def test_2_targets(windows, tmp_path):
+    """The map command to window 0 only, the targets to all three."""
+    start("experiment_2_targets.py", "--host", windows.host, cwd=tmp_path)
+    targets = [
+        still(1001, 200150, (43.943, 1.620, -11.465)),
+        still(1002, 100150, (72.946, -4.388, -11.465)),
+        still(1003, 151, (115.915, 5.510, -10.448)),
+    ]
+    assert windows.received() == [[command("RflyChangeMapbyName Grasslands"), *targets], targets, targets]
+
+
+def test_3_person(windows, tmp_path):
+    start("experiment_3_person.py", "--host", windows.host, cwd=tmp_path)
+    expected = [
+        command("RflyChangeMapbyName MountainTerrain"),
+        still(100, 30, (-16.479, 1.45, -177.181), math.pi),
+        struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi),
+    ]
+    assert windows.received() == [expected] * 3
+
+
+def test_4_commands(windows, terrain, tmp_path):
+    """Camera 20 m above the ground, its numbers as MATLAB writes them; MATLAB's calls reach port 20010 only."""
+    options = ("--host", windows.host, "--steps", 3, "--pause", 0)
+    out = start("experiment_4_commands.py", *options, cwd=tmp_path)
+    assert os.listdir(tmp_path) == ["MapHeightData.mat"]
+    first, *rest = windows.received()
+    assert rest == [[], []]
+    assert first[0] == command("RflyChangeMapbyName Grasslands")
+    for datagram, north in zip(first[1:], (0.0, 5.0, 10.0), strict=True):
+        text = datagram[4:].rstrip(b"\0").decode()
+        assert datagram == command(text)
+        name, *numbers = text.split()
+        z = terrain.altitude_ned(north, 0.0) - 20
+        assert (name, numbers[0], numbers[1], numbers[3:]) == ("RflyCameraPosAng", f"{north:g}", "0", ["0", "-30", "0"])
+        assert numbers[2] == f"{float(numbers[2]):.6g}"
+        assert float(numbers[2]) == pytest.approx(z, abs=1e-2)
+    assert f"z = {terrain.altitude_ned(10.0, -3.5):.3f} m" in out
+
+
+STEP = 0.75
+"""s of fleet time between two datagrams of a vehicle"""
+TICKS = 12
+
+
+def driven(script, tmp_path):
+    """(ids in order, vehicle types, {id: (ticks, 24) fields}) of a fleet's first nine seconds."""
+    with _bound("127.0.0.1", 0) as window:
+        port = window.getsockname()[1]
+        start(script, "--port", port, "--duration", 0.6, "--rate", 20, "--time-scale", 15, cwd=tmp_path)
+        datagrams = _drain(window)
+    assert {len(d) for d in datagrams} == {112}
+    fields = [TIME.unpack(d) for d in datagrams]
+    assert {(f[0], *f[3:14], f[23]) for f in fields} == {(1234567891, *[0] * 11, -1.0)}  # no GPS, no motors, no time
+    ids = list(dict.fromkeys(f[1] for f in fields))
+    assert [f[1] for f in fields] == ids * TICKS
+    rows = defaultdict(list)
+    for f in fields:
+        rows[f[1]].append(f)
+    return ids, [fields[k][2] for k in range(len(ids))], {i: np.array(rows[i]) for i in ids}
+
+
+def position(rows):
+    return rows[:, 20:23]
+
+
+def velocity(rows):
+    return rows[:, 14:17]
+
+
+def assert_on_ground(rows, terrain):
+    """The model's middle and its four wheels touch the terrain, and it heads where it goes."""
+    for (roll, pitch, yaw), (x, y, z), (vx, vy, _) in zip(rows[:, 17:20], position(rows), velocity(rows), strict=True):
+        assert z == pytest.approx(terrain.altitude_ned(x, y), abs=1e-6)
+        cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
+        forward = np.array([cp * cy, cp * sy, -sp])
+        right = np.array([sr * sp * cy - cr * sy, sr * sp * sy + cr * cy, sr * cp])
+        for ahead, aside in itertools.product((-1.3, 1.3), (-0.8, 0.8)):
+            wheel = np.array([x, y, z]) + ahead * forward + aside * right
+            assert wheel[2] == pytest.approx(terrain.altitude_ned(wheel[0], wheel[1]), abs=0.08)
+        if math.hypot(vx, vy) > 0.1:
+            assert math.remainder(yaw - math.atan2(vy, vx), 2 * math.pi) == pytest.approx(0.0, abs=1e-4)
+
+
+def test_5_one_vehicle(terrain, tmp_path):
+    ids, types, rows = driven("experiment_5_one_vehicle.py", tmp_path)
+    assert (ids, types) == ([501], [100150])
+    assert_on_ground(rows[501], terrain)
+    speed = np.hypot(*velocity(rows[501])[:, :2].T)
+    np.testing.assert_allclose(speed, np.minimum(2.0 * STEP * np.arange(TICKS), 12.0), atol=1e-3)
+    assert np.ptp(rows[501][:, 18]) > 0.02  # the pitch follows the slope
+
+
+def test_6_several_of_one_type(terrain, tmp_path):
+    """Copies that start 3 s, four datagrams, after each other: the same drive, later."""
+    ids, types, rows = driven("experiment_6_same_type.py", tmp_path)
+    assert (ids, types) == ([601, 602, 603, 604], [100150] * 4)
+    for k, car in enumerate(ids):
+        assert_on_ground(rows[car], terrain)
+        wait = 4 * k
+        assert not velocity(rows[car])[: wait + 1].any()
+        np.testing.assert_allclose(position(rows[car])[wait:], position(rows[601])[: TICKS - wait], atol=1e-6)
+        np.testing.assert_allclose(position(rows[car])[:wait], position(rows[601])[[0] * wait], atol=1e-9)
+    assert np.linalg.norm(position(rows[601])[-1] - position(rows[604])[-1]) > 30
+
+
+def test_7_several_of_different_types(terrain, tmp_path):
+    ids, types, rows = driven("experiment_7_different_types.py", tmp_path)
+    assert (ids, types) == ([701, 702, 703], [200150, 100150, 151])
+    for car in ids:
+        assert_on_ground(rows[car], terrain)
+    lead = position(rows[701])[:, :2]
+    np.testing.assert_allclose(position(rows[702])[4:, :2], lead[:-4], atol=1e-6)
+    np.testing.assert_allclose(position(rows[703])[8:, :2], lead[:-8] + np.array([0.0, 10.0]), atol=1e-6)  # 10 m east
+
+
+def test_8_ring(terrain, tmp_path):
+    """Radius 60 m, 45 degrees apart, counter-clockwise seen from above with 8 m/s."""
+    ids, types, rows = driven("experiment_8_ring.py", tmp_path)
+    assert (ids, types) == (list(range(801, 809)), [100150] * 8)
+    time = STEP * np.arange(TICKS)
+    for k, car in enumerate(ids):
+        assert_on_ground(rows[car], terrain)
+        north, east = position(rows[car])[:, :2].T
+        np.testing.assert_allclose(np.hypot(north, east), 60.0, atol=1e-6)
+        angle = np.unwrap(np.arctan2(north, east))
+        expected = math.radians(45) * k + 8.0 / 60.0 * time
+        np.testing.assert_allclose(np.sin(angle - expected), 0.0, atol=1e-6)
+        np.testing.assert_allclose(np.cos(angle - expected), 1.0, atol=1e-6)
