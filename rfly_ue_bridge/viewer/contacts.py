@@ -2,7 +2,8 @@
 
 Ground: the point where a model stands (its origin less its centre height, along its own axis down) lies more than
 GROUND_TOLERANCE_M under the terrain. Each other: the boxes around the turned models, along north, east and down,
-overlap. That is coarse: no shape, no time of impact, no static objects.
+overlap; looked at are the NEIGHBOURS vehicles whose middles are nearest. That is coarse: no shape, no time of impact,
+no static objects.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
 GROUND_TOLERANCE_M = 0.1
+NEIGHBOURS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +47,10 @@ def find_contacts(poses: WorldPoses, terrain: HeightMap) -> Contacts:
     under &= terrain.inside(foot[:, 1], foot[:, 0])
     crash_type[under], point[under] = CRASH_GROUND, foot[under]
     low, high = world_boxes(poses)
-    for first, second in _overlaps(low, high):
-        middle = (np.maximum(low[first], low[second]) + np.minimum(high[first], high[second])) / 2
-        for one, other in ((first, second), (second, first)):
-            crash_type[one], point[one] = poses.id[other], middle
+    pairs = _overlaps(low, high)[::-1]  # of several the last one written counts: the nearest
+    for one, other in ((pairs[:, 1], pairs[:, 0]), (pairs[:, 0], pairs[:, 1])):
+        crash_type[one] = poses.id[other]
+        point[one] = (np.maximum(low[one], low[other]) + np.minimum(high[one], high[other])) / 2
     return Contacts(crash_type, point)
 
 
@@ -66,10 +68,11 @@ def world_boxes(poses: WorldPoses) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def _overlaps(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(k, 2) rows of the boxes that overlap. The tree finds the pairs that are near enough."""
-    middle, reach = (low + high) / 2, float((high - low).max()) / 2
-    pairs = cKDTree(middle).query_pairs(2 * reach, p=np.inf, output_type="ndarray")
+    """(k, 2) rows of boxes that overlap, each row with its neighbours from near to far."""
+    n = len(low)
+    _, near = cKDTree((low + high) / 2).query((low + high) / 2, k=min(n, NEIGHBOURS + 1), p=np.inf)
+    pairs = np.column_stack([np.repeat(np.arange(n), near.size // n), near.reshape(-1)])
     first, second = pairs[:, 0], pairs[:, 1]
-    touching = ((low[first] < high[second]) & (low[second] < high[first])).all(axis=1)
+    touching = (first != second) & ((low[first] < high[second]) & (low[second] < high[first])).all(axis=1)
     found: NDArray[np.int64] = pairs[touching]
     return found

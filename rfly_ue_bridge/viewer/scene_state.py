@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,10 @@ class SceneState:
             self.say(str(error))
             return
         match command:
-            case console.ChangeMap(name):
+            case console.ChangeMap(name) if name == PurePath(name).name and "\\" not in name and ":" not in name:
                 self.change_map(name)
+            case console.ChangeMap(name):
+                self.say(f"RflyChangeMapbyName {name}: expected the name of a map on the search path, not a path")
             case console.ChangeModel(vehicle_id, vehicle_type):
                 self._set_column(vehicle_id, vehicle_type=vehicle_type)
             case console.ChangeSize(vehicle_id, size):

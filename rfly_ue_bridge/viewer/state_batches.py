@@ -125,7 +125,8 @@ def _columns(kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]) -> 
     def flat(name: str, width: int, missing: float = np.nan) -> NDArray[np.float64]:
         if name not in fields:
             return np.full((n * slots, width), missing)
-        return records[name].reshape(n * slots, width).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            return records[name].reshape(n * slots, width).astype(np.float64)
 
     motor_name = next((name for name in ("MotorRPMS", "PWMs") if name in fields), "")
     if "MotorRPMSMean" in fields:
