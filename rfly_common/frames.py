@@ -30,11 +30,18 @@ QUAT_FLU_OPTICAL_XYZW = (-0.5, 0.5, -0.5, 0.5)
 
 def _last_axis(values: ArrayLike, size: int, name: str) -> Array:
     array = np.asarray(values)
-    if not np.issubdtype(array.dtype, np.floating):
+    if array.dtype.kind != "f":
         array = array.astype(float)
     if array.shape[-1:] != (size,):
         raise ValueError(f"{name}: expected shape (..., {size}), got {array.shape}")
     return array
+
+
+def _swapped(array: Array, back: bool = False) -> Array:
+    """The last axis first, or back: `np.moveaxis`, whose own time is felt, where a transpose does not do the same."""
+    if array.ndim <= 2:
+        return array.T
+    return np.moveaxis(array, 0, -1) if back else np.moveaxis(array, -1, 0)
 
 
 def ned_to_enu(vector_ned: ArrayLike) -> Array:
@@ -100,7 +107,7 @@ def quat_enu_flu_to_ned_frd(quat_enu_flu_xyzw: ArrayLike) -> Array:
     rows = np.empty((4, *q.shape[:-1]), q.dtype)
     rows[0], rows[1], rows[2], rows[3] = x + y, x - y, w - z, w + z
     rows *= _SQRT_HALF
-    return np.moveaxis(rows, 0, -1)
+    return _swapped(rows, back=True)
 
 
 def quat_ned_frd_to_enu_flu(quat_ned_frd_xyzw: ArrayLike) -> Array:
@@ -129,15 +136,16 @@ def quat_to_euler(quat_xyzw: ArrayLike) -> Array:
     one of them (Bernardes and Viollet, PLoS ONE 17(11), 2022, doi 10.1371/journal.pone.0276302; for z-y'-x'').
     """
     q = _last_axis(quat_xyzw, 4, "quat_xyzw")
-    x, y, z, w = np.ascontiguousarray(np.moveaxis(q, -1, 0))  # arctan2 is several times as quick on whole rows
+    x, y, z, w = np.ascontiguousarray(_swapped(q))  # arctan2 is several times as quick on whole rows
     a, b, c, d = x + z, w - y, z - x, w + y
     half_sum, half_difference = np.arctan2(a, b), np.arctan2(c, d)
     euler = np.empty((3, *q.shape[:-1]))
     turning = euler[::2]  # roll and yaw, at most one turn outside
     turning[0], turning[1] = half_sum - half_difference, half_sum + half_difference
     turning -= 2 * math.pi * ((turning > math.pi).astype(np.int8) - (turning <= -math.pi))
-    euler[1] = 2.0 * np.arctan2(np.hypot(d, c), np.hypot(b, a)) - math.pi / 2
-    return np.ascontiguousarray(np.moveaxis(euler, 0, -1))
+    # no hypot: its care for numbers near 1e±160 takes five times as long
+    euler[1] = 2.0 * np.arctan2(np.sqrt(d * d + c * c), np.sqrt(b * b + a * a)) - math.pi / 2
+    return np.ascontiguousarray(_swapped(euler, back=True))
 
 
 def euler_to_quat(euler_rpy: ArrayLike) -> Array:
