@@ -25,6 +25,8 @@ class ObjectRegistry:
     def __init__(self, owner_of: Callable[[int], str | None] = _nobody) -> None:
         self._owner_of = owner_of
         self._objects: dict[int, PlacedObject] = {}
+        self._maybe_free = FIRST_CHOSEN_ID
+        """no object below this has been removed since the last id was chosen: a search begins here"""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -39,8 +41,9 @@ class ObjectRegistry:
         if len(self._objects) >= MAX_OBJECTS:
             raise PlacementError(f"{MAX_OBJECTS} objects are placed already, no more are taken")
         if wanted.id == 0:
-            free = (i for i in itertools.count(FIRST_CHOSEN_ID) if i not in self._objects and not self._owner_of(i))
-            return dataclasses.replace(wanted, id=next(free))
+            free = (i for i in itertools.count(self._maybe_free) if i not in self._objects and not self._owner_of(i))
+            self._maybe_free = next(free)
+            return dataclasses.replace(wanted, id=self._maybe_free)
         if wanted.id in self._objects:
             raise PlacementError(f"id {wanted.id} is a placed object already: move or remove it, or give id 0")
         owner = self._owner_of(wanted.id)
@@ -62,6 +65,8 @@ class ObjectRegistry:
         """Forget the object of that id and return it. Raises PlacementError."""
         gone = self.get(object_id)
         del self._objects[object_id]
+        if object_id >= FIRST_CHOSEN_ID:
+            self._maybe_free = min(self._maybe_free, object_id)
         return gone
 
     def _ids(self) -> str:

@@ -16,7 +16,7 @@ from rclpy.timer import Timer
 from rfly_suite.msg import PlacedObjectArray, TerrainMap
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
-from rfly_common.errors import FrameError, PlacementError, RflyError
+from rfly_common.errors import ConfigError, FrameError, PlacementError, RflyError
 from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher, subscription
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.terrain_msgs import msg_to_height_map
@@ -31,6 +31,9 @@ OWNER = "place_object"
 """what the bridge calls the source of objects"""
 TURNS_PER_PERIOD = 10
 """the objects are sent again in so many portions, not all at once"""
+LEAST_PERIOD_S = 0.1
+SETTLE_S = 0.02
+"""after a change until `placed_objects` tells it: a list of thousands makes few messages, not thousands"""
 REMOVALS_SENT = 3
 """times, each in its turn: one may be lost on a network"""
 
@@ -59,21 +62,28 @@ class PlacedObjects:
             low=0.0,
             high=3600.0,
         )
+        if 0.0 < self._period_s < LEAST_PERIOD_S:
+            raise ConfigError(
+                f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
+            )
         self._search_path: list[str] = declare(
             node,
             "map_search_path",
             [],
             "folders searched first for a map that terrain_map announces without its heights",
         )
-        self._turns: Timer | None = None  # made with the first object
-        self._diagnostics = Diagnostics(node, "objects", own_frame, self._say)
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._turns: Timer | None = None  # made with the first object, as is the next
+        self._settling: Timer | None = None
+        self._changed = False
+        self._diagnostics = Diagnostics(node, "objects", "", self._say)
         self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
         subscription(node, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
         node.create_service(PlaceObject, "place_object", self._serve_place)
         node.create_service(MoveObject, "move_object", self._serve_move)
         node.create_service(RemoveObject, "remove_object", self._serve_remove)
         node.create_service(ListObjects, "list_objects", self._serve_list)
-        self._publish()
+        self._array.publish(self._message())
 
     # --- services
 
@@ -105,6 +115,8 @@ class PlacedObjects:
         return self._answer(work, response)
 
     def _serve_list(self, _request: Any, response: Any) -> Any:
+        if self._changed:
+            self._settle()
         response.success, response.objects = True, self._message()
         return response
 
@@ -160,23 +172,40 @@ class PlacedObjects:
             self._say()
             return
         self._terrain, self._terrain_seen, self._terrain_error = terrain, seen, ""
+        self._diagnostics.hardware_id = terrain.name
         if len(self._registry):
             self._note_change()
+            self._settle()
             self._send(self._shown)
         self._say()
 
     # --- what is shown and told
 
     def _note_change(self) -> None:
-        self._placement = place(self._registry.objects, self._terrain)
-        self._shown = self._placement.to_ned_states()
-        self._publish()
-        if self._turns is None and self._period_s > 0:
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self._turns = self._node.create_timer(self._period_s / TURNS_PER_PERIOD, self._take_turn, clock=steady)
+        self._changed = True
+        if self._settling is None:
+            self._settling = self._node.create_timer(SETTLE_S, self._settle, clock=self._steady)
+            if self._period_s > 0:
+                self._turns = self._node.create_timer(
+                    self._period_s / TURNS_PER_PERIOD, self._take_turn, clock=self._steady
+                )
+        elif self._settling.is_canceled():
+            self._settling.reset()
+
+    def _settle(self) -> None:
+        """Take all changes up to now into account, and tell them."""
+        assert self._settling is not None
+        self._settling.cancel()
+        if self._changed:
+            self._changed = False
+            self._placement = place(self._registry.objects, self._terrain)
+            self._shown = self._placement.to_ned_states()
+            self._array.publish(self._message())
 
     def _take_turn(self) -> None:
         """Send the next portion again: in turn k of a period the k-th tenth of the objects."""
+        if self._changed:
+            self._settle()
         n = len(self._shown)
         first, last = (n * turn // TURNS_PER_PERIOD for turn in (self._turn, self._turn + 1))
         if last > first:
@@ -198,9 +227,6 @@ class PlacedObjects:
         axes = self._frames.axes(self._own_frame) or "enu"
         now_ns = self._node.get_clock().now().nanoseconds
         return placement_to_msg(self._placement, self._own_frame, axes, now_ns)
-
-    def _publish(self) -> None:
-        self._array.publish(self._message())
 
     def _say(self) -> None:
         terrain = "" if self._terrain is None else self._terrain.name

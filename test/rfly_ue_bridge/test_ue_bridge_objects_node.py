@@ -237,3 +237,25 @@ def test_poses_still_go_at_once(scene):
     show_terrain(scene)
     assert scene.place(id=63, x=0.0, y=0.0).success
     scene.publish_until("car/pose", pose(), lambda: scene.so_far(7))
+
+
+def test_three_hundred_at_once_make_few_messages(scene):
+    """Every object has been placed and is told, but placed_objects does not grow message by message."""
+    show_terrain(scene)
+    from rfly_suite.srv import PlaceObject
+
+    client = scene.peer.node.create_client(PlaceObject, "place_object")
+    scene.peer.spin_until(client.service_is_ready)
+    before = len(scene.arrays)
+    ids = []
+    for start in range(0, 300, 5):  # a service keeps ten requests
+        requests = [PlaceObject.Request(vehicle_type=3, x=float((start + k) % 40), y=1.0) for k in range(5)]
+        calls = [client.call_async(request) for request in requests]
+        scene.peer.spin_until(lambda calls=calls: all(call.done() for call in calls))
+        ids += [call.result().id for call in calls]
+    assert sorted(ids) == list(range(1001, 1301))
+    assert scene.seen(lambda array: len(array.id) == 300).id.tolist() == list(range(1001, 1301))
+    assert len(scene.arrays) - before < 100
+    scene.window.clear()
+    for vehicle_id in (1001, 1150, 1300):
+        scene.sent(vehicle_id)
