@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from types import MappingProxyType
 from typing import cast
 
@@ -56,13 +56,15 @@ COUNTERS = (
     "wrong_checksum",
     "text",
     "not_allowed",
+    "not_wanted",
     "overflow",
     "system_dropped",
     "socket_errors",
 )
-"""received: all datagrams read, also those that one of the next four refused · unknown_length, wrong_checksum: of no
-packet · text: a name that is not UTF-8 · not_allowed: the sender is not on the list · overflow: the oldest of a full
-queue · system_dropped: of a full socket buffer, where the system tells (Linux) · socket_errors: failed reads"""
+"""received: all datagrams read, whatever became of them · unknown_length, wrong_checksum: of no packet · text: a name
+that is not UTF-8 · not_allowed: the sender is not on the list · not_wanted: the taker asked for others only · overflow:
+the oldest of a full queue · system_dropped: of a full socket buffer, where the system tells (Linux) · socket_errors: failed
+reads"""
 
 
 class FeedbackReceiver:
@@ -183,8 +185,11 @@ class FeedbackReceiver:
             self._nudge[1].send(b"j")  # the reading thread has one more to wait for
         return ""
 
-    def take(self, limit: int | None = None) -> list[Packet]:
-        """The packets that wait, oldest first, at most `limit` of them. Never waits; one thread at a time."""
+    def take(self, limit: int | None = None, only: Container[str] | None = None) -> list[Packet]:
+        """The packets that wait, oldest first, at most `limit` of them. Never waits; one thread at a time.
+
+        Those whose wire name is not in `only`, where that is given, are gone undecoded, and counted.
+        """
         with self._lock:
             queue = self._queue
             if limit is None or limit >= len(queue):
@@ -194,6 +199,9 @@ class FeedbackReceiver:
                 taken = [queue.popleft() for _ in range(limit)]
         packets = []
         for packet_type, datagram in taken:
+            if only is not None and packet_type.name not in only:
+                self._counts["not_wanted"] += 1
+                continue
             try:
                 values = packet_type.unpack(datagram)
             except PacketError as error:

@@ -20,7 +20,7 @@ Question = tuple[int, int | str]
 """Kind (CAMERA, VEHICLE, OBJECT), and the SeqID, copterID or name."""
 
 _NAME_BYTES = 32
-_ANSWERS = {
+ANSWERS = {
     CAMERA_DATA_OLD.name: (CAMERA, "SeqID"),
     CAMERA_DATA.name: (CAMERA, "SeqID"),
     COPT_REQ_DATA_OLD.name: (VEHICLE, "copterID"),
@@ -28,6 +28,7 @@ _ANSWERS = {
     OBJ_REQ_DATA_OLD.name: (OBJECT, "name"),
     OBJ_REQ_DATA.name: (OBJECT, "name"),
 }
+"""Wire name of an answer -> what it tells of, and the field that says of which."""
 
 
 def question(kind: int, number: int, name: str) -> Question:
@@ -49,7 +50,7 @@ def request_command(asked: Question) -> str:
 
 def is_answer(packet: Packet, asked: Question) -> bool:
     """Whether a packet answers the question. A name of more than 31 bytes comes back cut to its field."""
-    kind, field = _ANSWERS.get(packet.name, (-1, ""))
+    kind, field = ANSWERS.get(packet.name, (-1, ""))
     if kind != asked[0]:
         return False
     key, wanted = packet[field], asked[1]

@@ -22,14 +22,16 @@ from rfly_common.ros import ERROR, FEEDBACK_OUT, OK, WARN, Diagnostics, declare,
 from rfly_ue_bridge.feedback_msgs import TOPIC_OF, TOPICS, answer_to_pose, has_finite_pose, packet_to_msg
 from rfly_ue_bridge.feedback_receiver import FeedbackReceiver
 from rfly_ue_bridge.from_rflysim3d import PORT, REQ_VE_CRASH_DATA
-from rfly_ue_bridge.object_requests import Question, is_answer, question, request_command
+from rfly_ue_bridge.object_requests import ANSWERS, Question, is_answer, question, request_command
 from rfly_ue_bridge.packets import Packet
 from rfly_ue_bridge.udp_sender import resolve
 
-PER_TURN = 20
-"""packets that are published in one turn of the executor …"""
+WORK_S = 0.001
+"""time for publishing in one turn of the executor …"""
 TURN_S = 0.004
 """… and the least time between two turns, so that a flood leaves the poses their time"""
+_AT_ONCE = 4
+"""packets between two looks at the clock"""
 DEFAULT_TIMEOUT_S = 2.0
 MAX_TIMEOUT_S = 60.0
 MAX_WAITING = 100
@@ -153,17 +155,28 @@ class FeedbackTopics:
             self._guard.trigger()
 
     def _take_turn(self) -> None:
-        """Publish what waits, at most PER_TURN, and pause; the timer goes on until nothing is left."""
-        if self._receiver is None or self._pausing:
+        """Publish what waits for at most WORK_S, and pause; the timer goes on until nothing is left."""
+        if self._receiver is None or self._pausing or not len(self._receiver):
             return
-        packets = self._receiver.take(PER_TURN)
-        if packets or len(self._receiver):
-            self._pausing = True
-            if self._turns is None:
-                self._turns = self._node.create_timer(TURN_S, self._end_pause, clock=self._steady)
-            else:
-                self._turns.reset()
-        self._publish(packets)
+        self._pausing = True
+        if self._turns is None:
+            self._turns = self._node.create_timer(TURN_S, self._end_pause, clock=self._steady)
+        else:
+            self._turns.reset()
+        wanted = self._wanted()
+        self._heard_s = time.monotonic()
+        while len(self._receiver) and time.monotonic() < self._heard_s + WORK_S:
+            self._publish(self._receiver.take(_AT_ONCE, wanted))
+
+    def _wanted(self) -> set[str]:
+        """Wire names of the packets that somebody waits for."""
+        heard = {topic for topic, out in self._publishers.items() if out.get_subscription_count()}
+        wanted = {name for name, topic in TOPIC_OF.items() if topic in heard}
+        if self._waiting:
+            wanted.update(ANSWERS)
+        if self._request_vehicle_data:
+            wanted.add(REQ_VE_CRASH_DATA.name)
+        return wanted
 
     def _end_pause(self) -> None:
         assert self._turns is not None
@@ -174,7 +187,6 @@ class FeedbackTopics:
     def _publish(self, packets: list[Packet]) -> None:
         if not packets:
             return
-        self._heard_s = time.monotonic()
         header = self._header()
         for packet in packets:
             if not has_finite_pose(packet):

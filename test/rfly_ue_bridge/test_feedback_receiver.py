@@ -227,6 +227,18 @@ def test_what_is_queued_is_decoded_only_as_it_is_taken():
         assert receiver.take(1)[0].name == "CameraData"
 
 
+def test_what_the_taker_does_not_want_is_counted_and_not_decoded():
+    bad_name = bytes.fromhex(OBJECT)[:-32] + b"\xff" * 32
+    with FeedbackReceiver(port=0) as receiver, sender(receiver.port) as send:
+        for datagram in (bad_name, crash(1), bytes.fromhex(CAMERA), crash(2)):
+            send(datagram)
+        wait_for(lambda: len(receiver) == 4)
+        assert [packet["copterID"] for packet in receiver.take(3, {"CopterSimCrash"})] == [1]
+        assert [packet["copterID"] for packet in receiver.take(only={"CopterSimCrash"})] == [2]
+        assert receiver.counters["not_wanted"] == 2
+        assert receiver.counters["text"] == 0
+
+
 @pytest.mark.slow
 def test_a_flood_takes_little_of_the_processor_and_no_memory_and_its_losses_are_counted():
     """Valid packets as fast as one thread can send them, for two seconds; the receiver's share of a core is bounded."""

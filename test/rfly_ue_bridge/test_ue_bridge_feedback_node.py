@@ -342,6 +342,9 @@ def test_request_that_cannot_be_asked_is_refused_at_once(shared, asked, named):
 def test_losses_are_counted_and_said(shared):
     bad_name = datagram("ObjReqData")[:-32] + b"\xff" * 32
     not_finite = datagram("CoptReqData")[:8] + struct.pack("<f", math.nan) + datagram("CoptReqData")[12:]
+    lists = shared.listen("CoptReqData", "ObjReqData")
+    shared.heard("ObjReqData", datagram("ObjReqData"), lists)
+    shared.heard("CoptReqData", datagram("CoptReqData"), lists)
     reasons = ("unknown_length", "wrong_checksum", "text", "not_finite")
     shared.peer.spin_until(lambda: shared.counted("received") >= 0)
     before = {reason: shared.counted(reason) for reason in reasons}
@@ -350,9 +353,17 @@ def test_losses_are_counted_and_said(shared):
     level, message, _ = shared.feedback()
     assert level == 1
     assert "datagrams lost" in message or "CoptReqData with a number that is not finite" in message
-    lists = shared.listen("CoptReqData")
     good = shared.heard("CoptReqData", datagram("CoptReqData"), lists)
     assert list(good.position) == [10, 9, 11]
+
+
+def test_what_nobody_wants_is_counted(start):
+    bridge = start()
+    bridge.peer.spin_until(lambda: bridge.counted("not_wanted") == 0)
+    bridge.say(datagram("ObjReqData"), datagram("CameraData"))
+    bridge.peer.spin_until(lambda: bridge.counted("not_wanted") == 2)
+    assert "last heard" in bridge.feedback()[1]
+    assert bridge.feedback()[0] == 0
 
 
 def test_positions_in_map_ned_where_that_is_the_bridges_frame(start):
