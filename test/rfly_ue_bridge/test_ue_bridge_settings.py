@@ -114,6 +114,7 @@ def test_simulated_time_age_and_jump_back(start):
         pytest.param({"packets": "some"}, "packets", id="packets"),
         pytest.param({"rate_limit": -1.0}, "rate_limit", id="negative-rate"),
         pytest.param({"multicast_interface": "eth0"}, "multicast_interface", id="interface"),
+        pytest.param({"objects_resend_period": 0.01}, "expected 0 or 0.1 and more", id="resend-period"),
     ],
 )
 def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, parameters, named):
