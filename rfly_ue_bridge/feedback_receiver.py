@@ -63,8 +63,8 @@ COUNTERS = (
 )
 """received: all datagrams read, whatever became of them · unknown_length, wrong_checksum: of no packet · text: a name
 that is not UTF-8 · not_allowed: the sender is not on the list · not_wanted: the taker asked for others only · overflow:
-the oldest of a full queue · system_dropped: of a full socket buffer, where the system tells (Linux) · socket_errors: failed
-reads"""
+the oldest of a full queue · system_dropped: of a full socket buffer, where the system tells (Linux) · socket_errors:
+failed reads"""
 
 
 class FeedbackReceiver:
