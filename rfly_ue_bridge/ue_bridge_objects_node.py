@@ -34,6 +34,8 @@ TURNS_PER_PERIOD = 10
 LEAST_PERIOD_S = 0.1
 SETTLE_S = 0.02
 """after a change until `placed_objects` tells it: a list of thousands makes few messages, not thousands"""
+SETTLE_SHARE = 10
+"""at least so many times as long as telling it takes"""
 REMOVALS_SENT = 3
 """times, each in its turn: one may be lost on a network"""
 
@@ -197,10 +199,14 @@ class PlacedObjects:
         assert self._settling is not None
         self._settling.cancel()
         if self._changed:
+            start_ns = time.monotonic_ns()
             self._changed = False
             self._placement = place(self._registry.objects, self._terrain)
             self._shown = self._placement.to_ned_states()
             self._array.publish(self._message())
+            # with very many objects less often, so that the poses keep most of the time
+            took_ns = time.monotonic_ns() - start_ns
+            self._settling.timer_period_ns = max(round(SETTLE_S * 1e9), SETTLE_SHARE * took_ns)
 
     def _take_turn(self) -> None:
         """Send the next portion again: in turn k of a period the k-th tenth of the objects."""
