@@ -119,16 +119,17 @@ class BridgeClient:
 
     def _call(self, kind: Any, name: str, request: Any) -> Any:
         client = self._node.create_client(kind, name)
+        full_name = self._node.resolve_service_name(name)
         try:
             deadline = time.monotonic() + TIMEOUT_S
             while not client.service_is_ready():
                 self._spin(
                     deadline,
-                    f"no ue_bridge_node offers {client.srv_name}: is `rfly up` running, with this ROS_DOMAIN_ID?",
+                    f"no ue_bridge_node offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?",
                 )
             future = client.call_async(request)
             while not future.done():
-                self._spin(deadline, f"{client.srv_name} does not answer")
+                self._spin(deadline, f"{full_name} does not answer")
         finally:
             self._node.destroy_client(client)
         answer = future.result()

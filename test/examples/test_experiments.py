@@ -34,13 +34,14 @@ class Windows:
     """RflySim3D's three windows, on a loopback address that nobody else uses."""
 
     def __init__(self, stack):
-        while True:
+        for _ in range(100):
             self.host = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
             try:
                 self.sockets = [stack.enter_context(_bound(self.host, 20010 + k)) for k in range(3)]
                 return
             except OSError:
                 continue
+        raise AssertionError("ports 20010 to 20012 are taken on every address of this machine")
 
     def received(self):
         """Datagrams of each window."""

@@ -185,6 +185,16 @@ def test_a_mistake_is_one_line(rfly, arguments, told):
 
 
 @pytest.mark.ros
+def test_without_a_bridge_the_missing_service_is_named(rfly, domain_id, monkeypatch):
+    from rfly_bringup import bridge_client_node
+
+    monkeypatch.setattr(bridge_client_node, "TIMEOUT_S", 0.2)
+    code, out, err = rfly("list", "--namespace", "north")
+    assert (code, out) == (2, "")
+    assert "no ue_bridge_node offers /north/list_objects" in err
+
+
+@pytest.mark.ros
 def test_with_a_running_bridge(rfly, domain_id, tmp_path):
     """place --bridge, list, move and remove by the services of a bridge on the demo map's terrain."""
     from node_harness import NodeProcess
