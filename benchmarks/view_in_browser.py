@@ -1,0 +1,191 @@
+"""How fast `rfly view` is, measured in the browser: pictures a second, delay, its own load.
+
+    python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single] [--seconds 20]
+
+A script in the page counts the pictures that WebGL draws and reads, after each, the pixel where a marker appears and
+disappears. Its time of day less that of the datagram is the delay: socket, viewer, WebSocket, browser and drawing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
+from chromium_harness import Chromium, wait_until
+
+from rfly_ue_bridge.commands import encode_command
+from rfly_ue_bridge.to_rflysim3d import MULTI3D_DATA_100_NEW, SOUT2_SIMULATOR_SIMPLE_TIME
+
+WIDTH, HEIGHT = 1280, 720
+MARKER_ID = 34  # drawn in red
+MARKER_EVERY_S = 0.8
+
+_WATCH = """
+window.rfly = {drawn: 0, seen: [], red: false, x: 0, y: 0};
+let gl = null;
+for (const name of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'drawArraysInstanced']) {
+  const draw = WebGL2RenderingContext.prototype[name];
+  WebGL2RenderingContext.prototype[name] = function (...a) { if (this.canvas.clientWidth > 300) gl = this; return draw.apply(this, a); };
+}
+const ask = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (callback) => ask((t) => {
+  callback(t);
+  if (!gl) return;
+  const canvas = gl.canvas;
+  rfly.drawn += 1;
+  const bound = gl.getParameter(gl.FRAMEBUFFER_BINDING), rgba = new Uint8Array(4);
+  const scale = canvas.width / canvas.clientWidth;
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  gl.readPixels(rfly.x * scale, canvas.height - rfly.y * scale, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, rgba);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, bound);
+  const red = rgba[0] > 90 && rgba[0] > 2 * rgba[1] && rgba[0] > 2 * rgba[2];
+  if (red !== rfly.red) { rfly.red = red; rfly.seen.push((performance.timeOrigin + performance.now()) / 1000); }
+  gl = null;
+});
+"""
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time of a process so far (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Fleet(threading.Thread):
+    """Sends multirotors that circle, 100 in a packet or each by itself, at a rate."""
+
+    def __init__(self, port: int, vehicles: int, hz: float, single: bool) -> None:
+        super().__init__(daemon=True)
+        self._address, self._vehicles, self._hz, self._single = ("127.0.0.1", port), vehicles, hz, single
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.stop = threading.Event()
+        self.packets = 0
+
+    def run(self) -> None:
+        n, due = self._vehicles, time.monotonic()
+        angle, ring = np.arange(n) * 2 * np.pi / n, np.where(np.arange(n) % 2, 12.0, 18.0)
+        kind = SOUT2_SIMULATOR_SIMPLE_TIME if self._single else MULTI3D_DATA_100_NEW
+        while not self.stop.is_set():
+            turned = angle + 0.3 * time.monotonic()
+            position = np.column_stack([45 + ring * np.cos(turned), ring * np.sin(turned), np.full(n, -6.0)])
+            euler = np.column_stack([np.zeros((n, 2)), turned + np.pi / 2])
+            if self._single:
+                records = np.zeros(n, kind.dtype)
+                records["copterID"], records["vehicleType"], records["MotorRPMS"] = np.arange(n) + 1001, 3, 4000
+                records["PosE"], records["AngEuler"] = position, euler
+            else:
+                records = np.zeros(-(-n // 100), kind.dtype)
+                for name, values in (("copterID", np.arange(n) + 1001), ("vehicleType", np.full(n, 3)),
+                                     ("MotorRPMSMean", np.full(n, 4000.0)), ("Scale", np.full(3 * n, 100)),
+                                     ("PosE", position.ravel()), ("AngEuler", euler.ravel())):  # fmt: skip
+                    flat = np.zeros(records[name].size)
+                    flat[: len(values)] = values
+                    records[name] = flat.reshape(records[name].shape)
+            records["checksum"] = kind.checksums[0]
+            for record in records:
+                self._socket.sendto(record.tobytes(), self._address)
+            self.packets += len(records)
+            due += 1 / self._hz
+            self.stop.wait(max(0.0, due - time.monotonic()))
+
+
+def measure(vehicles: int, hz: float, single: bool, seconds: float, options: list[str]) -> dict[str, float]:
+    """One run: a viewer, a browser, a fleet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    rfly = "import sys; from rfly_bringup.cli import main; sys.argv[0] = 'rfly'; main()"
+    command = [sys.executable, "-c", rfly, "view", "--port", "0", "--udp-port", str(port), *options]
+    viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    fleet = Fleet(port, vehicles, hz, single)
+
+    def marker(down: float) -> float:
+        sent = time.time()
+        raw = struct.pack("<3i7f", 1234567890, MARKER_ID, 9999, 0.0, 20.0, 0.0, down, 0.0, 0.0, 0.0)
+        sender.sendto(raw, ("127.0.0.1", port))
+        return sent
+
+    try:
+        assert viewer.stdout is not None
+        found = re.search(r"http://\S+", viewer.stdout.readline())
+        assert found is not None
+        with Chromium(WIDTH, HEIGHT) as page:
+            page.before_load(_WATCH)
+            page.open(found[0])
+            wait_until(lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+            for text in ("RflyCameraPosAng 0 0 -20 0 -45 0", "RflyCameraFovDegrees 90"):
+                sender.sendto(encode_command(text), ("127.0.0.1", port))
+            page.evaluate(f"Object.assign(rfly, {{x: {WIDTH / 2}, y: {HEIGHT / 2 - 8}}}) && 0")
+            fleet.start()
+            marker(-0.5)
+            wait_until(lambda: page.evaluate("rfly.red"), 60, "the marker")
+            wait_until(lambda: page.evaluate("rfly.drawn") > 20, 60, "20 pictures")
+            page.evaluate("rfly.seen = []")
+            begun, cpu, drawn, packets = (
+                time.monotonic(),
+                cpu_seconds(viewer.pid),
+                page.evaluate("rfly.drawn"),
+                fleet.packets,
+            )
+            sent, above = [], True
+            while time.monotonic() - begun < seconds:
+                above = not above
+                sent.append(marker(-0.5 if above else 500.0))
+                time.sleep(MARKER_EVERY_S)
+            lasted = time.monotonic() - begun
+            cpu, drawn, packets = (
+                cpu_seconds(viewer.pid) - cpu,
+                page.evaluate("rfly.drawn") - drawn,
+                fleet.packets - packets,
+            )
+            seen = np.array(page.evaluate("rfly.seen"))
+        delays = np.array([after.min() - at for at in sent if len(after := seen[seen > at])])
+        return {
+            "packets a second": packets / lasted,
+            "pictures a second": drawn / lasted,
+            "delay, median (ms)": float(np.median(delays)) * 1e3,
+            "delay, 99th percentile (ms)": float(np.percentile(delays, 99)) * 1e3,
+            "markers seen of those sent (%)": 100 * len(seen) / len(sent),
+            "viewer's load (cores)": cpu / lasted,
+        }
+    finally:
+        fleet.stop.set()
+        sender.close()
+        viewer.terminate()
+        viewer.wait(10)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--vehicles", type=int, default=100)
+    parser.add_argument("--hz", type=float, default=50.0)
+    parser.add_argument("--packets", choices=("fleet", "single"), default="fleet")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--map", default="JacksboroFault", help="'' for flat ground")
+    parser.add_argument("--shadows", action=argparse.BooleanOptionalAction, default=True)
+    asked = parser.parse_args()
+    options = ["--map", asked.map, "--shadows" if asked.shadows else "--no-shadows"]
+    print(
+        f"{asked.vehicles} multirotors at {asked.hz:g} Hz, {asked.packets} packets, {WIDTH} x {HEIGHT} pixels, "
+        f"map {asked.map or 'none'}, {'with' if asked.shadows else 'no'} shadows; Chromium draws in software "
+        f"(SwiftShader) on {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
+    )
+    for name, value in measure(asked.vehicles, asked.hz, asked.packets == "single", asked.seconds, options).items():
+        print(f"  {name:32} {value:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
