@@ -217,7 +217,7 @@ def remove(
 ) -> None:
     """Take objects that the running ue_bridge_node has placed out of the scene.
 
-    No packet deletes a model of RflySim3D: it is sent far below the ground and shrunk, and no longer re-sent.
+    No packet deletes a model of RflySim3D: it is sent 1000 m below its place, and no longer re-sent.
 
     Examples:
 

@@ -32,8 +32,8 @@ MAX_DISTANCE = 1e7
 """m; beyond this a position is a mistake"""
 REMOVED_DEPTH = 1000.0
 """m below its place"""
-REMOVED_SCALE = 0.01
-"""not 0: that has no inverse, and RflySim3D's engine asks for it"""
+ALMOST_ONE = np.nextafter(np.float32(1), np.float32(2))
+"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as it was"""
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,12 @@ class Placement:
     def to_removal(self) -> NedStates:
         """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
 
-        Each goes REMOVED_DEPTH below its place and shrinks to REMOVED_SCALE of its size.
+        Each goes REMOVED_DEPTH below its place, in its natural size, which whoever gets its id next inherits.
         """
         below = self.position - (0.0, 0.0, REMOVED_DEPTH)
-        return self._ned_states(
-            below, np.full((len(self), 3), REMOVED_SCALE, np.float32), np.zeros(len(self), np.bool_)
-        )
+        scaled = np.array([o.scale != (1.0, 1.0, 1.0) for o in self.objects], np.bool_)
+        scale = np.where(scaled[:, None], ALMOST_ONE, np.float32(1)) * np.ones((1, 3), np.float32)
+        return self._ned_states(below, scale, np.zeros(len(self), np.bool_))
 
     def _ned_states(self, position: Floats, scale: NDArray[np.float32], on_ground: NDArray[np.bool_]) -> NedStates:
         n = len(self)
