@@ -64,6 +64,21 @@ class PathManager:
         self._shown: tuple[str, int, int] | None = None  # kind, index, pass
         self._current: MissionItem | None = None
         self._previous: MissionItem | None = None
+        self._switches = 0
+
+    def start_over(self) -> None:
+        """Take the mission of the next step as a changed one, even where it is equal: from its first item on."""
+        self._mission = None
+
+    @property
+    def switches(self) -> int:
+        """How often something else was shown than before: an item, hold or return, or the same item in a new pass."""
+        return self._switches
+
+    @property
+    def shows_item(self) -> bool:
+        """The last step showed an item of the mission, not a hold or a commanded return."""
+        return self._shown is not None and self._shown[0] == "item"
 
     @property
     def index(self) -> int:
@@ -152,6 +167,7 @@ class PathManager:
         else:
             self._current = items[self._index]
         self._shown = shown
+        self._switches += 1
 
 
 def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:

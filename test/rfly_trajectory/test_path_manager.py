@@ -539,6 +539,19 @@ def test_what_feedback_shows():
     assert path_manager.step((7, 0, 0, 0), [T]).previous.position.tolist() == [7, 0, 0]
 
 
+def test_starting_over_is_a_new_pass_of_an_equal_mission():
+    path_manager, mission = PathManager(), (A, B)
+    for done in (False, True):
+        path_manager.step((0, 0, 0, 0), mission, done)
+    switches = path_manager.switches
+    path_manager.start_over()
+    assert path_manager.step((0, 0, 0, 0), mission, is_mode_done=True) == (A, B)
+    assert path_manager.switches == switches + 1
+    assert path_manager.shows_item
+    path_manager.step((0, 0, 0, 0), mission, command=MissionCommand.HOLD)
+    assert not path_manager.shows_item
+
+
 def test_items_are_copied_read_only_and_equal_by_value():
     position = np.array([1.0, 2.0, 3.0])
     waypoint = MissionItem.waypoint(position, yaw=math.nan)
