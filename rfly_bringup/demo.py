@@ -95,7 +95,7 @@ class DatagramWatch:
         except PacketError:
             self.unknown += 1
             return
-        if "PosE" not in packet.values:
+        if "PosE" not in packet.values or not isinstance(packet["copterID"], int):  # a fleet packet of someone else
             return
         track = self.tracks.setdefault(packet["copterID"], Track(packet["vehicleType"], packet.name))
         track.position_ned, track.euler = packet["PosE"], packet["AngEuler"]
