@@ -1,4 +1,4 @@
-"""Height maps: files, queries, point clouds and the terrain node."""
+"""Height maps and occupancy maps: files, queries, rays, point clouds, and the terrain node."""
 
 from __future__ import annotations
 
@@ -8,16 +8,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rfly_terrain.height_map import HeightMap, TerrainQuery
     from rfly_terrain.matlab_tools import LoadPngData, getTerrainAltData
+    from rfly_terrain.occupancy_image import cells_to_image, image_to_cells
+    from rfly_terrain.occupancy_map import BinaryOccupancyMap
     from rfly_terrain.ue_map_serve import UEMapServe
 
-__all__ = ["HeightMap", "LoadPngData", "TerrainQuery", "UEMapServe", "getTerrainAltData"]
+__all__ = [
+    "BinaryOccupancyMap",
+    "HeightMap",
+    "LoadPngData",
+    "TerrainQuery",
+    "UEMapServe",
+    "cells_to_image",
+    "getTerrainAltData",
+    "image_to_cells",
+]
 
 _HOME = {
+    "BinaryOccupancyMap": "rfly_terrain.occupancy_map",
     "HeightMap": "rfly_terrain.height_map",
     "LoadPngData": "rfly_terrain.matlab_tools",
     "TerrainQuery": "rfly_terrain.height_map",
     "UEMapServe": "rfly_terrain.ue_map_serve",
+    "cells_to_image": "rfly_terrain.occupancy_image",
     "getTerrainAltData": "rfly_terrain.matlab_tools",
+    "image_to_cells": "rfly_terrain.occupancy_image",
 }
 
 

@@ -1,0 +1,240 @@
+"""Where the cells of an occupancy map lie: cell coordinates, the edge rule, blocks, and the checks of what is passed.
+
+Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the grid. Row 0 of a matrix
+is the top row. All rules use snapped coordinates: within SNAP of a whole number a coordinate is that number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_terrain.png_header import MAX_CELLS
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+SNAP = 1e-9
+"""cells: how far from a whole number a cell coordinate still is that number"""
+
+FRAMES = ("world", "local", "grid")
+_LARGEST_INDEX = 2.0**62
+
+
+def snap(cells: ArrayLike) -> Any:
+    """Lengths or coordinates in cells, those within SNAP of a whole number as that number."""
+    values = np.asarray(cells, np.float64)
+    whole = np.rint(values)
+    with np.errstate(invalid="ignore"):  # infinite coordinates stay what they are
+        return np.where(np.abs(values - whole) <= SNAP, whole, values)
+
+
+def points(values: ArrayLike, what: str) -> Floats:
+    """A pair or n pairs as (n, 2) float64. Raises ValueError for other shapes and for what is not finite."""
+    array = numbers(values, what)
+    if array.shape == (2,):
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{what}: expected n-by-2 or one pair, got the shape {array.shape}")
+    return array
+
+
+def pair(values: ArrayLike, what: str) -> tuple[float, float]:
+    """One pair of finite numbers; (1, 2) arrays too."""
+    array = numbers(values, what)
+    if array.shape not in ((2,), (1, 2)):
+        raise ValueError(f"{what}: expected one pair of numbers, got the shape {array.shape}")
+    first, second = array.reshape(2).tolist()
+    return first, second
+
+
+def numbers(values: ArrayLike, what: str) -> Floats:
+    """Finite real numbers as float64 of any shape."""
+    array = real_numbers(values, what)
+    if not np.isfinite(array).all():
+        where = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
+        raise ValueError(f"{what}: {array[where]} at {tuple(map(int, where))}, expected finite numbers")
+    return array
+
+
+def real_numbers(values: ArrayLike, what: str) -> Floats:
+    """Real numbers, NaN and infinity among them, as float64 of any shape."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{what}: expected an array of numbers, got rows of different lengths") from None
+    if array.size == 0:
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{what}: expected real numbers, got {array.dtype}")
+    return array.astype(np.float64)
+
+
+def number(value: Any, what: str, *, above: float | None = None, at_least: float | None = None) -> float:
+    """One finite number within its limits."""
+    array = numbers(value, what)
+    if array.size != 1:
+        raise ValueError(f"{what}: expected one number, got the shape {array.shape}")
+    result = float(array.reshape(()))
+    if above is not None and not result > above:
+        raise ValueError(f"{what}: {result:g}, expected more than {above:g}")
+    if at_least is not None and not result >= at_least:
+        raise ValueError(f"{what}: {result:g}, expected at least {at_least:g}")
+    return result
+
+
+def binary(value: Any, what: str) -> bool:
+    """0, 1, False or True as bool; nothing else."""
+    if np.ndim(value) != 0 or value not in (0, 1):
+        raise ValueError(f"{what}: {value!r}, expected 0 or 1")
+    return bool(value)
+
+
+def whole(values: Floats, what: str) -> Ints:
+    """Rows and columns as int64."""
+    if not (values == np.rint(values)).all() or np.abs(values).max(initial=0.0) >= _LARGEST_INDEX:
+        raise ValueError(f"{what}: expected whole rows and columns, got {values.tolist()[:3]}")
+    return values.astype(np.int64)
+
+
+def check_frame(frame: str, allowed: tuple[str, ...] = FRAMES) -> None:
+    if frame not in allowed:
+        raise ValueError(f"frame: {frame!r}, expected {' or '.join(map(repr, allowed))}")
+
+
+def checked_size(rows: Any, columns: Any) -> tuple[int, int]:
+    """A grid size that fits into memory."""
+    for name, count in (("rows", rows), ("columns", columns)):
+        if not count >= 1 or not math.isfinite(count) or count != int(count):
+            raise ValueError(f"{name}: {count}, expected a whole number of at least 1")
+    if rows * columns > MAX_CELLS:
+        raise ValueError(f"{rows:.0f} rows x {columns:.0f} columns, expected at most {MAX_CELLS:,} cells")
+    return int(rows), int(columns)
+
+
+def cells_for(length: float, resolution: float) -> float:
+    """Whole cells that cover a length in metres."""
+    return float(np.ceil(snap(length * resolution)))
+
+
+def resolution_of(cell_size: Any, what: str) -> float:
+    """Cells per metre of a cell's side in metres, which may have been stored as float32: 0.05000000075 m is 20."""
+    per_metre = 1.0 / number(cell_size, what, above=0.0)
+    nearest = round(per_metre)
+    return float(nearest) if nearest and abs(per_metre - nearest) <= 1e-5 * nearest else per_metre
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Size and place of a grid in one metric frame."""
+
+    rows: int
+    columns: int
+    resolution: float
+    """cells per metre"""
+    x_min: float
+    """m: left edge of column 0"""
+    y_min: float
+    """m: lower edge of the last row"""
+
+    def cell_coordinates(self, xy: Floats) -> Floats:
+        """(n, 2) metres -> (n, 2) snapped u, v."""
+        with np.errstate(over="ignore"):
+            uv = (xy - (self.x_min, self.y_min)) * self.resolution
+        if not np.isfinite(uv).all():
+            raise ValueError("a point is too far away to be counted in cells")
+        result: Floats = snap(uv)
+        return result
+
+    def metres(self, uv: Floats) -> Floats:
+        """(n, 2) cell coordinates -> (n, 2) metres."""
+        result: Floats = uv / self.resolution + (self.x_min, self.y_min)
+        return result
+
+    def inside(self, uv: Floats) -> Bools:
+        """(n,) whether snapped cell coordinates lie on the grid, all four borders included."""
+        u, v = uv.T
+        result: Bools = (u >= 0) & (u <= self.columns) & (v >= 0) & (v <= self.rows)
+        return result
+
+    def indices(self, uv: Floats) -> Ints:
+        """(n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its left, or below.
+
+        Outside the grid the indices are outside the array. The left and bottom edges of the grid are its own.
+        """
+        if np.abs(uv).max(initial=0.0) >= _LARGEST_INDEX:
+            raise ValueError("a point is too far away for its cell to have a number")
+        right_up = np.ceil(uv).astype(np.int64) - 1
+        right_up[uv == 0] = 0
+        return np.column_stack((self.rows - 1 - right_up[:, 1], right_up[:, 0]))
+
+    def holds(self, ij: Ints) -> Bools:
+        """(n,) whether row, column are those of a cell."""
+        i, j = ij.T
+        result: Bools = (i >= 0) & (i < self.rows) & (j >= 0) & (j < self.columns)
+        return result
+
+    def centres(self, ij: Floats | Ints) -> Floats:
+        """(n, 2) row, column -> (n, 2) metres, also outside the grid."""
+        i, j = ij.T
+        return self.metres(np.column_stack((j + 0.5, self.rows - i - 0.5)))
+
+    def column_centres(self) -> Floats:
+        """(columns,) x of the cells, m."""
+        result: Floats = self.x_min + (np.arange(self.columns, dtype=np.float64) + 0.5) / self.resolution
+        return result
+
+    def row_centres(self) -> Floats:
+        """(rows,) y of the cells, m, from the top row down."""
+        result: Floats = self.y_min + (self.rows - np.arange(self.rows, dtype=np.float64) - 0.5) / self.resolution
+        return result
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of cells that may reach over the border of the grid."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
+
+    def overlap(self, grid: Grid) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+        """The cells that lie on the grid: where in the grid's matrix, and where in the block's."""
+        first_row, last_row = max(self.top, 0), min(self.top + self.rows, grid.rows)
+        first_column, last_column = max(self.left, 0), min(self.left + self.columns, grid.columns)
+        last_row, last_column = max(last_row, first_row), max(last_column, first_column)
+        in_grid = slice(first_row, last_row), slice(first_column, last_column)
+        in_block = (
+            slice(first_row - self.top, last_row - self.top),
+            slice(first_column - self.left, last_column - self.left),
+        )
+        return in_grid, in_block
+
+
+def block_at(grid: Grid, corner: ArrayLike, rows: int, columns: int, in_cells: bool) -> Block:
+    """The block with its bottom-left corner (metres) or its top-left cell (row, column) there.
+
+    Unlike a point, a corner on a grid line starts to the right of it and above.
+    """
+    place = points([pair(corner, "corner")], "corner")
+    if in_cells:
+        top, left = whole(place, "corner")[0].tolist()
+        return Block(top, left, rows, columns)
+    u, v = whole(np.floor(grid.cell_coordinates(place)), "corner")[0].tolist()
+    return Block(grid.rows - v - rows, u, rows, columns)
+
+
+def block_size(grid: Grid, size: ArrayLike, in_cells: bool) -> tuple[int, int]:
+    """(rows, columns) of a block of `size`: (rows, columns), or (x length, y length) in metres."""
+    first, second = pair(size, "size")
+    if not (first > 0 and second > 0):
+        raise ValueError(f"size: ({first:g}, {second:g}), expected two numbers above 0")
+    if in_cells:
+        return checked_size(first, second)
+    return checked_size(cells_for(second, grid.resolution), cells_for(first, grid.resolution))

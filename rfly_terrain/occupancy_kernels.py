@@ -1,0 +1,225 @@
+"""Compiled kernels of the occupancy map's rays. `occupancy_numpy.py` holds the same functions with the same results.
+
+A cell is touched by a segment if its closed square, widened by SNAP on all sides, meets the segment. The walk of
+Amanatides and Woo (Eurographics 1987) would have to look at each step for crossings that coincide and for grid lines
+that the segment follows. Here the segment is swept slab by slab along its longer axis instead: between the two edges of
+a slab (a column or a row of cells) the other coordinate fills an interval, and the cells that meet the interval are the
+touched ones, corners and edges included, with nothing special about any of them.
+
+What all functions share:
+- `segments`: (n, 4) float64 u0, v0, u1, v1, cell coordinates; finite.
+- a is the longer axis, b the other one; `size`: cells along a and along b; slabs and cells count from the bottom left.
+- No fastmath: the NumPy path has to give the same bits. All release the GIL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rfly_common.accel import kernel
+from rfly_terrain.occupancy_grid import SNAP
+from rfly_terrain.occupancy_numpy import LEVEL
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _clamp(value: float, low: float, high: float) -> float:
+    """NaN becomes high: it must not reach int()."""
+    value = value if value < high else high
+    return value if value > low else low
+
+
+@kernel(nogil=True, error_model="numpy")
+def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> Any:
+    """(along u, a0, b0, a1, b1, slope db/da, a and b of the end nearer to the grid, cells along a, along b)."""
+    along_u = abs(u1 - u0) >= abs(v1 - v0)
+    if along_u:
+        a0, b0, a1, b1, size_a, size_b = u0, v0, u1, v1, columns, rows
+    else:
+        a0, b0, a1, b1, size_a, size_b = v0, u0, v1, u1, rows, columns
+    slope = (b1 - b0) / (a1 - a0) if a1 != a0 else 0.0
+    if abs(a1) + abs(b1) < abs(a0) + abs(b0):
+        return along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b
+    return along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
+    """First and last slab of the grid that the segment touches, in rising order; none: first > last."""
+    low, high = (a0, a1) if a0 <= a1 else (a1, a0)
+    first = int(np.ceil(_clamp(low - SNAP, 0.0, size_a + 2.0))) - 1
+    last = int(np.floor(_clamp(high + SNAP, -2.0, size_a + 1.0)))
+    return max(first, 0), min(last, size_a - 1)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _span(
+    slab: int, a0: float, b0: float, a1: float, b1: float, slope: float, base_a: float, base_b: float
+) -> tuple[float, float]:
+    """Lowest and highest b of the segment within a slab."""
+    a_low, a_high = (a0, a1) if a0 <= a1 else (a1, a0)
+    b_low, b_high = (b0, b1) if b0 <= b1 else (b1, b0)
+    left = max(a_low, slab - SNAP)
+    right = min(a_high, slab + 1.0 + SNAP)
+    at_left = _clamp(base_b + (left - base_a) * slope, b_low, b_high)
+    at_right = _clamp(base_b + (right - base_a) * slope, b_low, b_high)
+    return (at_left, at_right) if at_left <= at_right else (at_right, at_left)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
+    """First and last cell of a slab that the interval touches, one beyond the grid at most on either side."""
+    first = int(np.ceil(_clamp(low - SNAP, 0.0, size_b + 1.0))) - 1
+    last = int(np.floor(_clamp(high + SNAP, -1.0, size_b + 0.0)))
+    return first, last
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _inverse(a0: float, b0: float, a1: float, b1: float) -> float:
+    """|da/db|; 0 where b as good as stays."""
+    inverse = abs((a1 - a0) / (b1 - b0)) if b1 != b0 else 0.0
+    return inverse if inverse < LEVEL else 0.0
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _progress(slab: int, cell: int, a0: float, b0: float, a1: float, b1: float, inverse: float) -> float:
+    """How far along a, in cells from the start, the segment first meets a touched cell."""
+    enters, leaves = (slab - a0, slab + 1.0 - a0) if a1 >= a0 else (a0 - (slab + 1.0), a0 - slab)
+    to_cell = cell - b0 if b1 >= b0 else b0 - (cell + 1.0)
+    return max(min(max(enters, to_cell * inverse), leaves, abs(a1 - a0)), 0.0)
+
+
+@kernel(nogil=True, error_model="numpy")
+def count_touched(segments: Any, rows: int, columns: int, counts: Any) -> None:
+    """Number of cells of the grid that each segment touches -> counts (n,) int64."""
+    for n in range(segments.shape[0]):
+        _, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        count = 0
+        for slab in range(first_slab, last_slab + 1):
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            count += max(min(last, size_b - 1) - max(first, 0) + 1, 0)
+        counts[n] = count
+
+
+@kernel(nogil=True, error_model="numpy")
+def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, cells: Any, is_end: Any) -> None:
+    """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to offsets[n + 1].
+
+    In the order in which the segment first meets them, ties (within SNAP) by row, then column. is_end (k,) bool: the
+    segment ends in the cell, on its edge or on its corner.
+    """
+    for n in range(segments.shape[0]):
+        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        inverse = _inverse(a0, b0, a1, b1)
+        end_u, end_v = segments[n, 2], segments[n, 3]
+        start = offsets[n]
+        progress = np.empty(offsets[n + 1] - start)
+        count = 0
+        for step in range(last_slab - first_slab + 1):
+            slab = first_slab + step if a1 >= a0 else last_slab - step
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+                row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
+                key = _progress(slab, cell, a0, b0, a1, b1, inverse)
+                place = count  # insertion sort: a cell has at most a few predecessors that belong behind it
+                while place > 0:
+                    before = progress[place - 1]
+                    if before < key - SNAP:
+                        break
+                    other_row, other_column = cells[start + place - 1, 0], cells[start + place - 1, 1]
+                    if before <= key + SNAP and (other_row < row or (other_row == row and other_column < column)):
+                        break
+                    progress[place] = before
+                    cells[start + place, 0], cells[start + place, 1] = other_row, other_column
+                    place -= 1
+                progress[place] = key
+                cells[start + place, 0], cells[start + place, 1] = row, column
+                count += 1
+        for place in range(start, offsets[n + 1]):
+            column, above = cells[place, 1], rows - 1 - cells[place, 0]
+            is_end[place] = (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
+
+
+@kernel(nogil=True, error_model="numpy")
+def free_touched(segments: Any, occupied: Any) -> None:
+    """Sets every touched cell of occupied (rows, columns) bool to False."""
+    rows, columns = occupied.shape
+    for n in range(segments.shape[0]):
+        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        for slab in range(first_slab, last_slab + 1):
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+                if along_u:
+                    occupied[rows - 1 - cell, slab] = False
+                else:
+                    occupied[rows - 1 - slab, cell] = False
+
+
+@kernel(nogil=True, error_model="numpy")
+def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None:
+    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances (n,), both in cells.
+
+    Without a hit the distance is infinite and the place NaN. `clearance`: (rows, columns) uint8; all cells whose row
+    and column differ from a cell's by less than its clearance must be free, so that the sweep may leap over them.
+    """
+    rows, columns = clearance.shape
+    flat = clearance.reshape(rows * columns)
+    bottom_left = (rows - 1) * columns
+    for n in range(segments.shape[0]):
+        distances[n], hits[n, 0], hits[n, 1] = np.inf, np.nan, np.nan
+        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        step_a, step_b = (1, -columns) if along_u else (-columns, 1)
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        inverse = _inverse(a0, b0, a1, b1)
+        forward = a1 >= a0
+        rises = (slope > 0.0) == forward
+        slab, remaining = first_slab if forward else last_slab, last_slab - first_slab
+        while remaining >= 0:
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            leading = last if rises else first
+            if (first >= size_b) if rises else (last < 0):  # beyond the grid for good
+                break
+            nearest, nearest_cell = np.inf, 0
+            index = bottom_left + slab * step_a
+            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+                if flat[index + cell * step_b] == 0:
+                    progress = _progress(slab, cell, a0, b0, a1, b1, inverse)
+                    if progress < nearest:
+                        nearest, nearest_cell = progress, cell
+            if nearest < np.inf:
+                a = a0 + nearest if forward else a0 - nearest
+                a = _clamp(a, slab + 0.0, slab + 1.0)
+                b = _clamp(b0 + (a - a0) * slope, nearest_cell + 0.0, nearest_cell + 1.0)
+                if nearest == 0.0:
+                    a, b = a0, b0
+                distances[n] = nearest * np.sqrt(1.0 + slope * slope)
+                hits[n, 0], hits[n, 1] = (a, b) if along_u else (b, a)
+                break
+            leap = 1
+            if 0 <= leading < size_b:
+                # the next slabs' cells lie behind the leading one by 3 at most, and ahead of it by a cell a slab
+                leap = int(flat[index + leading * step_b]) - 1
+                if leap < 3:
+                    leap = 1
+            remaining -= leap
+            slab += leap if forward else -leap
+
+
+LOADED = True
+"""The last name of this module: who finds it may use the others."""
