@@ -19,3 +19,8 @@ def ue_bridge_node() -> None:
 def trajectory_node() -> None:
     """Executable `trajectory_node`."""
     run_node_module(node_set.TRAJECTORY.module)
+
+
+def mission_node() -> None:
+    """Executable `mission_node`."""
+    run_node_module(node_set.MISSION.module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rfly_bringup.feedback_address import with_feedback
-from rfly_bringup.node_set import ARGUMENTS, NODES, NodeDescription, check_arguments, node_parameters
+from rfly_bringup.node_set import ARGUMENTS, NODES, NodeDescription, check_arguments, node_parameters, started_nodes
 
 
 def launch_description(nodes: tuple[NodeDescription, ...]) -> Any:
@@ -41,7 +41,7 @@ def _actions(context: Any, nodes: tuple[NodeDescription, ...]) -> list[Any]:
         arguments = with_feedback(arguments)
     log_level = ["--log-level", arguments["log_level"]] if arguments["log_level"] else []
     actions = []
-    for node in nodes:
+    for node in started_nodes(arguments, nodes):
         given = node_parameters(node, arguments)
         files = [arguments["params_file"]] if arguments["params_file"] else []
         actions.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,18 +20,21 @@ class Argument:
 
 @dataclass(frozen=True)
 class NodeDescription:
-    """One executable. `parameters` maps the node's parameters to the arguments that set them."""
+    """One executable. `parameters` maps the node's parameters to the arguments that set them; the node is started only
+    where the argument `needs` is given."""
 
     executable: str
     module: str
     description: str
     parameters: Mapping[str, str]
+    needs: str = ""
 
 
 ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
     Argument("map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"),
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
+    Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
     Argument("feedback_bind", "address of this machine for RflySim3D's answers (default: the one that faces the host)"),
@@ -74,12 +77,19 @@ TRAJECTORY = NodeDescription(
     "drives a fleet over the terrain",
     {"fleet": "fleet", "frame_id": "frame_id", "map_search_path": "map_search_path"},
 )
+MISSION = NodeDescription(
+    "mission_node",
+    "rfly_trajectory.mission_node",
+    "flies missions",
+    {"vehicles": "mission_vehicles", "frame_id": "frame_id", "map_search_path": "map_search_path"},
+    needs="mission_vehicles",
+)
 
-NODES = (TERRAIN, BRIDGE, TRAJECTORY)
+NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})
-_LISTS = frozenset({"map_search_path"})
+_LISTS = {"map_search_path": os.pathsep, "mission_vehicles": ","}
 
 
 def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict[str, Any]:
@@ -98,12 +108,18 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
             except ValueError:
                 raise ValueError(f"{argument}: {text!r} is not a whole number") from None
         elif argument in _LISTS:
-            parameters[parameter] = [part for part in text.split(os.pathsep) if part]
+            parts = (part.strip() for part in text.split(_LISTS[argument]))
+            parameters[parameter] = [part for part in parts if part]
         else:
             parameters[parameter] = text
     if arguments.get("use_sim_time"):
         parameters["use_sim_time"] = arguments["use_sim_time"] == "true"
     return parameters
+
+
+def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:
+    """Those of the nodes that these arguments start."""
+    return [node for node in nodes if not node.needs or arguments.get(node.needs)]
 
 
 def check_arguments(arguments: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rfly_bringup.node_set import NODES, NodeDescription, node_parameters
+from rfly_bringup.node_set import NODES, NodeDescription, node_parameters, started_nodes
 from rfly_common.errors import ConfigError
 
 STOP_TIMEOUT_S = 4.0
@@ -177,7 +177,7 @@ def node_supervisor(
     """A supervisor of these nodes; `extra` gives further parameters by executable."""
     folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
     commands = []
-    for node in nodes:
+    for node in started_nodes(arguments, nodes):
         path = Path(folder.name) / f"{node.executable}.yaml"
         written = write_parameters(path, node, arguments, (extra or {}).get(node.executable, {}))
         commands.append((node.executable, node_command(node, arguments, path if written else None)))

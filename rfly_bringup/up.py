@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rfly_bringup.feedback_address import with_feedback
-from rfly_bringup.node_set import NODES, TERRAIN, check_arguments, node_parameters
+from rfly_bringup.node_set import TERRAIN, check_arguments, node_parameters, started_nodes
 from rfly_bringup.supervisor import describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
 
@@ -41,7 +41,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
         raise ConfigError(str(error)) from error
     _check_map_and_fleet(arguments)
     arguments = with_feedback(arguments)
-    names = [node.executable for node in NODES]
+    names = [node.executable for node in started_nodes(arguments)]
     commands_of_rviz: list[tuple[str, list[str]]] = []
     if arguments.get("rviz") == "true":
         commands_of_rviz = [("rviz2", _rviz_command(arguments))]

@@ -66,12 +66,15 @@ class Mission:
 
     def about(self, origin: GeoPoint) -> Mission:
         """The same mission with its items and fence about another place, such as the origin of a map."""
-        offset = geodetic_to_ned(self.home, origin)
+        return self.moved(geodetic_to_ned(self.home, origin).tolist())
+
+    def moved(self, offset: Sequence[float]) -> Mission:
+        """The same mission with its items and fence moved by NED metres; a return has no place of its own."""
+        by = np.asarray(offset, dtype=float)
         items = tuple(
-            item if item.mode is MissionMode.RTL else replace(item, position=item.position + offset)
-            for item in self.items
+            item if item.mode is MissionMode.RTL else replace(item, position=item.position + by) for item in self.items
         )
-        return replace(self, items=items, fence=self.fence.moved(offset.tolist()))
+        return replace(self, items=items, fence=self.fence.moved(offset))
 
 
 def read_mission(

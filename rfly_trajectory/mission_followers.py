@@ -20,10 +20,15 @@ class Follower(Protocol):
     """A vehicle that flies one item at a time."""
 
     position: Vector
-    velocity: Vector
-    euler: Vector
-    """roll, pitch, yaw of the body (FRD) in NED"""
     ground: Ground
+
+    @property
+    def velocity(self) -> Vector:
+        """NED m/s."""
+
+    @property
+    def euler(self) -> Vector:
+        """Roll, pitch, yaw of the body (FRD) in NED."""
 
     @property
     def pose(self) -> tuple[float, float, float, float]:

@@ -24,6 +24,9 @@ CONDITION_DELAY, CONDITION_CHANGE_ALT, CONDITION_DISTANCE, CONDITION_YAW = 112, 
 DO_JUMP, DO_CHANGE_SPEED = 177, 178
 MAX_COMMAND = 65_535
 
+TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
+"""navigation commands that a CUSTOM item carries and MissionRunner carries out"""
+
 GLOBAL_FRAMES = frozenset({0, 5, 3, 6, 10, 11})
 ABSOLUTE_FRAMES = frozenset({0, 5})
 TERRAIN_FRAMES = frozenset({10, 11})

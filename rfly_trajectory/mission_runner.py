@@ -37,6 +37,7 @@ from rfly_trajectory.mission_mavlink import (
     LAST_NAVIGATION,
     LOITER_TIME,
     LOITER_TO_ALTITUDE,
+    TIMED_COMMANDS,
     mavlink_command,
 )
 from rfly_trajectory.path_manager import NO_PARAMS, PathManager
@@ -46,7 +47,6 @@ BREACH_HOLD = 2.0
 CIRCLE_CHECKS = 32
 
 _CONDITIONS = range(112, 116)
-_TIMED = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
 _PLACED = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
 _logger = logging.getLogger(__name__)
 
@@ -234,7 +234,7 @@ class MissionRunner:
             return True
         if said is not None:
             return said
-        if command in _TIMED:
+        if command in TIMED_COMMANDS:
             return self._timed_done(item, int(command or 0), at)
         watched = self._last.flown
         if item.mode is MissionMode.CUSTOM:

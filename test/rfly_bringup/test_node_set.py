@@ -12,7 +12,7 @@ from rfly_bringup import entry_points
 from rfly_bringup.node_set import ARGUMENTS, NODES, check_arguments, node_parameters
 
 ROOT = Path(__file__).parents[2]
-TERRAIN, BRIDGE, TRAJECTORY = NODES
+TERRAIN, BRIDGE, TRAJECTORY, MISSION = NODES
 
 
 def test_every_node_has_a_console_script_and_an_entry_point():
@@ -35,6 +35,7 @@ def test_arguments_get_the_types_of_their_parameters():
     assert node_parameters(BRIDGE, {"windows": "2", "host": "10.0.0.5"}) == {"windows": 2, "host": "10.0.0.5"}
     assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {"map_search_path": ["/a", "/b"]}
     assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
+    assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {"vehicles": ["hawk", "crow"]}
 
 
 @pytest.mark.parametrize(
@@ -90,12 +91,19 @@ def test_rfly_launch_starts_the_node_set(monkeypatch, tmp_path):
     declared, nodes = run_launch_file(monkeypatch, "rfly.launch.py", given)
     assert list(declared) == [a.name for a in ARGUMENTS]
     assert all(d["description"] for d in declared.values())
-    assert [n["executable"] for n in nodes] == [n.executable for n in NODES]
+    assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY)]
     assert {n["package"] for n in nodes} == {"rfly_suite"}
     assert {n["namespace"] for n in nodes} == {"fleet"}
     assert nodes[0]["parameters"] == [str(params), {"map": "Foo"}]
     assert nodes[1]["parameters"] == [str(params), {"windows": 2}]
     assert all(n["respawn"] for n in nodes)
+
+
+def test_mission_node_starts_where_vehicles_fly_missions(monkeypatch):
+    """It is in the set, and waits for its vehicles' names."""
+    _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"mission_vehicles": "hawk"})
+    assert [n["executable"] for n in nodes] == [n.executable for n in NODES]
+    assert nodes[-1]["parameters"] == [{"vehicles": ["hawk"]}]
 
 
 def test_terrain_launch_starts_the_terrain_alone(monkeypatch):

@@ -1,0 +1,267 @@
+"""mission_node: vehicles that fly missions. A thin shell around MissionRunner."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from rfly_suite.msg import TerrainMap, VehicleStateArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_common.errors import ConfigError, RflyError
+from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_enu, yaw_ned_to_enu
+from rfly_common.ros import (
+    ERROR,
+    FLEET_OUT,
+    LATCHED,
+    OK,
+    STALE,
+    STATE_OUT,
+    TF,
+    WARN,
+    Diagnostics,
+    Frames,
+    declare,
+    declare_floats,
+    publisher,
+    run,
+    subscription,
+)
+from rfly_common.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.terrain_msgs import msg_to_height_map
+from rfly_trajectory.fleet import states_in_ned
+from rfly_trajectory.mission_vehicle_node import MissionVehicle, NodeSettings, VehicleSettings
+from rfly_trajectory.track_msgs import states_to_poses, states_to_transforms
+
+CLOCK_SILENCE_S = 5.0
+FIRST_ID = 501
+"""id of the first vehicle that has none given; the next count up"""
+TYPES = {"multirotor": 3, "fixed-wing": 100}
+"""RflySim3D's vehicle types"""
+START_SPACING = 10.0
+"""m along east between vehicles that have no start given"""
+MAX_VEHICLES = 100
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+
+
+class MissionNode(Node):
+    """Runs the missions of its vehicles; simulated ones appear as soon as a terrain is known."""
+
+    def __init__(self) -> None:
+        super().__init__("mission_node")
+        names = declare(self, "vehicles", [], "names of the vehicles that fly missions")
+        rate = declare(self, "rate", 50.0, "steps per second, Hz", low=1.0, high=1000.0)
+        frame_id = declare(
+            self,
+            "frame_id",
+            "map",
+            "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)",
+            choices=("map", "map_ned"),
+        )
+        simulate = declare(self, "simulate", True, "move the vehicles; false: their poses come from <name>/pose")
+        min_height = declare(self, "min_height", 2.0, "least height above the ground on the way, m", low=0.0, high=1e4)
+        default_radius = declare(
+            self,
+            "default_radius",
+            2.0,
+            "transition radius of way-points from files that have none, m",
+            low=0.01,
+            high=1e4,
+        )
+        self._search_path: list[str] = declare(
+            self,
+            "map_search_path",
+            [],
+            "folders searched first for a map that terrain_map announces without its heights",
+        )
+        self._shared = NodeSettings(
+            frame_id, "enu" if frame_id == "map" else "ned", simulate, min_height, default_radius
+        )
+        self._source = self.get_fully_qualified_name()
+        self._diagnostics = Diagnostics(self, "missions", "", self._say)
+        frames = Frames(self)
+        self._terrain_name = self._terrain_error = ""
+        self._terrain_seen: tuple[Any, ...] | None = None
+        self._last_ns: int | None = None
+        self._clock_seen = (0, time.monotonic())
+        if len(names) > MAX_VEHICLES:
+            raise ConfigError(f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node")
+        _refuse_repeated("vehicles", names)
+        settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
+        _refuse_repeated("<name>.id", [each.id for each in settings])
+        self._vehicles = [MissionVehicle(self, each, self._shared, frames, self._diagnostics) for each in settings]
+        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if simulate else None
+        self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if simulate else []
+        self._tf = publisher(self, TFMessage, "/tf", TF) if simulate else None
+        self._names = names
+        subscription(self, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
+        self._say()
+        self._timer = self.create_timer(1.0 / rate, self._tick)
+        listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
+        self.get_logger().info(f"{listed} at {rate:g} Hz" + ("; waiting for terrain_map" if simulate else ""))
+
+    def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
+        uav_type = declare(self, f"{name}.uav_type", "multirotor", "how it flies", choices=("multirotor", "fixed-wing"))
+        id_ = declare(self, f"{name}.id", FIRST_ID + index, "RflySim copterID", low=1, high=2**31 - 1)
+        vehicle_type = declare(
+            self, f"{name}.type", TYPES[uav_type], "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1
+        )
+        radius = declare(
+            self,
+            f"{name}.loiter_radius",
+            25.0,
+            "of a fixed wing's hold, and of orbits that have none, m",
+            low=0.1,
+            high=1e5,
+        )
+        direction = declare(
+            self,
+            f"{name}.hold_turn_direction",
+            0,
+            "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free",
+            low=-1,
+            high=1,
+        )
+        start = declare_floats(self, f"{name}.start", "x, y (m) and yaw (rad) of a simulated vehicle's first place")
+        home = declare_floats(self, f"{name}.home", "x, y, z (m) for goals with home_source 1")
+        enu = self._shared.axes == "enu"
+        if not start:
+            start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
+        if len(start) != 3 or not np.isfinite(start).all():
+            raise ConfigError(f"parameter {name}.start: {list(start)}, expected x, y, yaw")
+        if home and (len(home) != 3 or not np.isfinite(home).all()):
+            raise ConfigError(f"parameter {name}.home: {list(home)}, expected x, y, z")
+        place = enu_to_ned(np.array([start[0], start[1], 0.0])) if enu else np.array(start)
+        heading = float(yaw_ned_to_enu(start[2])) if enu else start[2]
+        home_ned: Any = None
+        if home:
+            home_ned = tuple((enu_to_ned(np.array(home)) if enu else np.array(home)).tolist())
+        at = (float(place[0]), float(place[1]), heading)
+        return VehicleSettings(name, uav_type, id_, vehicle_type, radius, direction, at, home_ned)
+
+    def destroy_node(self) -> None:
+        """Take the actions off the graph first."""
+        for vehicle in self._vehicles:
+            vehicle.destroy()
+        super().destroy_node()
+
+    def _take_terrain(self, message: TerrainMap) -> None:
+        """Go on over the new ground; one that can't be used leaves the present ground in place."""
+        geometry = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
+        seen = (message.sha256, *geometry, *message.geo_origin)
+        if message.sha256 and seen == self._terrain_seen and not self._terrain_error:
+            return
+        try:
+            terrain = msg_to_height_map(message, tuple(self._search_path))
+        except (RflyError, OSError) as error:
+            self._terrain_error = " ".join(str(error).split())
+            self.get_logger().error(self._terrain_error)
+            self._diagnostics.count("refused_terrains")
+            self._say()
+            return
+        self._terrain_seen, self._terrain_error, self._terrain_name = seen, "", terrain.name
+        self._diagnostics.hardware_id = terrain.name
+        latitude, longitude, altitude = (float(value) for value in message.geo_origin)
+        for vehicle in self._vehicles:
+            vehicle.take_terrain(terrain, (latitude, longitude, altitude))
+        self.get_logger().info(f"flying over map {terrain.name!r}")
+        self._say()
+
+    def _tick(self) -> None:
+        now = self.get_clock().now().nanoseconds
+        last, self._last_ns = self._last_ns, now
+        if last is not None and now < last:
+            self.get_logger().warning("the clock went back: missions go on from where they are")
+            self._diagnostics.count("clock_jumps_back")
+            for vehicle in self._vehicles:
+                vehicle.forget_time()
+        if last is None or now <= last:
+            return
+        for vehicle in self._vehicles:
+            vehicle.tick((now - last) * 1e-9, now)
+        if self._states is not None:
+            self._publish_states(now)
+
+    def _publish_states(self, now: int) -> None:
+        flying = [v for v in self._vehicles if v.follower is not None]
+        if not flying or self._states is None or self._tf is None:
+            return
+        position, orientation, velocity = [], [], []
+        for vehicle in flying:
+            assert vehicle.follower is not None
+            place, quat = pose_ned_euler_to_enu(vehicle.follower.position, vehicle.follower.euler)
+            position.append(place)
+            orientation.append(quat)
+            velocity.append(vector_ned_to_enu(vehicle.follower.velocity))
+        states = VehicleStates(
+            id=np.array([v.settings.id for v in flying]),
+            vehicle_type=np.array([v.settings.vehicle_type for v in flying]),
+            position=np.array(position),
+            orientation=np.array(orientation),
+            velocity=np.array(velocity, np.float32),
+            source=self._source,
+            stamp_ns=now,
+        )
+        if self._shared.axes == "ned":
+            states = states_in_ned(states, self._shared.frame_id)
+        self._states.publish(states_to_msg(states))
+        self._tf.publish(states_to_transforms(states, [v.settings.name for v in flying]))
+        for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
+            pose_publisher.publish(pose)
+
+    def _say(self) -> None:
+        silence = self._clock_silence()
+        values: dict[str, Any] = {"vehicles": len(self._names), "terrain": self._terrain_name}
+        breached, unseen = [], []
+        for vehicle in self._vehicles:
+            name, state = vehicle.settings.name, vehicle.state
+            if vehicle.pose is None:
+                unseen.append(name)
+            if state is None:
+                continue
+            values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
+            if state.breach:
+                breached.append(f"{name}: {state.breach} was breached")
+        if self._terrain_error:
+            kept = "the ground before it is kept: " if self._terrain_name else ""
+            level, text = ERROR, kept + self._terrain_error
+        elif not self._names:
+            level, text = OK, "no vehicles: parameter vehicles is empty"
+        elif self._shared.simulate and not self._terrain_name:
+            level, text = STALE, "no terrain_map has come yet: is terrain_node running?"
+        elif silence > CLOCK_SILENCE_S:
+            level, text = WARN, f"/clock has not moved for {silence:.0f} s"
+        elif breached:
+            level, text = WARN, "; ".join(breached)
+        elif unseen:
+            level, text = STALE, f"no pose yet of {', '.join(unseen)}"
+        else:
+            level, text = OK, "running"
+        self._diagnostics.set(level, text, **values)
+
+    def _clock_silence(self) -> float:
+        """Seconds for which the node's clock has stood still; only a simulated one can."""
+        now = self.get_clock().now().nanoseconds
+        if now != self._clock_seen[0]:
+            self._clock_seen = (now, time.monotonic())
+        return time.monotonic() - self._clock_seen[1]
+
+
+def _refuse_repeated(what: str, values: Sequence[object]) -> None:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise ConfigError(f"parameter {what}: {value!r} belongs to two vehicles, each needs its own")
+
+
+def main() -> None:
+    """Entry point of the executable `mission_node`."""
+    run(MissionNode)
