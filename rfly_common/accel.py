@@ -48,3 +48,8 @@ def kernel(**options: Any) -> Callable[[F], F]:
             return numba.njit(**options)(function)
 
     return compile_lazily
+
+
+def kernel_or_plain(**options: Any) -> Callable[[F], F]:
+    """`kernel` where `use_numba()` is true; else the function stays plain Python: the same results, much slower."""
+    return kernel(**options) if use_numba() else lambda function: function

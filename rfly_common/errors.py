@@ -13,6 +13,7 @@ RflyError
 ├── VehicleXmlError (ValueError)        a vehicle description of RflySim3D that cannot be used
 ├── CommandError (ValueError)           a console command that no packet can carry
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
+├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
     └── TruncatedCaptureError           it ends within a record; what comes before is whole
 """
@@ -38,6 +39,10 @@ class FrameError(RflyError, ValueError):
 
 class VehicleStatesError(RflyError, ValueError):
     """Vehicle states whose arrays disagree in length, repeat an id or hold values that no vehicle can have."""
+
+
+class DynamicsError(RflyError, ArithmeticError):
+    """A simulated vehicle whose state is no longer finite, or is far off; names the state and the time."""
 
 
 class TerrainError(RflyError):

@@ -1,0 +1,27 @@
+"""The land-air vehicle: six rotors on a four-wheel chassis, one multibody system on the ground and in the air."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "AmphibiousModel": "model",
+    "Controls": "model",
+    "ModelState": "model",
+    "Run": "model",
+    "VehicleParameters": "parameters",
+    "Wind": "wind",
+}
+
+__all__ = ["AmphibiousModel", "Controls", "ModelState", "Run", "VehicleParameters", "Wind"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"rfly_amphibious.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'rfly_amphibious' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

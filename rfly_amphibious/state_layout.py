@@ -1,0 +1,122 @@
+"""Where each number lies in the flat arrays: state, controls, memory, outputs.
+
+World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left, front right,
+rear left, rear right. All SI. The state has 38 numbers and one for each rotor.
+"""
+
+from __future__ import annotations
+
+WHEELS = ("fl", "fr", "rl", "rr")
+MAX_ROTORS = 8
+
+# state
+POSITION = 0
+"""3: of the sprung mass's centre, m, world"""
+VELOCITY = 3
+"""3: m/s, world"""
+QUATERNION = 6
+"""4: w x y z, body -> world"""
+RATES = 10
+"""3: angular velocity, rad/s, body"""
+STRUT = 13
+"""4: hub displacement along body z from its static place, m; positive = compressed"""
+STRUT_RATE = 17
+"""4: m/s"""
+WHEEL_SPEED = 21
+"""4: spin about the axle, inertial, rad/s; positive rolls forward"""
+TYRE_X = 25
+"""4: longitudinal tyre deflection, m"""
+TYRE_Y = 29
+"""4: lateral tyre deflection, m"""
+ROTOR_SPEED = 33
+"""as many as there are rotors: rad/s; then steering 1 (rad, positive = left) and drive torque 4 (N m)"""
+AFTER_ROTORS = 5
+"""numbers behind the rotor speeds: steering, drive torques"""
+FIXED_STATES = 38
+
+# controls
+STEERING_COMMAND = 0
+DRIVE_COMMAND = 1
+BRAKE_COMMAND = 5
+ROTOR_COMMAND = 9
+"""as many as there are rotors: rad/s, or N m where rotor torques are commanded"""
+
+# memory: what a simulation carries from step to step beside the state
+BRAKE_ACTING = 0
+"""4: brake torque that acted in the last step, N m, signed"""
+GUST = 4
+"""3: m/s, world"""
+OVERTURNED = 7
+"""s: how long the vehicle has been lying tilted by more than 60° on a point of its body"""
+CRASHED = 8
+"""1 once it has crashed"""
+MEMORY = 9
+
+# outputs of one evaluation
+SPECIFIC_FORCE = 0
+"""3: of the sprung mass's centre, m/s², body"""
+WHEEL_LOAD = 3
+"""4: N, along the ground's normal"""
+TYRE_FORCE_X = 7
+"""4: N, along the wheel's heading"""
+TYRE_FORCE_Y = 11
+"""4: N, to the left"""
+STRUT_FORCE = 15
+"""4: N, positive pushes the body up"""
+TYRE_COMPRESSION = 19
+"""4: m; 0 without contact"""
+THRUST = 23
+"""8: N"""
+ROTOR_POWER = 31
+"""W, at all shafts together"""
+BODY_POINTS_DOWN = 32
+"""points of the body box and rotor hubs that touch the ground"""
+ROTOR_DOWN_SPEED = 33
+"""rad/s, of the fastest rotor whose hub touches the ground"""
+CLEARANCE = 34
+"""m, from the ground up to the lowest wheel's lowest point; negative = compressed tyre"""
+OFF_MAP = 35
+"""wheels that are not above the map, where its edge's height is used"""
+REPORTED = 36
+"""outputs up to here are for callers; the rest is what a step needs once more"""
+SPEED_X = 36
+"""4: V_x of the hubs, m/s"""
+SLIP_GAIN_X = 40
+"""4: dimensionless slip for a metre of longitudinal tyre deflection"""
+SLIP_GAIN_Y = 44
+HUB_X = 48
+"""4, then y 4, z 4: hubs in body axes, m"""
+HEADING = 60
+"""4 x 3: e_x, body"""
+LEFT = 72
+"""4 x 3: e_y, body"""
+NORMAL = 84
+"""4 x 3: ground's normal, body"""
+HUB_HEIGHT = 96
+"""4: d, hub to contact plane, m"""
+ROLLING_RADIUS = 100
+"""4: R_e, m"""
+OUTPUTS = 104
+
+
+def state_size(rotors: int) -> int:
+    """Numbers in the state of a vehicle with this many rotors."""
+    return FIXED_STATES + rotors
+
+
+def state_names(rotors: int) -> list[str]:
+    """One name with its unit for each number of the state, for tables and errors."""
+    names = [
+        f"{quantity}_{axis}_{unit}" for quantity, unit in (("position", "m"), ("velocity", "mps")) for axis in "xyz"
+    ]
+    names += [f"quaternion_{part}" for part in "wxyz"] + [f"rate_{axis}_radps" for axis in "xyz"]
+    for quantity, unit in (
+        ("strut", "m"),
+        ("strut_rate", "mps"),
+        ("wheel_speed", "radps"),
+        ("tyre_x", "m"),
+        ("tyre_y", "m"),
+    ):
+        names += [f"{quantity}_{wheel}_{unit}" for wheel in WHEELS]
+    names += [f"rotor_{j + 1}_radps" for j in range(rotors)] + ["steering_rad"]
+    return names + [f"drive_torque_{wheel}_nm" for wheel in WHEELS]

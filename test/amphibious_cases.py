@@ -1,0 +1,104 @@
+"""What the tests of the vehicle share: models, momenta, and a driver that holds a speed."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from rfly_amphibious import AmphibiousModel, Controls, VehicleParameters
+from rfly_amphibious import state_layout as at
+from rfly_terrain.height_map import HeightMap
+
+SETS = ("full", "scale")
+
+
+@functools.cache
+def parameters(name):
+    return VehicleParameters.load(name)
+
+
+@functools.cache
+def model(name, ground_effect=True):
+    return AmphibiousModel(parameters(name), ground_effect=ground_effect)
+
+
+def plane(slope_x, size=2000.0, slope_y=0.0):
+    heights = np.array([[slope_x * x + slope_y * y for y in (-size, size)] for x in (-size, size)])
+    return HeightMap(heights, origin_x=-size, origin_y=-size, step_x=2 * size, step_y=2 * size)
+
+
+def rotation(x):
+    """(3, 3) body -> world of the state."""
+    w, i, j, k = x[6:10] / np.linalg.norm(x[6:10])
+    return np.array(
+        [
+            [1 - 2 * (j * j + k * k), 2 * (i * j - w * k), 2 * (i * k + w * j)],
+            [2 * (i * j + w * k), 1 - 2 * (i * i + k * k), 2 * (j * k - w * i)],
+            [2 * (i * k - w * j), 2 * (j * k + w * i), 1 - 2 * (i * i + j * j)],
+        ]
+    )
+
+
+def masses(p, x):
+    """[(mass, place, velocity)] in world axes: the sprung mass and the four wheels as points."""
+    R, w = rotation(x), x[at.RATES : at.RATES + 3]
+    found = [(p.mass_sprung, x[0:3], x[3:6])]
+    for i, hub in enumerate(p.hub_position):
+        r = hub + np.array((0, 0, x[at.STRUT + i]))
+        rate = np.cross(w, r) + np.array((0, 0, x[at.STRUT_RATE + i]))
+        found.append((p.mass_unsprung, x[0:3] + R @ r, x[3:6] + R @ rate))
+    return found
+
+
+def center(p, x):
+    return sum(m * at_ for m, at_, _ in masses(p, x)) / p.mass
+
+
+def center_velocity(p, x):
+    return sum(m * v for m, _, v in masses(p, x)) / p.mass
+
+
+def along(function, x, dx, h=1e-5):
+    """Time derivative of function(x) along dx."""
+    return (function(x + h * dx) - function(x - h * dx)) / (2 * h)
+
+
+def angular_momentum(p, x):
+    """World axes, about the total centre of mass, with the spins of wheels and rotors."""
+    R, c, vc = rotation(x), center(p, x), center_velocity(p, x)
+    spin = p.inertia_matrix @ x[at.RATES : at.RATES + 3]
+    spin = spin + p.wheel_inertia * x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4].sum() * np.array((0, 1, 0))
+    rotors = x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors]
+    spin = spin + p.rotor_inertia * np.array((0, 0, np.dot(p.rotor_spin, rotors)))
+    return R @ spin + sum(m * np.cross(at_ - c, v - vc) for m, at_, v in masses(p, x))
+
+
+def forward_speed(x):
+    return float(rotation(x)[:, 0] @ x[3:6])
+
+
+def roll_pitch_yaw(x):
+    R = rotation(x)
+    return np.arctan2(R[2, 1], R[2, 2]), -np.arcsin(R[2, 0]), np.arctan2(R[1, 0], R[0, 0])
+
+
+def holding(p, speed, steering=0.0):
+    """A driver who holds a speed: feed-forward of the resistances and the proportional part of section 10.2."""
+    resistance = p.rolling_resistance * p.mass * 9.80665 + p.linear_drag[0] * speed
+    resistance += 0.5 * 1.225 * p.drag_area[0] * speed**2
+
+    def drive(state):
+        force = resistance + 1.5 * p.effective_mass * (speed - forward_speed(state.x))
+        return Controls(steering=steering, drive_torque=force * p.rolling_radius.mean() / 4)
+
+    return drive
+
+
+def jacobian(model, x, h=1e-6, **commands):
+    columns = []
+    for n in range(x.size):
+        step = np.zeros_like(x)
+        step[n] = h
+        columns.append((model.derivative(x + step, **commands) - model.derivative(x - step, **commands)) / (2 * h))
+    return np.array(columns).T
