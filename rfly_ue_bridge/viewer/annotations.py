@@ -111,7 +111,7 @@ class TrailLayer:
         if self._handle is not None:
             self._handle.remove()
         self._handle = self._server.scene.add_line_segments(
-            "/trails", points.astype(np.float32), colors=colours, thickness=2.5, thickness_units="screen"
+            "/trails", points.astype(np.float32), colors=colours, thickness=3.0, thickness_units="screen"
         )
 
     def _segments(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

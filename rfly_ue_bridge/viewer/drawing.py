@@ -19,13 +19,14 @@ from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
 FASTEST_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
-_SKY_TOP, _SKY_LOW = (108, 150, 196), (214, 226, 234)
+_SKY_TOP, _SKY_LOW = (112, 160, 212), (222, 233, 241)
+_HAZE = (206, 220, 230)
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def draw_sky(server: viser.ViserServer, shadows: bool) -> None:
     """Background, sun and skylight."""
-    share = np.linspace(0, 1, 256)[:, None, None] ** 0.8
+    share = np.linspace(0, 1, 256)[:, None, None] ** 0.42
     sky = np.broadcast_to((1 - share) * np.array(_SKY_TOP) + share * np.array(_SKY_LOW), (256, 4, 3))
     server.scene.set_background_image(sky.astype(np.uint8), format="png")
     server.scene.configure_environment_map(None)
@@ -71,6 +72,9 @@ class TerrainLayer:
             return
         self._shown = terrain
         mesh = terrain_mesh(terrain, self._max_triangles)
+        x_min, x_max, y_min, y_max = terrain.bounds
+        across = float(np.hypot(x_max - x_min, y_max - y_min))
+        self._server.scene.configure_fog(0.1 * across, 1.6 * across, color=_HAZE)
         self._server.scene.add_glb("/terrain", terrain_glb(mesh), cast_shadow=False, receive_shadow=True)
 
 

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from rfly_terrain.height_map import HeightMap
 
 MAX_TRIANGLES = 400_000
-MAX_PICTURE = 2048
+MAX_PICTURE = 4096
 """pixels of the longer side of the picture"""
+_PIXELS_PER_SAMPLE = 16
+_ROWS_AT_ONCE = 512
+_GRAIN = 512
+_ROCK = (148, 136, 124)
 _FINEST = 3
 """A cell becomes 3 x 3 quads at most."""
 
@@ -22,7 +26,7 @@ _TINTS = np.array(
 """valley to snow, sRGB"""
 _LEVEL = (150, 160, 148)
 """colour of ground without heights"""
-_SUN = np.array([-0.55, 0.55, 0.63]) / np.sqrt(0.55**2 + 0.55**2 + 0.63**2)
+_SUN = (-0.55, 0.55, 0.63)
 """ENU: from the north-west, as on maps"""
 
 
@@ -90,41 +94,61 @@ def _faces(rows: int, columns: int) -> NDArray[np.uint32]:
 def terrain_picture(terrain: HeightMap) -> NDArray[np.uint8]:
     """(height, width, 3) RGB, north up, east right: tinted by height, rock where it is steep, shaded."""
     x_min, x_max, y_min, y_max = terrain.bounds
-    size = min(MAX_PICTURE, 4 * max(terrain.rows, terrain.columns))
+    if terrain.z_max <= terrain.z_min:
+        return _level_picture()
+    size = min(MAX_PICTURE, _PIXELS_PER_SAMPLE * max(terrain.rows, terrain.columns))
     longest = max(x_max - x_min, y_max - y_min)
     width = max(2, round(size * (x_max - x_min) / longest))
     height = max(2, round(size * (y_max - y_min) / longest))
-    low, high = terrain.z_min, terrain.z_max
-    if high <= low:
-        return _level_picture()
     z = terrain.heights.T[:: 1 if terrain.step_y < 0 else -1, :: 1 if terrain.step_x > 0 else -1]
-    shrinks = z.shape[0] > height or z.shape[1] > width
-    how = cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC
+    how = cv2.INTER_AREA if z.shape[0] > height or z.shape[1] > width else cv2.INTER_CUBIC
     z = np.asarray(cv2.resize(np.ascontiguousarray(z), (width, height), interpolation=how), np.float32)
-    share = np.clip((z - low) / (high - low), 0, 1)
-    tint = np.stack([np.interp(share, np.linspace(0, 1, len(_TINTS)), _TINTS[:, i]) for i in range(3)], axis=-1)
-    slope_y, slope_x = np.gradient(z, -(y_max - y_min) / height, (x_max - x_min) / width)
-    steep = np.hypot(slope_x, slope_y)
-    facing = (_SUN[2] - slope_x * _SUN[0] - slope_y * _SUN[1]) / np.sqrt(1 + steep**2)
-    rock = np.clip((steep - 0.45) / 0.5, 0, 0.75)[..., None]
-    tint = tint * (1 - rock) + np.array([128, 116, 106]) * rock
-    light = np.clip(1.0 + 0.55 * (facing - _SUN[2]), 0.4, 1.3) * _grain(height, width)
-    return np.clip(tint * light[..., None], 0, 255).astype(np.uint8)
+    picture = np.empty((height, width, 3), np.uint8)
+    scale = (x_max - x_min) / width, (y_max - y_min) / height
+    grain = _grain()
+    for start in range(0, height, _ROWS_AT_ONCE):
+        rows = slice(max(0, start - 1), min(height, start + _ROWS_AT_ONCE + 1))  # a row more on each side, for slopes
+        drawn = slice(start, min(height, start + _ROWS_AT_ONCE))
+        shown = _shaded(z[rows], scale, (terrain.z_min, terrain.z_max))[drawn.start - rows.start :]
+        shown = shown[: drawn.stop - drawn.start]
+        texture = np.tile(np.roll(grain, -start, axis=0)[: len(shown)], (1, -(-width // _GRAIN)))[:, :width]
+        picture[drawn] = np.clip(shown * texture[..., None], 0, 255)
+    return picture
 
 
-def _grain(height: int, width: int) -> NDArray[np.float32]:
-    """(height, width) about 1: spots of several sizes, the same each time, that the eye can hold on to."""
-    noise = np.random.default_rng(7).normal(0.0, 1.0, (512, 512)).astype(np.float32)
+def _shaded(z: NDArray[np.float32], scale: tuple[float, float], limits: tuple[float, float]) -> NDArray[np.float32]:
+    """Colours (0 … 255, floats) of heights whose pixels are `scale` metres wide and high."""
+    low, high = limits
+    levels = np.linspace(0, len(_TINTS) - 1, 256)
+    table = np.column_stack([np.interp(levels, np.arange(len(_TINTS)), _TINTS[:, i]) for i in range(3)])
+    level = np.clip((z - low) * (255 / (high - low)), 0, 255).astype(np.uint8)
+    tint = cv2.LUT(cv2.merge([level] * 3), table.astype(np.uint8)[None])
+    slope_x = cv2.Sobel(z, cv2.CV_32F, 1, 0, ksize=1, scale=0.5 / scale[0])
+    slope_y = cv2.Sobel(z, cv2.CV_32F, 0, 1, ksize=1, scale=-0.5 / scale[1])
+    steep = cv2.magnitude(slope_x, slope_y)
+    facing = (_SUN[2] - slope_x * _SUN[0] - slope_y * _SUN[1]) / np.sqrt(1 + steep * steep)
+    light = np.clip((1.0 - 0.55 * _SUN[2]) + 0.55 * facing, 0.4, 1.3)
+    rock = np.clip((steep - 0.45) / 0.5, 0, 0.75)
+    shown: NDArray[np.float32] = tint * (light * (1 - rock))[..., None]
+    for channel, value in enumerate(_ROCK):
+        shown[..., channel] += (value * light) * rock
+    return shown
+
+
+def _grain() -> NDArray[np.float32]:
+    """A tile about 1 without seams: spots of several sizes, the same each time, that the eye can hold on to."""
+    noise = np.random.default_rng(7).normal(0.0, 1.0, (_GRAIN, _GRAIN)).astype(np.float32)
     grain = 0.05 * noise
-    for size, strength in ((1.5, 0.05), (5.0, 0.05), (16.0, 0.05)):
-        soft = cv2.GaussianBlur(noise, (0, 0), size)
+    around = cv2.copyMakeBorder(noise, 64, 64, 64, 64, cv2.BORDER_WRAP)
+    for size, strength in ((1.5, 0.05), (5.0, 0.045), (16.0, 0.045)):
+        soft = cv2.GaussianBlur(around, (0, 0), size)[64:-64, 64:-64]
         grain += strength * soft / soft.std()
-    return np.tile(1 + grain, (-(-height // 512), -(-width // 512)))[:height, :width]
+    return np.asarray(1 + grain, np.float32)
 
 
 def _level_picture() -> NDArray[np.uint8]:
-    """Plain ground with a grid of 40 x 40 squares."""
-    picture = np.full((1600, 1600, 3), _LEVEL, np.uint8)
-    for start in range(0, 1600, 40):
-        picture[start : start + 2] = picture[:, start : start + 2] = (128, 138, 128)
+    """Plain ground with a grid of 100 x 100 squares."""
+    picture = np.full((2000, 2000, 3), _LEVEL, np.uint8)
+    for start in range(0, 2000, 20):
+        picture[start : start + 1] = picture[:, start : start + 1] = (122, 134, 122)
     return picture
