@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli_mission import mission_app
 from rfly_bringup.cli_objects import objects_app
 from rfly_bringup.cli_record import dissector, record, replay
 from rfly_bringup.cli_terrain import terrain_app
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(terrain_app, name="terrain")
 app.add_typer(objects_app, name="objects")
+app.add_typer(mission_app, name="mission")
 app.command()(send)
 app.command()(listen)
 app.command()(view)

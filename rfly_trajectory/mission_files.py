@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from rfly_trajectory.mission_mavlink import (
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_ITEMS = 65_535
-MAX_FENCE_VERTICES = 65_535
+MAX_FENCE_VERTICES = 10_000
 WAYPOINTS_HEADER = "QGC WPL 110"
 GROUND_STATION = "rfly_suite"
 
@@ -151,9 +152,10 @@ def _finish(rows: list[MavlinkItem], home: GeoPoint, settings: ImportSettings, f
         if row.command == DO_JUMP and row.params[0] not in known:
             raise row.error("params[0]", row.params[0], "the number of an item to jump to")
     if len(known) != len(numbers):
-        twice = next(number for number in numbers if numbers.count(number) > 1)
-        if any(row.command == DO_JUMP and row.params[0] == twice for row in rows):
-            raise MissionFileError(f"doJumpId: {twice} is that of several items, and a jump leads there")
+        repeated = {number for number, count in Counter(numbers).items() if count > 1}
+        twice = next((row.params[0] for row in rows if row.command == DO_JUMP and row.params[0] in repeated), None)
+        if twice is not None:
+            raise MissionFileError(f"doJumpId: {twice:g} is that of several items, and a jump leads there")
     items, lost = to_mission_items(rows, home, settings)
     return Mission(items, home, numbers, fence, lost)
 
@@ -389,7 +391,7 @@ def _number(value: Any, where: str) -> float:
 
 
 def _integer(value: Any, where: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or int(value) != value:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300 or int(value) != value:
         raise MissionFileError(f"{where}: {_short(value)}, expected a whole number")
     if not low <= value <= high:
         raise MissionFileError(f"{where}: {_short(value)}, expected {low} to {high}")

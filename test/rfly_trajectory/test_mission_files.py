@@ -206,6 +206,15 @@ REFUSED = {
     "take-off to nowhere": (plan(simple(22, 3, [0, 0, 0, 0, 47, 8, None])), r"params\[6\]: nan, expected an altitude"),
     "turns": (plan(simple(18, 3, [-1, 0, 0, 0, 47, 8, 1])), r"params\[0\]: -1.0, expected turns of at least 0"),
     "jump": (plan(simple(177, 2, [7, 1, 0, 0, 0, 0, 0])), r"params\[0\]: 7.0, expected the number of an item"),
+    "a number too large": ('{"fileType": "Plan", "version": 1e999}', "version: inf, expected 1"),
+    "a command too large": (
+        json.dumps(plan(simple(16, 3, [0] * 7))).replace('"command": 16', '"command": 1e999'),
+        "item 1: command: inf, expected a whole number",
+    ),
+    "two of a number": (
+        plan(TAKEOFF | {"doJumpId": 4}, FAR | {"doJumpId": 4}, simple(177, 2, [4, 1, 0, 0, 0, 0, 0], doJumpId=5)),
+        "doJumpId: 4 is that of several items",
+    ),
     "pause": (plan(simple(16, 3, [0] * 7, autoContinue=False)), "item 1: autoContinue: false"),
     "fence of old": (plan(geoFence={"polygon": [[1, 2]], "version": 1}), "geoFence: version 1"),
     "two corners": (plan(geoFence={"polygons": [{"polygon": [[1, 2], [3, 4]]}]}), r"polygons\[0\]: 2 corners"),
@@ -230,6 +239,51 @@ def test_what_is_wrong_is_named_with_its_file(read, content, text):
     with pytest.raises(MissionFileError, match=text) as caught:
         read(content)
     assert "some.plan: " in str(caught.value)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+places_in_a_plan = st.sampled_from(
+    [
+        ("fileType",),
+        ("version",),
+        ("mission",),
+        ("geoFence",),
+        ("rallyPoints",),
+        ("mission", "items"),
+        ("mission", "plannedHomePosition"),
+        *(("mission", "items", 1, key) for key in ("type", "command", "frame", "params", "doJumpId", "autoContinue")),
+        *(("mission", "items", 1, "params", index) for index in range(7)),
+        ("mission", "items", 2, "TransectStyleComplexItem"),
+        ("mission", "items", 2, "TransectStyleComplexItem", "Items", 0),
+        ("geoFence", "polygons"),
+        ("geoFence", "polygons", 0, "polygon", 1),
+        ("geoFence", "circles", 0, "circle"),
+        ("geoFence", "circles", 0, "circle", "radius"),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(places_in_a_plan, json_values)
+def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
+    """Never another error, and what is read has finite positions."""
+    content = json.loads(json.dumps(plan(TAKEOFF, FAR, SURVEY, geoFence=FENCE)))
+    inner = content
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    path = tmp_path_factory.getbasetemp() / "any.plan"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    try:
+        mission = read_mission(path)
+    except MissionFileError as error:
+        assert str(error).startswith(f"{path}: ")  # noqa: PT017  whether it is raised depends on the value
+    else:
+        assert all(np.isfinite(item.position).all() for item in mission.items)
 
 
 def test_size_limits(read, tmp_path):
