@@ -22,6 +22,10 @@ from rfly_common.accel import kernel
 from rfly_terrain.occupancy_grid import SNAP
 from rfly_terrain.occupancy_numpy import LEVEL
 
+CLEAR = 4.0 * SNAP
+NEARBY = 1e5
+"""cells: so far from the grid rounding errors of coordinates stay far below SNAP"""
+
 
 @kernel(nogil=True, error_model="numpy", inline="always")
 def _clamp(value: float, low: float, high: float) -> float:
@@ -106,6 +110,93 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any) -> None:
         counts[n] = count
 
 
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _between_lines(value: float) -> bool:
+    """Whether a coordinate is clear of every grid line, by more than any tolerance here."""
+    fraction = value - np.floor(value)
+    return CLEAR < fraction < 1.0 - CLEAR
+
+
+@kernel(nogil=True, error_model="numpy")
+def _fill_plain(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> bool:
+    """`fill_touched` of one segment that meets no corner, no end on a line and no line lengthwise; else False.
+
+    Nearly all segments are such. From one slab's edge to the next b stays in a cell or crosses into the next one.
+    """
+    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+        segment[0], segment[1], segment[2], segment[3], rows, columns
+    )
+    plain = _between_lines(a0) and _between_lines(b0) and _between_lines(a1) and _between_lines(b1)
+    first_slab, last_slab = _slabs(a0, a1, size_a)
+    if not plain or first_slab > last_slab or not abs(a0) + abs(a1) + abs(b0) + abs(b1) < NEARBY:
+        return False
+    forward = a1 >= a0
+    step = 1 if forward else -1
+    slab = first_slab if forward else last_slab
+    from_edge, to_edge = (0.0, 1.0) if forward else (1.0, 0.0)
+    started_before = a0 < slab if forward else a0 > slab + 1.0
+    b = base_b + (slab + from_edge - base_a) * slope if started_before else b0
+    if not _between_lines(b):
+        return False
+    cell, count, room = int(np.floor(b)), 0, len(is_end)
+    for _ in range(last_slab - first_slab + 1):
+        ends_here = a1 < slab + 1.0 if forward else a1 > slab
+        b = b1 if ends_here else base_b + (slab + to_edge - base_a) * slope
+        if not _between_lines(b):
+            return False
+        next_cell = int(np.floor(b))
+        for touched in (cell, next_cell):
+            if 0 <= touched < size_b:
+                if count == room:
+                    return False
+                cells[count, 0] = rows - 1 - (touched if along_u else slab)
+                cells[count, 1] = slab if along_u else touched
+                is_end[count] = False
+                count += 1
+            if next_cell == cell:
+                break
+        cell = next_cell
+        slab += step
+    if count > 0:
+        last = cells[count - 1]
+        is_end[count - 1] = last[1] == np.floor(segment[2]) and rows - 1 - last[0] == np.floor(segment[3])
+    return count == room
+
+
+@kernel(nogil=True, error_model="numpy")
+def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> None:
+    """`fill_touched` of one segment."""
+    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+        segment[0], segment[1], segment[2], segment[3], rows, columns
+    )
+    first_slab, last_slab = _slabs(a0, a1, size_a)
+    inverse = _inverse(a0, b0, a1, b1)
+    end_u, end_v = segment[2], segment[3]
+    progress = np.empty(len(is_end))
+    count = 0
+    for step in range(last_slab - first_slab + 1):
+        slab = first_slab + step if a1 >= a0 else last_slab - step
+        low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+        first, last = _cells(low, high, size_b)
+        for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+            row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
+            key = _progress(slab, cell, a0, b0, a1, b1, inverse)
+            place = count  # insertion sort: a cell has at most a few predecessors that belong behind it
+            while place > 0:
+                before, other_row, other_column = progress[place - 1], cells[place - 1, 0], cells[place - 1, 1]
+                if before < key - SNAP:
+                    break
+                if before <= key + SNAP and (other_row < row or (other_row == row and other_column < column)):
+                    break
+                progress[place], cells[place, 0], cells[place, 1] = before, other_row, other_column
+                place -= 1
+            progress[place], cells[place, 0], cells[place, 1] = key, row, column
+            count += 1
+    for place in range(count):
+        column, above = cells[place, 1], rows - 1 - cells[place, 0]
+        is_end[place] = (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
+
+
 @kernel(nogil=True, error_model="numpy")
 def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, cells: Any, is_end: Any) -> None:
     """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to offsets[n + 1].
@@ -114,39 +205,9 @@ def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, cells: An
     segment ends in the cell, on its edge or on its corner.
     """
     for n in range(segments.shape[0]):
-        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
-            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
-        )
-        first_slab, last_slab = _slabs(a0, a1, size_a)
-        inverse = _inverse(a0, b0, a1, b1)
-        end_u, end_v = segments[n, 2], segments[n, 3]
-        start = offsets[n]
-        progress = np.empty(offsets[n + 1] - start)
-        count = 0
-        for step in range(last_slab - first_slab + 1):
-            slab = first_slab + step if a1 >= a0 else last_slab - step
-            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
-            first, last = _cells(low, high, size_b)
-            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
-                row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
-                key = _progress(slab, cell, a0, b0, a1, b1, inverse)
-                place = count  # insertion sort: a cell has at most a few predecessors that belong behind it
-                while place > 0:
-                    before = progress[place - 1]
-                    if before < key - SNAP:
-                        break
-                    other_row, other_column = cells[start + place - 1, 0], cells[start + place - 1, 1]
-                    if before <= key + SNAP and (other_row < row or (other_row == row and other_column < column)):
-                        break
-                    progress[place] = before
-                    cells[start + place, 0], cells[start + place, 1] = other_row, other_column
-                    place -= 1
-                progress[place] = key
-                cells[start + place, 0], cells[start + place, 1] = row, column
-                count += 1
-        for place in range(start, offsets[n + 1]):
-            column, above = cells[place, 1], rows - 1 - cells[place, 0]
-            is_end[place] = (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
+        mine = slice(offsets[n], offsets[n + 1])
+        if not _fill_plain(segments[n], rows, columns, cells[mine], is_end[mine]):
+            _fill_any(segments[n], rows, columns, cells[mine], is_end[mine])
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -190,13 +251,20 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
         rises = (slope > 0.0) == forward
         slab, remaining = first_slab if forward else last_slab, last_slab - first_slab
         while remaining >= 0:
+            index = bottom_left + slab * step_a
+            middle = base_b + (slab + 0.5 - base_a) * slope
+            if 0.0 <= middle < size_b:
+                # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this slab
+                leap = int(flat[index + int(middle) * step_b]) - 1
+                if leap > 0:
+                    remaining -= leap
+                    slab += leap if forward else -leap
+                    continue
             low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
             first, last = _cells(low, high, size_b)
-            leading = last if rises else first
             if (first >= size_b) if rises else (last < 0):  # beyond the grid for good
                 break
             nearest, nearest_cell = np.inf, 0
-            index = bottom_left + slab * step_a
             for cell in range(max(first, 0), min(last, size_b - 1) + 1):
                 if flat[index + cell * step_b] == 0:
                     progress = _progress(slab, cell, a0, b0, a1, b1, inverse)
@@ -211,14 +279,8 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
                 distances[n] = nearest * np.sqrt(1.0 + slope * slope)
                 hits[n, 0], hits[n, 1] = (a, b) if along_u else (b, a)
                 break
-            leap = 1
-            if 0 <= leading < size_b:
-                # the next slabs' cells lie behind the leading one by 3 at most, and ahead of it by a cell a slab
-                leap = int(flat[index + leading * step_b]) - 1
-                if leap < 3:
-                    leap = 1
-            remaining -= leap
-            slab += leap if forward else -leap
+            remaining -= 1
+            slab += 1 if forward else -1
 
 
 LOADED = True

@@ -136,36 +136,44 @@ def first_hits(segments: Array, clearance: Array, distances: Array, hits: Array)
     rows, columns = clearance.shape
     distances[:], hits[:] = np.inf, np.nan
     line = _Oriented(segments, rows, columns)
-    forward = line.a1 >= line.a0
-    slab = np.where(forward, line.first_slab, line.last_slab)
+    slab = np.where(line.a1 >= line.a0, line.first_slab, line.last_slab)
     which = np.flatnonzero(line.last_slab >= line.first_slab)
     line, slab = line.take(which), slab[which]
     while which.size:
-        first, last = line.cells(slab)
         forward = line.a1 >= line.a0
-        rises = (line.slope > 0.0) == forward
-        nearest, nearest_cell = np.full(which.size, np.inf), np.zeros(which.size, np.int64)
-        for offset in range(4):  # a slope of 1 at most touches no more cells of one slab
-            cell = first + offset
-            on_grid = (cell >= 0) & (cell <= np.minimum(last, line.size_b - 1))
-            row, column = _matrix_index(line.along_u, slab, np.where(on_grid, cell, 0), rows)
-            blocked = on_grid & (clearance[row, column] == 0)
-            progress = np.where(blocked, line.progress(slab, cell), np.inf)
-            nearest_cell = np.where(progress < nearest, cell, nearest_cell)
-            nearest = np.minimum(progress, nearest)
-        hit = nearest < np.inf
-        if hit.any():
-            _store_hits(line.take(hit), slab[hit], nearest[hit], nearest_cell[hit], which[hit], distances, hits)
-        leading = np.where(rises, last, first)
-        on_grid = (leading >= 0) & (leading < line.size_b)
-        row, column = _matrix_index(line.along_u, slab, np.where(on_grid, leading, 0), rows)
-        leap = np.where(on_grid, clearance[row, column].astype(np.int64) - 1, 1)
-        leap = np.where(leap < 3, 1, leap)
+        middle = line.base_b + (slab + 0.5 - line.base_a) * line.slope
+        on_grid = (middle >= 0.0) & (middle < line.size_b)
+        row, column = _matrix_index(line.along_u, slab, np.where(on_grid, middle, 0.0).astype(np.int64), rows)
+        # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this slab
+        leap = np.where(on_grid, clearance[row, column].astype(np.int64) - 1, 0)
+        ended = np.zeros(which.size, bool)
+        near = np.flatnonzero(leap <= 0)
+        if near.size:
+            leap[near] = 1
+            ended[near] = _look_at_slab(line.take(near), slab[near], which[near], clearance, distances, hits)
         slab = slab + np.where(forward, leap, -leap)
-        gone = np.where(rises, first >= line.size_b, last < 0)
-        ended = np.where(forward, slab > line.last_slab, slab < line.first_slab)
-        goes_on = ~(hit | gone | ended)
+        goes_on = ~ended & np.where(forward, slab <= line.last_slab, slab >= line.first_slab)
         which, slab, line = which[goes_on], slab[goes_on], line.take(goes_on)
+
+
+def _look_at_slab(line: _Oriented, slab: Array, which: Array, clearance: Array, distances: Array, hits: Array) -> Array:
+    """Stores what each segment hits in one slab; True for those that hit something or have left the grid."""
+    first, last = line.cells(slab)
+    nearest, nearest_cell = np.full(which.size, np.inf), np.zeros(which.size, np.int64)
+    for offset in range(4):  # a slope of 1 at most touches no more cells of one slab
+        cell = first + offset
+        on_grid = (cell >= 0) & (cell <= np.minimum(last, line.size_b - 1))
+        row, column = _matrix_index(line.along_u, slab, np.where(on_grid, cell, 0), len(clearance))
+        blocked = on_grid & (clearance[row, column] == 0)
+        progress = np.where(blocked, line.progress(slab, cell), np.inf)
+        nearest_cell = np.where(progress < nearest, cell, nearest_cell)
+        nearest = np.minimum(progress, nearest)
+    hit = nearest < np.inf
+    if hit.any():
+        _store_hits(line.take(hit), slab[hit], nearest[hit], nearest_cell[hit], which[hit], distances, hits)
+    rises = (line.slope > 0.0) == (line.a1 >= line.a0)
+    result: Array = hit | np.where(rises, first >= line.size_b, last < 0)
+    return result
 
 
 def _store_hits(

@@ -1,0 +1,252 @@
+"""Rays and inflation on an occupancy map beside plain Python, the algorithms of range_libc, and SciPy.
+
+range_libc (Walsh and Karaman, "CDDT: fast approximate 2D ray casting for accelerated localization", ICRA 2018) comes as
+no package. Two of its methods, Bresenham's line and ray marching over a distance transform, are compiled here with
+numba, in float32 as there, for one thread as there. Its approximate method, CDDT, is not among the rows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_edt
+
+from benchmarks.harness import Row, agreement, measure, same
+from rfly_common.accel import kernel
+from rfly_terrain import BinaryOccupancyMap
+from rfly_terrain.occupancy_rays import clearance_of
+
+SIZE = 2_000
+RESOLUTION = 20
+RAYS = 10_000
+MAX_RANGE = 30.0
+LOOPED = 100
+"""rays of a Python loop that is timed for a part and scaled to the whole"""
+ROUGHLY = 3.0
+"""cells by which a range of the peers' sampled walks may differ from the exact one, for all but MISSED of the rays"""
+MISSED = 0.03
+
+
+def rows() -> Iterator[Row]:
+    if importlib.util.find_spec("numba") is None:
+        print("rays beside range_libc's algorithms need numba: not measured", file=sys.stderr)
+        return
+    matrix = some_map()
+    rng = np.random.default_rng(3)
+    starts = rng.uniform(0.0, SIZE / RESOLUTION, (RAYS, 2))
+    angles = rng.uniform(-math.pi, math.pi, RAYS)
+    yield from beside_python(matrix, starts, angles)
+    yield from beside_range_libc(matrix, starts, angles)
+    yield from inflation(matrix)
+
+
+def some_map() -> NDArray[np.bool_]:
+    """Boxes of up to 3 m on 100 m x 100 m."""
+    rng = np.random.default_rng(0)
+    matrix = np.zeros((SIZE, SIZE), bool)
+    for row, column, height, width in rng.integers((0, 0, 2, 2), (SIZE, SIZE, 60, 60), (300, 4)).tolist():
+        matrix[row : row + height, column : column + width] = True
+    return matrix
+
+
+def beside_python(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]) -> Iterator[Row]:
+    """The walk of Amanatides and Woo as one would write it, over a list of lists, with what a corner needs."""
+    m = BinaryOccupancyMap.from_matrix(matrix, RESOLUTION)
+    ends = starts + MAX_RANGE * np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    from_below = matrix[::-1].tolist()
+    segments = (np.hstack((starts, ends)) * RESOLUTION).tolist()[:LOOPED]
+
+    def cells() -> Any:
+        return m.raycast_many(starts, ends)
+
+    def plain_cells() -> list[list[tuple[int, int]]]:
+        return [walk(None, *segment) for segment in segments]
+
+    ours = cells()
+    lists = ours.cells[: ours.offsets[LOOPED]].tolist()
+    of_ray = [{tuple(cell) for cell in lists[ours.offsets[n] : ours.offsets[n + 1]]} for n in range(LOOPED)]
+    equal = of_ray == [{(SIZE - 1 - v, u) for u, v in one} for one in plain_cells()]
+    a, b = measure(cells, plain_cells, 5)
+    note = f"{len(ours.cells):,} cells; the loop is timed for {LOOPED} rays"
+    agree = same(equal, f"the cells of {LOOPED} rays")
+    yield Row(f"cells under {RAYS:,} rays", a, b * RAYS / LOOPED, "plain Python traversal", 100, None, agree, note)
+
+    poses = np.column_stack((starts, angles))
+
+    def hits() -> NDArray[Any]:
+        return m.ray_intersection(poses, [0.0], MAX_RANGE)
+
+    def plain_hits() -> list[list[tuple[int, int]]]:
+        return [walk(from_below, *segment) for segment in segments]
+
+    ends_of_walks = np.array([one[-1] for one in plain_hits()])
+    found = hits()[:LOOPED, 0] * RESOLUTION
+    hit = ~np.isnan(found[:, 0])
+    outside = np.maximum(ends_of_walks - found, found - ends_of_walks - 1.0)[hit]
+    agree = agreement(np.maximum(outside, 0.0), np.zeros_like(outside), 1e-6, "cells")
+    a, b = measure(hits, plain_hits, 9)
+    note = f"{hit.mean():.0%} hit; {RAYS / a:,.0f} rays/s"
+    yield Row(f"first hits of {RAYS:,} rays", a, b * RAYS / LOOPED, "plain Python traversal", 100, None, agree, note)
+
+
+def walk(occupied: list[list[bool]] | None, u0: float, v0: float, u1: float, v1: float) -> list[tuple[int, int]]:
+    """Cells (column, row from below) on the map from one point to the other, up to the first occupied one."""
+    u, v, end_u, end_v = math.floor(u0), math.floor(v0), math.floor(u1), math.floor(v1)
+    step_u, step_v = (1 if u1 > u0 else -1), (1 if v1 > v0 else -1)
+    along_u, along_v = abs(1.0 / (u1 - u0)), abs(1.0 / (v1 - v0))
+    t_u = along_u * ((u + 1 - u0) if u1 > u0 else (u0 - u))
+    t_v = along_v * ((v + 1 - v0) if v1 > v0 else (v0 - v))
+    cells = []
+    while True:
+        if 0 <= u < SIZE and 0 <= v < SIZE:
+            cells.append((u, v))
+            if occupied is not None and occupied[v][u]:
+                break
+        elif cells:
+            break
+        if (u, v) == (end_u, end_v):
+            break
+        ahead = t_v - t_u
+        if -1e-12 <= ahead <= 1e-12:
+            cells += [(u + step_u, v), (u, v + step_v)]
+            u, v, t_u, t_v = u + step_u, v + step_v, t_u + along_u, t_v + along_v
+        elif ahead > 0:
+            u += step_u
+            t_u += along_u
+        else:
+            v += step_v
+            t_v += along_v
+    return cells
+
+
+def beside_range_libc(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]) -> Iterator[Row]:
+    """Distances of first hits on one core, every structure built before."""
+    ray_marching, bresenham = compiled_peers()
+    poses = np.column_stack((starts, angles))
+    queries = np.column_stack((starts * RESOLUTION, angles)).astype(np.float32)
+    from_below = np.ascontiguousarray(matrix[::-1])
+    begin = time.perf_counter()
+    distance = distance_transform_edt(~from_below).astype(np.float32)
+    their_build = time.perf_counter() - begin
+    begin = time.perf_counter()
+    clearance_of(matrix)
+    our_build = time.perf_counter() - begin
+    m = BinaryOccupancyMap.from_matrix(matrix, RESOLUTION)
+    longest = np.float32(MAX_RANGE * RESOLUTION)
+    out = np.empty(RAYS, np.float32)
+
+    def ours() -> NDArray[Any]:
+        return m.ray_intersection(poses, [0.0], MAX_RANGE)
+
+    ranges = np.hypot(*(ours()[:, 0] - starts).T) * RESOLUTION
+    ranges = np.where(np.isnan(ranges), longest, ranges)
+    for name, function, field in (
+        ("ray marching", ray_marching, distance),
+        ("Bresenham's line", bresenham, from_below),
+    ):
+
+        def peer(function: Callable[..., None] = function, field: NDArray[Any] = field) -> None:
+            function(field, queries, longest, out)
+
+        peer()
+        off = float(np.mean(np.abs(out - ranges) > ROUGHLY))
+        agree = same(off <= MISSED, f"within {ROUGHLY:g} cells, but for {off:.1%} of the rays")
+        with one_core():
+            ours()
+            a, b = measure(ours, peer, 15)
+        note = f"one core each; built before in {our_build * 1e3:.0f} ms"
+        if field is distance:
+            note += f", theirs in {their_build * 1e3:.0f} ms (SciPy)"
+        yield Row(f"first hits of {RAYS:,} rays", a, b, f"range_libc's {name}, in numba", 1.0, None, agree, note)
+
+
+def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
+    """(field, queries (n, 3) column, row from below, angle; longest, out (n,)), all in cells and float32."""
+
+    @kernel(nogil=True, fastmath=True)
+    def ray_marching(distance: Any, queries: Any, longest: Any, out: Any) -> None:
+        rows, columns = distance.shape
+        for n in range(len(queries)):
+            x, y = queries[n, 0], queries[n, 1]
+            cos, sin = np.cos(queries[n, 2]), np.sin(queries[n, 2])
+            t = np.float32(0.0)
+            while t < longest:
+                px, py = x + cos * t, y + sin * t
+                if not (0 <= px < columns and 0 <= py < rows):
+                    t = longest
+                    break
+                nearest = distance[int(py), int(px)]
+                if nearest <= 0.0:
+                    break
+                t += max(np.float32(0.999) * nearest, np.float32(1.0))
+            out[n] = min(t, longest)
+
+    @kernel(nogil=True, fastmath=True)
+    def bresenham(occupied: Any, queries: Any, longest: Any, out: Any) -> None:
+        rows, columns = occupied.shape
+        for n in range(len(queries)):
+            u, v = int(queries[n, 0]), int(queries[n, 1])
+            u0, v0 = u, v
+            u1 = int(queries[n, 0] + np.cos(queries[n, 2]) * longest)
+            v1 = int(queries[n, 1] + np.sin(queries[n, 2]) * longest)
+            du, dv = abs(u1 - u), abs(v1 - v)
+            step_u, step_v = (1 if u1 > u else -1), (1 if v1 > v else -1)
+            error = du - dv
+            out[n] = longest
+            for _ in range(max(du, dv) + 1):
+                if not (0 <= u < columns and 0 <= v < rows):
+                    break
+                if occupied[v, u]:
+                    out[n] = np.sqrt(np.float32((u - u0) * (u - u0) + (v - v0) * (v - v0)))
+                    break
+                twice = 2 * error
+                if twice > -dv:
+                    error -= dv
+                    u += step_u
+                if twice < du:
+                    error += du
+                    v += step_v
+
+    return ray_marching, bresenham
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """This process on one core, where the system can do that: our kernels then run in one thread."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def inflation(matrix: NDArray[np.bool_]) -> Iterator[Row]:
+    """Radii on either side of the change from dilation to distances."""
+    for radius in (0.25, 2.0):
+        cells = round(radius * RESOLUTION)
+
+        def ours(radius: float = radius) -> BinaryOccupancyMap:
+            m = BinaryOccupancyMap.from_matrix(matrix, RESOLUTION)
+            m.inflate(radius)
+            return m
+
+        def peer(cells: int = cells) -> NDArray[Any]:
+            return np.asarray(distance_transform_edt(~matrix) < cells + 0.5)
+
+        agree = same(np.array_equal(ours().occupancy_matrix(), peer()), f"{SIZE:,}² cells")
+        a, b = measure(ours, peer, 3)
+        name = f"inflate {SIZE:,}² by {cells} cells"
+        yield Row(name, a, b, "scipy distance_transform_edt < r + ½", 1.0, None, agree, "with the map from its matrix")
