@@ -36,7 +36,10 @@ window.rfly = {drawn: 0, seen: [], red: false, x: 0, y: 0};
 let gl = null;
 for (const name of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'drawArraysInstanced']) {
   const draw = WebGL2RenderingContext.prototype[name];
-  WebGL2RenderingContext.prototype[name] = function (...a) { if (this.canvas.clientWidth > 300) gl = this; return draw.apply(this, a); };
+  WebGL2RenderingContext.prototype[name] = function (...a) {
+    if (this.canvas.clientWidth > 300) gl = this;
+    return draw.apply(this, a);
+  };
 }
 const ask = window.requestAnimationFrame.bind(window);
 window.requestAnimationFrame = (callback) => ask((t) => {

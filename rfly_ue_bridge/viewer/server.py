@@ -15,9 +15,6 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-import rich
-import viser
-import viser._client_autobuild
 
 from rfly_common.errors import CommandError, RflyError
 from rfly_ue_bridge.viewer import models
@@ -27,6 +24,7 @@ from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera, RequestObject, 
 from rfly_ue_bridge.viewer.drawing import TerrainLayer, VehicleLayer, draw_sky
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
+from rfly_ue_bridge.viewer.local_server import open_server
 from rfly_ue_bridge.viewer.panel import Callbacks, Panel, Rates
 from rfly_ue_bridge.viewer.picking import Click, pick
 from rfly_ue_bridge.viewer.scan import scan_terrain
@@ -58,23 +56,6 @@ class Settings:
     scan_folder: Path | None = None
     max_triangles: int = 400_000
     shadows: bool = True
-
-
-class _LocalServer(viser.ViserServer):
-    """viser without its ways to other hosts: no tunnel, no rebuilding of the browser's part."""
-
-    def request_share_url(self, verbose: bool = True) -> str | None:
-        """viser would open a tunnel through a public server, also when a browser asks for it."""
-        return None
-
-
-def open_server(host: str, port: int) -> viser.ViserServer:
-    """A viser server that says nothing on the terminal."""
-    viser._client_autobuild.ensure_client_is_built = lambda: None  # its wheel brings the built one
-    rich.get_console().quiet = True
-    server = _LocalServer(host, port, label="rfly view", verbose=False)
-    server.gui.configure_theme(show_logo=False, show_share_button=False)
-    return server
 
 
 class Viewer:
