@@ -19,7 +19,10 @@ import yaml
 
 from rfly_bringup.cli import app, main
 from rfly_bringup.node_set import ARGUMENTS
+from rfly_terrain import HeightMap
+from rfly_trajectory import MissionItem
 from rfly_trajectory.fleet_file import parse_fleet
+from rfly_trajectory.mission_files import Mission, write_mission
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -53,7 +56,7 @@ RFLY_LINES = [pytest.param(page, line, id=" ".join(line)) for page in PAGES for 
 
 @pytest.fixture(scope="module")
 def files_of_a_user(tmp_path_factory) -> Path:
-    """What the pages take for granted: maps of RflySim, an elevation model, heights, points, parameter files."""
+    """What the pages take for granted: maps of RflySim, an elevation model, heights, a mission, parameter files."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "map").mkdir()
     maps = files("rfly_terrain") / "maps"
@@ -61,8 +64,14 @@ def files_of_a_user(tmp_path_factory) -> Path:
         for copy in ("MountainTerrain", "map/MyTerrain"):
             shutil.copy(str(maps / f"JacksboroFault.{ending}"), folder / f"{copy}.{ending}")
     np.save(folder / "heights.npy", np.add.outer(np.arange(20.0), np.arange(30.0)))
+    origin = HeightMap.load("JacksboroFault").geo_origin
+    survey = (
+        MissionItem.takeoff((0, 0, -20)),
+        MissionItem.waypoint((40, 30, -25), 0.0, 3.0),
+        MissionItem.land((20, 0, 0)),
+    )
+    write_mission(folder / "survey.plan", Mission(survey, origin))
     if importlib.util.find_spec("rasterio"):
-        from rfly_terrain import HeightMap
         from rfly_terrain.dem_export import write_geotiff
 
         write_geotiff(HeightMap.load("JacksboroFault"), folder / "dem.tif")
