@@ -34,8 +34,10 @@ from rfly_common.ros import (
 )
 from rfly_common.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.height_map import HeightMap
 from rfly_terrain.terrain_msgs import msg_to_height_map
 from rfly_trajectory.fleet import states_in_ned
+from rfly_trajectory.mission_ground import Ground
 from rfly_trajectory.mission_vehicle_node import MissionVehicle, NodeSettings, VehicleSettings
 from rfly_trajectory.track_msgs import states_to_poses, states_to_transforms
 
@@ -106,6 +108,8 @@ class MissionNode(Node):
         self._timer = self.create_timer(1.0 / rate, self._tick)
         listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
         self.get_logger().info(f"{listed} at {rate:g} Hz" + ("; waiting for terrain_map" if simulate else ""))
+        if names and simulate:
+            _warm_up()  # last: the node is seen by others meanwhile
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
         if not _NAME.fullmatch(name):
@@ -254,6 +258,12 @@ class MissionNode(Node):
         if now != self._clock_seen[0]:
             self._clock_seen = (now, time.monotonic())
         return time.monotonic() - self._clock_seen[1]
+
+
+def _warm_up() -> None:
+    """One look ahead over the ground: kernels are loaded now, not in the middle of a flight."""
+    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
 
 
 def _refuse_repeated(what: str, values: Sequence[object]) -> None:
