@@ -14,6 +14,9 @@ class Ground(NamedTuple):
     """Heights and grid as `HeightMap` holds them, its bounds, and the least z of its smooth normals."""
 
     heights: NDArray[np.float32]
+    """row by row, one-dimensional"""
+    rows: int
+    columns: int
     origin_x: float
     origin_y: float
     step_x: float
@@ -30,10 +33,11 @@ class Ground(NamedTuple):
 def ground_of(terrain: HeightMap | None) -> Ground:
     """The ground of a terrain; None: level and endless, at z = 0."""
     if terrain is None:
-        flat = np.zeros((2, 2), np.float32)
+        flat = np.zeros(4, np.float32)
         flat.flags.writeable = False
-        return Ground(flat, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -np.inf, np.inf, -np.inf, np.inf, 1.0)
-    return Ground(terrain.heights, *terrain.grid, *terrain.bounds, _least_normal_z(terrain))
+        return Ground(flat, 2, 2, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -np.inf, np.inf, -np.inf, np.inf, 1.0)
+    flat = terrain.heights.reshape(-1)
+    return Ground(flat, *terrain.heights.shape, *terrain.grid, *terrain.bounds, _least_normal_z(terrain))
 
 
 def _least_normal_z(terrain: HeightMap) -> float:

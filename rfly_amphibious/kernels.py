@@ -1,10 +1,8 @@
-"""The vehicle's equations of motion and their integration, one vehicle after the other, compiled where numba is.
+"""The vehicle's equations of motion, compiled where numba is. `stepping.py` integrates them.
 
-Without numba the same functions run as plain Python: the same results, hundreds of times as slow. All of them stay in
-this one file, since numba's cache does not notice a change in another. Section numbers are those of the model's
-description; `p` is a `vehicle_record`, `ground` a `ground.Ground`, arrays are laid out as in `state_layout`.
-
-No fastmath: a vehicle alone and one of a batch, on any machine, get the same bits.
+Without numba the same functions run as plain Python: the same results, hundreds of times as slow. Section numbers are
+those of the model's description; `p` is a `vehicle_record`, `ground` a `ground.Ground`, arrays are laid out as in
+`state_layout`. No fastmath: a vehicle alone and one of a batch get the same bits.
 """
 
 from __future__ import annotations
@@ -17,61 +15,70 @@ import numpy as np
 from rfly_amphibious import state_layout as at
 from rfly_common.accel import kernel_or_plain as kernel
 
-RK4 = 0
-SEMI_IMPLICIT_EULER = 1
-
 MIN_UPRIGHT = 0.2
 """n_B·ẑ below which a tyre does not act. Section 6.1"""
-CRASH_ROTOR_SPEED = 0.2
-"""of the largest speed: a faster rotor whose hub touches the ground has crashed. Section 6.1"""
-CRASH_TILT_COSINE = 0.5
-CRASH_TILT_TIME = 0.5
 BODY_SLIDING_SPEED = 0.1
-FAR_AWAY = 1.0e6
-NOT_FINITE = 1
-TOO_FAR = 2
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def clamped(u: float, last: float) -> float:
+    """u within 0 … last; a NaN becomes 0: it must not become an index."""
+    u = u if u > 0.0 else 0.0
+    return u if u < last else last
 
 
 @kernel(nogil=True, error_model="numpy")
-def ground_cell(ground: Any, x: float, y: float) -> tuple[int, int, float, float, bool, bool]:
-    """Cell and fractions of a point, and whether it is on the map, by each axis. As `HeightMap` has it."""
-    rows, columns = ground.heights.shape
-    raw_u, raw_v = (x - ground.origin_x) / ground.step_x, (y - ground.origin_y) / ground.step_y
-    on_x = (raw_u >= -ground.slack_u) and (raw_u <= rows - 1 + ground.slack_u)
-    on_y = (raw_v >= -ground.slack_v) and (raw_v <= columns - 1 + ground.slack_v)
-    u = raw_u if raw_u > 0.0 else 0.0  # a NaN too becomes 0: it must not become an index
-    v = raw_v if raw_v > 0.0 else 0.0
-    u = u if u < rows - 1 else float(rows - 1)
-    v = v if v < columns - 1 else float(columns - 1)
-    i, j = min(int(u), rows - 2), min(int(v), columns - 2)
-    return i, j, u - i, v - j, on_x, on_y
+def heights_above_ground(ground: Any, count: int, out: Any) -> None:
+    """Turns z of the points in `out` into the height above the bilinear ground, m, as `HeightMap.altitude` has it.
+
+    Three loops, so that the first and the last become vector instructions; unsigned offsets spare a test for negatives.
+    """
+    last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
+    heights, columns = ground.heights, ground.columns
+    for k in range(count):
+        out[at.POINT_U + k] = clamped((out[at.POINT_X + k] - ground.origin_x) / ground.step_x, last_u)
+        out[at.POINT_U + at.POINTS + k] = clamped(
+            (out[at.POINT_X + at.POINTS + k] - ground.origin_y) / ground.step_y, last_v
+        )
+    below = np.uint64(columns)
+    for k in range(count):
+        u, v = out[at.POINT_U + k], out[at.POINT_U + at.POINTS + k]
+        i, j = min(int(u), ground.rows - 2), min(int(v), columns - 2)
+        first = np.uint64(i * columns + j)
+        out[at.POINT_U + k], out[at.POINT_U + at.POINTS + k] = u - i, v - j
+        out[at.POINT_CORNERS + k] = heights[first]
+        out[at.POINT_CORNERS + at.POINTS + k] = heights[first + np.uint64(1)]
+        out[at.POINT_CORNERS + 2 * at.POINTS + k] = heights[first + below]
+        out[at.POINT_CORNERS + 3 * at.POINTS + k] = heights[first + below + np.uint64(1)]
+    for k in range(count):
+        a, b = out[at.POINT_U + k], out[at.POINT_U + at.POINTS + k]
+        near = out[at.POINT_CORNERS + k] * (1.0 - b) + out[at.POINT_CORNERS + at.POINTS + k] * b
+        far = out[at.POINT_CORNERS + 2 * at.POINTS + k] * (1.0 - b) + out[at.POINT_CORNERS + 3 * at.POINTS + k] * b
+        out[at.POINT_X + 2 * at.POINTS + k] -= near * (1.0 - a) + far * a
 
 
-@kernel(nogil=True, error_model="numpy")
-def ground_height(ground: Any, x: float, y: float) -> float:
-    """The bilinear height, m."""
-    heights = ground.heights
-    i, j, a, b, _, _ = ground_cell(ground, x, y)
-    near = np.float64(heights[i, j]) * (1.0 - b) + np.float64(heights[i, j + 1]) * b
-    far = np.float64(heights[i + 1, j]) * (1.0 - b) + np.float64(heights[i + 1, j + 1]) * b
-    return near * (1.0 - a) + far * a
-
-
-@kernel(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy", inline="always")
 def vertex_gradient(ground: Any, i: int, j: int) -> tuple[float, float]:
     """(dz/dx, dz/dy) at vertex i, j: central differences, one-sided at the border."""
-    heights = ground.heights
-    i_low, i_high = max(i - 1, 0), min(i + 1, heights.shape[0] - 1)
-    j_low, j_high = max(j - 1, 0), min(j + 1, heights.shape[1] - 1)
-    along_x = (np.float64(heights[i_high, j]) - np.float64(heights[i_low, j])) / ((i_high - i_low) * ground.step_x)
-    along_y = (np.float64(heights[i, j_high]) - np.float64(heights[i, j_low])) / ((j_high - j_low) * ground.step_y)
+    heights, columns = ground.heights, ground.columns
+    i_low, i_high = max(i - 1, 0), min(i + 1, ground.rows - 1)
+    j_low, j_high = max(j - 1, 0), min(j + 1, columns - 1)
+    east, west = heights[np.uint64(i_high * columns + j)], heights[np.uint64(i_low * columns + j)]
+    north, south = heights[np.uint64(i * columns + j_high)], heights[np.uint64(i * columns + j_low)]
+    along_x = (np.float64(east) - np.float64(west)) / ((i_high - i_low) * ground.step_x)
+    along_y = (np.float64(north) - np.float64(south)) / ((j_high - j_low) * ground.step_y)
     return along_x, along_y
 
 
 @kernel(nogil=True, error_model="numpy")
 def ground_normal(ground: Any, x: float, y: float) -> tuple[float, float, float]:
-    """The smooth unit normal, world. Section 3.1."""
-    i, j, a, b, on_x, on_y = ground_cell(ground, x, y)
+    """The smooth unit normal, world, as `HeightMap.normal` has it. Section 3.1."""
+    raw_u, raw_v = (x - ground.origin_x) / ground.step_x, (y - ground.origin_y) / ground.step_y
+    on_x = (raw_u >= -ground.slack_u) and (raw_u <= ground.rows - 1 + ground.slack_u)
+    on_y = (raw_v >= -ground.slack_v) and (raw_v <= ground.columns - 1 + ground.slack_v)
+    u, v = clamped(raw_u, ground.rows - 1.0), clamped(raw_v, ground.columns - 1.0)
+    i, j = min(int(u), ground.rows - 2), min(int(v), ground.columns - 2)
+    a, b = u - i, v - j
     x00, y00 = vertex_gradient(ground, i, j)
     x01, y01 = vertex_gradient(ground, i, j + 1)
     x10, y10 = vertex_gradient(ground, i + 1, j)
@@ -82,11 +89,56 @@ def ground_normal(ground: Any, x: float, y: float) -> tuple[float, float, float]
     return (0.0 - along_x) / norm, (0.0 - along_y) / norm, 1.0 / norm
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy", inline="always")
+def arc_tangent(x: float) -> float:
+    """atan x for x ≥ 0, to a unit in the last place or two; without branches, so that loops become vector instructions.
+
+    Argument reduction and rational approximation of S. Moshier's Cephes library.
+    """
+    far, middle = x > 2.414213562373095, x > 0.66
+    above = -1.0 if far else (x - 1.0 if middle else x)
+    below = x if far else (x + 1.0 if middle else 1.0)
+    base = 1.5707963267948966 if far else (0.7853981633974483 if middle else 0.0)
+    rest = 6.123233995736766e-17 if far else (3.061616997868383e-17 if middle else 0.0)
+    t = above / below
+    z = t * t
+    p = -8.750608600031904122785e-1
+    p = p * z - 1.615753718733365076637e1
+    p = p * z - 7.500855792314704667340e1
+    p = p * z - 1.228866684490136173410e2
+    p = p * z - 6.485021904942025371773e1
+    q = z + 2.485846490142306297962e1
+    q = q * z + 1.650270098316988542046e2
+    q = q * z + 4.328810604912902668951e2
+    q = q * z + 4.853903996359136964868e2
+    q = q * z + 1.945506571482613964425e2
+    return base + (t * (z * p / q) + t + rest)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def sine(x: float) -> float:
+    """sin x for 0 ≤ x ≤ π, to about 2e-16: Taylor's series up to the 21st power, mirrored at π/2."""
+    mirrored = (3.141592653589793 - x) + 1.2246467991473532e-16
+    x = mirrored if x > 1.5707963267948966 else x
+    z = x * x
+    s = 1.9572941063391263e-20
+    s = s * z - 8.2206352466243297e-18
+    s = s * z + 2.8114572543455206e-15
+    s = s * z - 7.6471637318198165e-13
+    s = s * z + 1.6059043836821613e-10
+    s = s * z - 2.5052108385441720e-08
+    s = s * z + 2.7557319223985893e-06
+    s = s * z - 1.9841269841269841e-04
+    s = s * z + 8.3333333333333332e-03
+    s = s * z - 1.6666666666666666e-01
+    return x + x * (z * s)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
 def magic(slip: float, shape: float, curvature: float) -> float:
-    """f(ρ; C, E) of section 5.4: slope 1 at 0, maximum 1."""
+    """f(ρ; C, E) of section 5.4 for ρ ≥ 0: slope 1 at 0, maximum 1."""
     z = slip / shape
-    return math.sin(shape * math.atan(z - curvature * (z - math.atan(z))))
+    return sine(shape * arc_tangent(z - curvature * (z - arc_tangent(z))))
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -137,86 +189,123 @@ def derivative(
     fz = ms * gz - (p.linear_drag[2] + density * p.drag_area[2] * speed) * air_z
     mx, my, mz = -p.rotational_drag[0] * wx, -p.rotational_drag[1] * wy, -p.rotational_drag[2] * wz
 
-    # 2, 3, 4: wheels, tyres, suspension
-    tan_steering = math.tan(x[steering])
-    sum_x = sum_y = sum_z = sum_xx = sum_zz = sum_yy = sum_xz = sum_yz = 0.0
-    spin_x = spin_y = spin_z = 0.0
+    # 2: hubs, corners and rotors above the ground
+    for k in range(at.FIRST_ROTOR + rotors):
+        hx, hy, hz = p.point_x[k], p.point_y[k], p.point_z[k]
+        if k < 4:
+            hz += x[at.STRUT + k]
+        out[at.POINT_X + k] = px + r00 * hx + r01 * hy + r02 * hz
+        out[at.POINT_X + at.POINTS + k] = py + r10 * hx + r11 * hy + r12 * hz
+        out[at.POINT_X + 2 * at.POINTS + k] = pz + r20 * hx + r21 * hy + r22 * hz
+    heights_above_ground(ground, at.FIRST_ROTOR + rotors, out)
     clearance = np.inf
     off_map = 0
+    touching = False
     for i in range(4):
-        strut, strut_rate = x[at.STRUT + i], x[at.STRUT_RATE + i]
-        hx, hy, hz = p.hub_x[i], p.hub_y[i], p.hub_z[i] + strut
+        gap = out[at.POINT_X + 2 * at.POINTS + i]
+        clearance = min(clearance, gap - p.wheel_radius)
+        touching = touching or gap * ground.least_normal_z < p.wheel_radius
+
+    # 2, 3: contacts and slips
+    tan_steering = math.tan(x[steering])
+    for i in range(4):
+        strut_rate = x[at.STRUT_RATE + i]
+        hx, hy, hz = p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]
         out[at.HUB_X + i], out[at.HUB_X + 4 + i], out[at.HUB_X + 8 + i] = hx, hy, hz
-        tangent = p.steering_sign[i] * tan_steering / (1.0 - hy * tan_steering / p.steering_lever)
-        cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-        axle_x, axle_y = -tangent * cosine, cosine
-        # the hub: velocity in body axes, place in the world
+        out[at.WHEEL_LOAD + i], out[at.TYRE_COMPRESSION + i] = 0.0, 0.0
+        out[at.SLIP + i], out[at.SLIP + 4 + i] = 0.0, 0.0
+        dx[at.TYRE_X + i], dx[at.TYRE_Y + i] = 0.0, 0.0
+        if not touching:
+            continue
+        gap = out[at.POINT_X + 2 * at.POINTS + i]
+        world_nx, world_ny, world_nz = ground_normal(ground, out[at.POINT_X + i], out[at.POINT_X + at.POINTS + i])
+        nx = r00 * world_nx + r10 * world_ny + r20 * world_nz
+        ny = r01 * world_nx + r11 * world_ny + r21 * world_nz
+        nz = r02 * world_nx + r12 * world_ny + r22 * world_nz
+        distance = gap * world_nz
+        if distance >= p.wheel_radius or nz <= MIN_UPRIGHT:
+            continue
         hub_vx = ux + wy * hz - wz * hy
         hub_vy = uy + wz * hx - wx * hz
         hub_vz = uz + wx * hy - wy * hx + strut_rate
-        at_x = px + r00 * hx + r01 * hy + r02 * hz
-        at_y = py + r10 * hx + r11 * hy + r12 * hz
-        at_z = pz + r20 * hx + r21 * hy + r22 * hz
-        gap = at_z - ground_height(ground, at_x, at_y)
-        clearance = min(clearance, gap - p.wheel_radius)
-        off_map += (at_x < ground.x_min) or (at_x > ground.x_max) or (at_y < ground.y_min) or (at_y > ground.y_max)
-        force_x = force_y = load = compression = 0.0
-        tyre_x = tyre_y = tyre_z = 0.0
-        couple_x = couple_y = couple_z = 0.0
-        rolling = 0.0
+        compression = p.wheel_radius - distance
+        approach = hub_vx * nx + hub_vy * ny + hub_vz * nz
+        load = max(0.0, p.tyre_stiffness * compression - p.tyre_damping * approach)
+        out[at.WHEEL_LOAD + i], out[at.TYRE_COMPRESSION + i] = load, compression
+        if load <= 0.0:
+            continue
+        tangent = p.steering_sign[i] * tan_steering / (1.0 - hy * tan_steering / p.steering_lever)
+        # e_x = a × n / ‖·‖ (the axle a need not be of unit length here), e_y = n × e_x
+        ex, ey, ez = nz, tangent * nz, -tangent * ny - nx
+        norm = 1.0 / math.sqrt(ex * ex + ey * ey + ez * ez)
+        ex, ey, ez = ex * norm, ey * norm, ez * norm
+        lx, ly, lz = ny * ez - nz * ey, nz * ex - nx * ez, nx * ey - ny * ex
+        cx, cy, cz = -distance * nx, -distance * ny, -distance * nz
+        radius = p.wheel_radius - compression / 3.0
+        speed_x = hub_vx * ex + hub_vy * ey + hub_vz * ez
+        slide_y = (
+            (hub_vx + wy * cz - wz * cy) * lx + (hub_vy + wz * cx - wx * cz) * ly + (hub_vz + wx * cy - wy * cx) * lz
+        )
+        slide_x = speed_x - radius * x[at.WHEEL_SPEED + i]
+        fast = abs(speed_x)
+        guarded = max(load, 1e-6 * p.nominal_load)
+        # stiffness and friction. Section 5.4; sin(2 atan r) = 2 r / (1 + r²)
+        ratio = guarded / (p.cornering_load_ratio * p.nominal_load)
+        friction = max(0.2, 1.0 - p.friction_load_loss * (guarded - p.nominal_load) / p.nominal_load) * guarded
+        peak_x, peak_y = p.friction_x * friction, p.friction_y * friction
+        # slips. Section 5.3
+        gain_x = p.slip_stiffness * guarded / (p.relaxation_x * peak_x)
+        gain_y = p.cornering_stiffness[i] * 2.0 * ratio / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
+        slip_x, slip_y = gain_x * x[at.TYRE_X + i], gain_y * x[at.TYRE_Y + i]
+        if fast < p.low_speed:
+            damping = 0.5 * (1.0 + math.cos(math.pi * fast / p.low_speed))
+            damping *= p.low_speed_damping * load / p.nominal_load
+            slip_x -= damping * slide_x / peak_x
+            slip_y -= damping * slide_y / peak_y
+        slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
+        share = 1.0 / max(slip, 1e-300)
+        out[at.SLIP + i], out[at.SLIP + 4 + i] = slip, slip
+        out[at.SLIP_X + i], out[at.SLIP_Y + i] = peak_x * slip_x * share, peak_y * slip_y * share
+        dx[at.TYRE_X + i] = -slide_x - fast * x[at.TYRE_X + i] / p.relaxation_x
+        dx[at.TYRE_Y + i] = -slide_y - fast * x[at.TYRE_Y + i] / p.relaxation_y
+        out[at.SPEED_X + i] = fast
+        out[at.SLIP_GAIN_X + i], out[at.SLIP_GAIN_Y + i] = gain_x, gain_y
+        first = 3 * i
+        out[at.HEADING + first], out[at.HEADING + first + 1], out[at.HEADING + first + 2] = ex, ey, ez
+        out[at.LEFT + first], out[at.LEFT + first + 1], out[at.LEFT + first + 2] = lx, ly, lz
+        out[at.NORMAL + first], out[at.NORMAL + first + 1], out[at.NORMAL + first + 2] = nx, ny, nz
+        out[at.HUB_HEIGHT + i], out[at.ROLLING_RADIUS + i] = distance, radius
+    if touching:
+        for k in range(8):
+            out[at.SLIP + k] = magic(out[at.SLIP + k], p.shapes[k], p.curvatures[k])
+
+    # 3, 4: tyre forces, suspension, what both pass to the body
+    sum_x = sum_y = sum_z = sum_xx = sum_zz = sum_yy = sum_xz = sum_yz = 0.0
+    spin_x = spin_y = spin_z = 0.0
+    for i in range(4):
+        strut, strut_rate = x[at.STRUT + i], x[at.STRUT_RATE + i]
+        hx, hy, hz = out[at.HUB_X + i], out[at.HUB_X + 4 + i], out[at.HUB_X + 8 + i]
+        off_map += (
+            (out[at.POINT_X + i] < ground.x_min)
+            or (out[at.POINT_X + i] > ground.x_max)
+            or (out[at.POINT_X + at.POINTS + i] < ground.y_min)
+            or (out[at.POINT_X + at.POINTS + i] > ground.y_max)
+        )
+        tangent = p.steering_sign[i] * tan_steering / (1.0 - hy * tan_steering / p.steering_lever)
+        cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
+        axle_x, axle_y = -tangent * cosine, cosine
+        load = out[at.WHEEL_LOAD + i]
+        force_x = force_y = tyre_x = tyre_y = tyre_z = couple_x = couple_y = couple_z = rolling = 0.0
         radius = p.wheel_radius
-        rate_x = rate_y = 0.0
-        if gap * ground.least_normal_z < p.wheel_radius:
-            world_nx, world_ny, world_nz = ground_normal(ground, at_x, at_y)
-            nx = r00 * world_nx + r10 * world_ny + r20 * world_nz
-            ny = r01 * world_nx + r11 * world_ny + r21 * world_nz
-            nz = r02 * world_nx + r12 * world_ny + r22 * world_nz
-            distance = gap * world_nz
-            if distance < p.wheel_radius and nz > MIN_UPRIGHT:
-                compression = p.wheel_radius - distance
-                approach = hub_vx * nx + hub_vy * ny + hub_vz * nz
-                load = max(0.0, p.tyre_stiffness * compression - p.tyre_damping * approach)
         if load > 0.0:
-            # e_x = a × n / ‖·‖, e_y = n × e_x
-            ex, ey, ez = axle_y * nz, -axle_x * nz, axle_x * ny - axle_y * nx
-            norm = math.sqrt(ex * ex + ey * ey + ez * ez)
-            ex, ey, ez = ex / norm, ey / norm, ez / norm
-            lx, ly, lz = ny * ez - nz * ey, nz * ex - nx * ez, nx * ey - ny * ex
+            first = 3 * i
+            force_x, force_y = out[at.SLIP_X + i] * out[at.SLIP + i], out[at.SLIP_Y + i] * out[at.SLIP + 4 + i]
+            nx, ny, nz = out[at.NORMAL + first], out[at.NORMAL + first + 1], out[at.NORMAL + first + 2]
+            tyre_x = force_x * out[at.HEADING + first] + force_y * out[at.LEFT + first] + load * nx
+            tyre_y = force_x * out[at.HEADING + first + 1] + force_y * out[at.LEFT + first + 1] + load * ny
+            tyre_z = force_x * out[at.HEADING + first + 2] + force_y * out[at.LEFT + first + 2] + load * nz
+            distance, radius = out[at.HUB_HEIGHT + i], out[at.ROLLING_RADIUS + i]
             cx, cy, cz = -distance * nx, -distance * ny, -distance * nz
-            radius = p.wheel_radius - compression / 3.0
-            speed_x = hub_vx * ex + hub_vy * ey + hub_vz * ez
-            slide_y = (
-                (hub_vx + wy * cz - wz * cy) * lx
-                + (hub_vy + wz * cx - wx * cz) * ly
-                + (hub_vz + wx * cy - wy * cx) * lz
-            )
-            slide_x = speed_x - radius * x[at.WHEEL_SPEED + i]
-            fast = abs(speed_x)
-            guarded = max(load, 1e-6 * p.nominal_load)
-            # stiffness and friction. Section 5.4; sin(2 atan r) = 2 r / (1 + r²)
-            ratio = guarded / (p.cornering_load_ratio * p.nominal_load)
-            stiffness_x = p.slip_stiffness * guarded
-            stiffness_y = p.cornering_stiffness[i] * 2.0 * ratio / (1.0 + ratio * ratio)
-            friction = max(0.2, 1.0 - p.friction_load_loss * (guarded - p.nominal_load) / p.nominal_load)
-            peak_x, peak_y = p.friction_x * friction * guarded, p.friction_y * friction * guarded
-            # slips. Section 5.3
-            gain_x, gain_y = stiffness_x / (p.relaxation_x * peak_x), stiffness_y / (p.relaxation_y * peak_y)
-            slip_x, slip_y = gain_x * x[at.TYRE_X + i], gain_y * x[at.TYRE_Y + i]
-            if fast < p.low_speed:
-                damping = (
-                    p.low_speed_damping * (load / p.nominal_load) * 0.5 * (1.0 + math.cos(math.pi * fast / p.low_speed))
-                )
-                slip_x -= damping * slide_x / peak_x
-                slip_y -= damping * slide_y / peak_y
-            slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
-            if slip > 0.0:
-                force_x = peak_x * (slip_x / slip) * magic(slip, p.shape_x, p.curvature_x)
-                force_y = peak_y * (slip_y / slip) * magic(slip, p.shape_y, p.curvature_y)
-            rate_x = -slide_x - fast * x[at.TYRE_X + i] / p.relaxation_x
-            rate_y = -slide_y - fast * x[at.TYRE_Y + i] / p.relaxation_y
-            tyre_x = force_x * ex + force_y * lx + load * nx
-            tyre_y = force_x * ey + force_y * ly + load * ny
-            tyre_z = force_x * ez + force_y * lz + load * nz
             couple_x, couple_y, couple_z = (
                 cy * tyre_z - cz * tyre_y,
                 cz * tyre_x - cx * tyre_z,
@@ -224,14 +313,10 @@ def derivative(
             )
             about_axle = couple_x * axle_x + couple_y * axle_y
             couple_x, couple_y = couple_x - about_axle * axle_x, couple_y - about_axle * axle_y
-            rolling = p.rolling_resistance * load * radius * math.tanh(radius * x[at.WHEEL_SPEED + i] / p.rolling_speed)
-            out[at.SPEED_X + i] = fast
-            out[at.SLIP_GAIN_X + i], out[at.SLIP_GAIN_Y + i] = gain_x, gain_y
-            first = 3 * i
-            out[at.HEADING + first], out[at.HEADING + first + 1], out[at.HEADING + first + 2] = ex, ey, ez
-            out[at.LEFT + first], out[at.LEFT + first + 1], out[at.LEFT + first + 2] = lx, ly, lz
-            out[at.NORMAL + first], out[at.NORMAL + first + 1], out[at.NORMAL + first + 2] = nx, ny, nz
-            out[at.HUB_HEIGHT + i], out[at.ROLLING_RADIUS + i] = distance, radius
+            turning = radius * x[at.WHEEL_SPEED + i] / p.rolling_speed
+            if abs(turning) < 20.0:  # beyond it tanh is 1 to the last bit
+                turning = math.tanh(turning)
+            rolling = p.rolling_resistance * load * radius * min(max(turning, -1.0), 1.0)
         # suspension. Section 6
         other = x[at.STRUT + (i ^ 1)]
         force = max(0.0, p.spring_load[i] + p.spring[i] * strut)
@@ -265,23 +350,19 @@ def derivative(
         dx[at.STRUT + i] = strut_rate
         dx[at.STRUT_RATE + i] = gz + (tyre_z - force) / mu - bz  # less what the body does, below
         dx[at.WHEEL_SPEED + i] = (motor - radius * force_x - rolling) / p.wheel_inertia
-        dx[at.TYRE_X + i], dx[at.TYRE_Y + i] = rate_x, rate_y
         limit = p.driven[i] * min(p.max_drive_torque, p.drive_power / max(abs(x[at.WHEEL_SPEED + i]), 1e-3))
         dx[drive + i] = (min(max(control[at.DRIVE_COMMAND + i], -limit), limit) - x[drive + i]) / p.drive_lag
-        out[at.WHEEL_LOAD + i], out[at.TYRE_COMPRESSION + i], out[at.STRUT_FORCE + i] = load, compression, force
-        out[at.TYRE_FORCE_X + i], out[at.TYRE_FORCE_Y + i] = force_x, force_y
+        out[at.TYRE_FORCE_X + i], out[at.TYRE_FORCE_Y + i], out[at.STRUT_FORCE + i] = force_x, force_y, force
 
     # 5: rotors. Section 4; their hubs may touch the ground
     points_down = 0
     fastest_down = -1.0
     power = 0.0
     for j in range(rotors):
-        hx, hy, hz = p.rotor_x[j], p.rotor_y[j], p.rotor_z[j]
+        point = at.FIRST_ROTOR + j
+        hx, hy, hz = p.point_x[point], p.point_y[point], p.point_z[point]
         spin, rotation = p.rotor_spin[j], x[at.ROTOR_SPEED + j]
-        at_x = px + r00 * hx + r01 * hy + r02 * hz
-        at_y = py + r10 * hx + r11 * hy + r12 * hz
-        at_z = pz + r20 * hx + r21 * hy + r22 * hz
-        gap = at_z - ground_height(ground, at_x, at_y)
+        gap = out[at.POINT_X + 2 * at.POINTS + point]
         drag = -p.rotor_drag_coefficient * density * rotation
         rotor_fx = drag * (air_x + wy * hz - wz * hy)
         rotor_fy = drag * (air_y + wz * hx - wx * hz)
@@ -310,26 +391,15 @@ def derivative(
         dx[at.ROTOR_SPEED + j] = acceleration
         out[at.THRUST + j] = thrust
         if gap < 0.0:
-            points_down += 1
             fastest_down = max(fastest_down, rotation)
     # the body's corners and the rotor hubs that touch. Section 6.1
-    half_x, half_y, half_z = 0.5 * p.body_box[0], 0.5 * p.body_box[1], 0.5 * p.body_box[2]
-    hubs_down = points_down
-    for k in range(8 + rotors):
-        if k < 8:
-            hx, hy, hz = half_x * (1 - 2 * (k & 1)), half_y * (1 - (k & 2)), half_z * (1 - (k & 4) // 2)
-        elif hubs_down > 0:
-            hx, hy, hz = p.rotor_x[k - 8], p.rotor_y[k - 8], p.rotor_z[k - 8]
-        else:
-            break
-        at_x = px + r00 * hx + r01 * hy + r02 * hz
-        at_y = py + r10 * hx + r11 * hy + r12 * hz
-        at_z = pz + r20 * hx + r21 * hy + r22 * hz
-        gap = at_z - ground_height(ground, at_x, at_y)
+    for k in range(at.FIRST_CORNER, at.FIRST_ROTOR + rotors):
+        gap = out[at.POINT_X + 2 * at.POINTS + k]
         if gap >= 0.0:
             continue
-        points_down += k < 8
-        world_nx, world_ny, world_nz = ground_normal(ground, at_x, at_y)
+        points_down += 1
+        hx, hy, hz = p.point_x[k], p.point_y[k], p.point_z[k]
+        world_nx, world_ny, world_nz = ground_normal(ground, out[at.POINT_X + k], out[at.POINT_X + at.POINTS + k])
         nx = r00 * world_nx + r10 * world_ny + r20 * world_nz
         ny = r01 * world_nx + r11 * world_ny + r21 * world_nz
         nz = r02 * world_nx + r12 * world_ny + r22 * world_nz
@@ -392,229 +462,3 @@ def derivative(
     out[at.SPECIFIC_FORCE], out[at.SPECIFIC_FORCE + 1], out[at.SPECIFIC_FORCE + 2] = ax - gx, ay - gy, az - gz
     out[at.ROTOR_POWER], out[at.BODY_POINTS_DOWN], out[at.ROTOR_DOWN_SPEED] = power, points_down, fastest_down
     out[at.CLEARANCE], out[at.OFF_MAP] = clearance, off_map
-
-
-@kernel(nogil=True, error_model="numpy")
-def brake(x: Any, control: Any, memory: Any, dt: float, p: Any) -> None:
-    """Coulomb friction of the brakes, exactly: a held wheel keeps the spin of its axle's carrier. Section 5.6."""
-    tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
-    for i in range(4):
-        tangent = p.steering_sign[i] * tan_steering / (1.0 - p.hub_y[i] * tan_steering / p.steering_lever)
-        cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-        carrier = cosine * (x[at.RATES + 1] - tangent * x[at.RATES])
-        free = x[at.WHEEL_SPEED + i] - dt * memory[at.BRAKE_ACTING + i] / p.wheel_inertia - carrier
-        torque = min(max(control[at.BRAKE_COMMAND + i], 0.0), p.max_brake_torque)
-        slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)
-        slowed = slowed if free > 0.0 else -slowed
-        memory[at.BRAKE_ACTING + i] = p.wheel_inertia * (slowed - free) / dt
-        x[at.WHEEL_SPEED + i] = slowed + carrier
-
-
-@kernel(nogil=True, error_model="numpy")
-def project(x: Any, out: Any, p: Any) -> None:
-    """What follows each step: unit quaternion, rotors that never turn back, tyres within bounds. Section 5.3.
-
-    `out`: contact data of the step's beginning.
-    """
-    norm = math.sqrt(x[6] * x[6] + x[7] * x[7] + x[8] * x[8] + x[9] * x[9])
-    for k in range(at.QUATERNION, at.QUATERNION + 4):
-        x[k] = x[k] / norm
-    for j in range(p.rotors):
-        x[at.ROTOR_SPEED + j] = max(x[at.ROTOR_SPEED + j], 0.0)
-    for i in range(4):
-        if out[at.WHEEL_LOAD + i] <= 0.0:
-            x[at.TYRE_X + i], x[at.TYRE_Y + i] = 0.0, 0.0
-            continue
-        slip_x, slip_y = out[at.SLIP_GAIN_X + i] * x[at.TYRE_X + i], out[at.SLIP_GAIN_Y + i] * x[at.TYRE_Y + i]
-        slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
-        share = min(1.0, out[at.SPEED_X + i] / p.low_speed)
-        largest = p.peak_slip + (p.max_slip_deflection - p.peak_slip) * share
-        if slip > largest:
-            x[at.TYRE_X + i] *= largest / slip
-            x[at.TYRE_Y + i] *= largest / slip
-
-
-@kernel(nogil=True, error_model="numpy")
-def rk4_step(
-    x: Any, control: Any, torques: bool, memory: Any, wind: Any, dt: float, p: Any, ground: Any, work: Any, out: Any
-) -> None:
-    """One step of the classical Runge–Kutta method, x -> x. Section 13. `work`: (5, states + outputs)."""
-    size = x.size
-    k1, k2, k3, k4, stage = work[0], work[1], work[2], work[3], work[4]
-    scrap = work[4, size:]
-    derivative(x, control, torques, memory, wind, p, ground, k1, out)
-    for n in range(size):
-        stage[n] = x[n] + 0.5 * dt * k1[n]
-    derivative(stage, control, torques, memory, wind, p, ground, k2, scrap)
-    for n in range(size):
-        stage[n] = x[n] + 0.5 * dt * k2[n]
-    derivative(stage, control, torques, memory, wind, p, ground, k3, scrap)
-    for n in range(size):
-        stage[n] = x[n] + dt * k3[n]
-    derivative(stage, control, torques, memory, wind, p, ground, k4, scrap)
-    for n in range(size):
-        x[n] += dt / 6.0 * (k1[n] + 2.0 * k2[n] + 2.0 * k3[n] + k4[n])
-    brake(x, control, memory, dt, p)
-
-
-@kernel(nogil=True, error_model="numpy")
-def euler_step(
-    x: Any, control: Any, torques: bool, memory: Any, wind: Any, dt: float, p: Any, ground: Any, work: Any, out: Any
-) -> None:
-    """One step of the semi-implicit Euler method, x -> x. Section 13.
-
-    All rates first, then the brake, then places by the new rates; tyre deflections decay implicitly.
-    """
-    dx = work[0]
-    derivative(x, control, torques, memory, wind, p, ground, dx, out)
-    qw, qx, qy, qz = x[6], x[7], x[8], x[9]
-    for k in range(3):
-        x[3 + k] += dt * dx[3 + k]
-        x[at.RATES + k] += dt * dx[at.RATES + k]
-    for i in range(4):
-        x[at.STRUT_RATE + i] += dt * dx[at.STRUT_RATE + i]
-        x[at.WHEEL_SPEED + i] += dt * dx[at.WHEEL_SPEED + i]
-    for k in range(at.ROTOR_SPEED, at.ROTOR_SPEED + p.rotors + at.AFTER_ROTORS):
-        x[k] += dt * dx[k]
-    brake(x, control, memory, dt, p)
-    wx, wy, wz = x[at.RATES], x[at.RATES + 1], x[at.RATES + 2]
-    # velocity of the body in the axes of the step's beginning
-    vx, vy, vz = x[3], x[4], x[5]
-    s = 2.0 / (qw * qw + qx * qx + qy * qy + qz * qz)
-    tx, ty, tz = qz * vy - qy * vz, qx * vz - qz * vx, qy * vx - qx * vy  # v × q
-    ux = vx + s * (qw * tx + ty * qz - tz * qy)
-    uy = vy + s * (qw * ty + tz * qx - tx * qz)
-    uz = vz + s * (qw * tz + tx * qy - ty * qx)
-    for i in range(4):
-        if out[at.WHEEL_LOAD + i] > 0.0:
-            first = 3 * i
-            hx, hy, hz = out[at.HUB_X + i], out[at.HUB_X + 4 + i], out[at.HUB_X + 8 + i]
-            hub_vx = ux + wy * hz - wz * hy
-            hub_vy = uy + wz * hx - wx * hz
-            hub_vz = uz + wx * hy - wy * hx + x[at.STRUT_RATE + i]
-            below = -out[at.HUB_HEIGHT + i]
-            cx, cy, cz = (
-                below * out[at.NORMAL + first],
-                below * out[at.NORMAL + first + 1],
-                below * out[at.NORMAL + first + 2],
-            )
-            along = (
-                hub_vx * out[at.HEADING + first]
-                + hub_vy * out[at.HEADING + first + 1]
-                + hub_vz * out[at.HEADING + first + 2]
-            )
-            slide_x = along - out[at.ROLLING_RADIUS + i] * x[at.WHEEL_SPEED + i]
-            slide_y = (
-                (hub_vx + wy * cz - wz * cy) * out[at.LEFT + first]
-                + (hub_vy + wz * cx - wx * cz) * out[at.LEFT + first + 1]
-                + (hub_vz + wx * cy - wy * cx) * out[at.LEFT + first + 2]
-            )
-            x[at.TYRE_X + i] = (x[at.TYRE_X + i] - dt * slide_x) / (1.0 + dt * abs(along) / p.relaxation_x)
-            x[at.TYRE_Y + i] = (x[at.TYRE_Y + i] - dt * slide_y) / (1.0 + dt * abs(along) / p.relaxation_y)
-        x[at.STRUT + i] += dt * x[at.STRUT_RATE + i]
-    x[0], x[1], x[2] = x[0] + dt * vx, x[1] + dt * vy, x[2] + dt * vz
-    half = 0.5 * dt
-    x[6] = qw - half * (qx * wx + qy * wy + qz * wz)
-    x[7] = qx + half * (qw * wx + qy * wz - qz * wy)
-    x[8] = qy + half * (qw * wy + qz * wx - qx * wz)
-    x[9] = qz + half * (qw * wz + qx * wy - qy * wx)
-
-
-@kernel(nogil=True, error_model="numpy")
-def watch(x: Any, memory: Any, dt: float, out: Any, p: Any) -> int:
-    """Latches CRASHED (section 6.1); 0, or what is wrong with the state: NOT_FINITE, TOO_FAR."""
-    if out[at.ROTOR_DOWN_SPEED] > CRASH_ROTOR_SPEED * p.max_rotor_speed:
-        memory[at.CRASHED] = 1.0
-    up = 1.0 - 2.0 * (x[7] * x[7] + x[8] * x[8])
-    if up < CRASH_TILT_COSINE and out[at.BODY_POINTS_DOWN] > 0.0:
-        memory[at.OVERTURNED] += dt
-        if memory[at.OVERTURNED] >= CRASH_TILT_TIME:
-            memory[at.CRASHED] = 1.0
-    else:
-        memory[at.OVERTURNED] = 0.0
-    total = 0.0
-    for n in range(x.size):
-        total += x[n] - x[n]
-    if total != 0.0:  # a NaN or an infinite number less itself is NaN
-        return NOT_FINITE
-    return TOO_FAR if x[0] * x[0] + x[1] * x[1] + x[2] * x[2] > FAR_AWAY * FAR_AWAY else 0
-
-
-@kernel(nogil=True, error_model="numpy")
-def simulate(
-    x: Any,
-    memory: Any,
-    controls: Any,
-    torques: bool,
-    hold: int,
-    wind: Any,
-    gust_noise: Any,
-    gust_times: Any,
-    gust_keep: Any,
-    gust_add: Any,
-    dt: float,
-    method: int,
-    p: Any,
-    ground: Any,
-    every: int,
-    states: Any,
-    outputs: Any,
-    status: Any,
-) -> None:
-    """Vehicles x (n, states) and memory (n, MEMORY), in place, through all steps of `gust_times`, one after the other.
-
-    `controls` (n, rows, …): each row is held for `hold` steps. `wind` (n, 3): mean; `gust_noise` (n, gusts, 3): unit
-    normal numbers, a set for each step at which `gust_times` (steps,) is true; `gust_keep`, `gust_add` (3,). Every
-    `every` steps the state goes to `states` (n, samples, states) and what was met at the beginning of that step to
-    `outputs` (n, samples, REPORTED). `status` (n, 2): 0 or what is wrong, and the step.
-    """
-    size = x.shape[1]
-    work, out, blown, command = (
-        np.zeros((5, size + at.OUTPUTS)),
-        np.zeros(at.OUTPUTS),
-        np.zeros(3),
-        np.zeros(controls.shape[2]),
-    )
-    for v in range(x.shape[0]):
-        gust = 0
-        sample = 0
-        for step in range(gust_times.size):
-            if gust_times[step]:
-                for k in range(3):
-                    memory[v, at.GUST + k] = (
-                        gust_keep[k] * memory[v, at.GUST + k] + gust_add[k] * gust_noise[v, gust, k]
-                    )
-                gust += 1
-            for k in range(3):
-                blown[k] = wind[v, k] + memory[v, at.GUST + k]
-            row = min(step // hold, controls.shape[1] - 1)
-            crashed = memory[v, at.CRASHED] != 0.0
-            for k in range(command.size):
-                command[k] = 0.0 if crashed else controls[v, row, k]
-            if crashed:
-                for i in range(4):
-                    command[at.BRAKE_COMMAND + i] = p.max_brake_torque
-            if method == RK4:
-                rk4_step(x[v], command, torques and not crashed, memory[v], blown, dt, p, ground, work, out)
-            else:
-                euler_step(x[v], command, torques and not crashed, memory[v], blown, dt, p, ground, work, out)
-            project(x[v], out, p)
-            problem = watch(x[v], memory[v], dt, out, p)
-            if problem:
-                status[v, 0], status[v, 1] = problem, step
-                break
-            if (step + 1) % every == 0 and sample < states.shape[1]:
-                states[v, sample] = x[v]
-                outputs[v, sample] = out[: at.REPORTED]
-                sample += 1
-
-
-@kernel(nogil=True, error_model="numpy")
-def derivatives(
-    x: Any, controls: Any, torques: bool, brake_acting: Any, wind: Any, p: Any, ground: Any, dx: Any, outputs: Any
-) -> None:
-    """`derivative` of n vehicles: x, dx (n, states), controls (n, …), brake_acting (n, 4), wind (n, 3)."""
-    out = np.zeros(at.OUTPUTS)
-    for v in range(x.shape[0]):
-        derivative(x[v], controls[v], torques, brake_acting[v], wind[v], p, ground, dx[v], out)
-        outputs[v] = out[: at.REPORTED]

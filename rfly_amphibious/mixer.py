@@ -23,7 +23,7 @@ class Mixer:
             (np.full(params.rotors, thrust), thrust * y, -thrust * (x - params.center_x), -torque * spin)
         )
         """(4, rotors) B: (T, τ) = B ϖ²"""
-        self.inverse: Floats = np.linalg.pinv(self.matrix)
+        self.inverse = np.asarray(np.linalg.pinv(self.matrix), np.float64)
         self._largest = params.max_rotor_speed**2
 
     def wrench(self, rotor_speed: ArrayLike) -> Floats:

@@ -277,7 +277,7 @@ class AmphibiousModel:
     def _evaluate(
         self, x: ArrayLike, controls: Controls, brake_acting: ArrayLike, wind: ArrayLike
     ) -> tuple[Floats, Floats]:
-        from rfly_amphibious import kernels
+        from rfly_amphibious import stepping
 
         states = np.array(x, np.float64, order="C")
         shape, states = states.shape, self._batch(states)
@@ -286,7 +286,7 @@ class AmphibiousModel:
         acting = _broadcast("brake_torque_acting", brake_acting, (vehicles, 4))
         winds = _broadcast("wind", wind, (vehicles, 3))
         dx, numbers = np.zeros_like(states), np.empty((vehicles, at.REPORTED))
-        kernels.derivatives(states, rows, controls.torques, acting, winds, self._record, self._ground, dx, numbers)
+        stepping.derivatives(states, rows, controls.torques, acting, winds, self._record, self._ground, dx, numbers)
         return dx.reshape(shape), numbers.reshape((*shape[:-1], at.REPORTED))
 
     # states to begin with
@@ -404,7 +404,7 @@ class AmphibiousModel:
         self, state: ModelState, controls: Controls, dt: float, steps: int, wind: Wind, method: str, every: int
     ) -> tuple[ModelState, Floats, Floats]:
         """`steps` steps; and the samples after every `every`-th of them (0: none)."""
-        from rfly_amphibious import kernels
+        from rfly_amphibious import stepping
 
         if not (0.0 < dt <= MAX_STEP):
             raise ConfigError(f"dt is {dt}, expected above 0 and at most {MAX_STEP} s")
@@ -426,11 +426,11 @@ class AmphibiousModel:
         samples = np.empty((vehicles, count, x.shape[1]))
         numbers = np.empty((vehicles, count, at.REPORTED))
         status = np.zeros((vehicles, 2), np.int64)
-        code = kernels.RK4 if method == "rk4" else kernels.SEMI_IMPLICIT_EULER
+        code = stepping.RK4 if method == "rk4" else stepping.SEMI_IMPLICIT_EULER
 
         def work(start: int, stop: int) -> None:
             piece = slice(start, stop)
-            kernels.simulate(
+            stepping.simulate(
                 x[piece],
                 memory[piece],
                 rows[piece],

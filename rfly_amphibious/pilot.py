@@ -103,14 +103,14 @@ class Pilot:
             return Controls(
                 steering=min(max(self._order.steering, -limit), limit), drive_torque=drive, brake_torque=brake
             )
-        brake = 0.0
+        hold = 0.0
         if mode is Mode.TAKEOFF and self.logic.since < RAMP_TIME:
             thrust = RAMP_SHARE * p.mass * GRAVITY * self.logic.since / RAMP_TIME
             wrench = self.flight.moments(self._attitude, rotation, state.rates, thrust)
-            brake = p.max_brake_torque
+            hold = p.max_brake_torque
         elif mode is Mode.TAKEOFF:
             self._place[2] += dt * CLIMB_SPEED
-            brake = p.max_brake_torque if self.logic.wheels > 0.5 else 0.0
+            hold = p.max_brake_torque if self.logic.wheels > 0.5 else 0.0
             wrench = self._fly(state, rotation, CLIMB_SPEED, self.logic.wheels >= 2.0)
         elif mode is Mode.FLIGHT:
             if self._order.target is not None:
@@ -120,19 +120,19 @@ class Pilot:
             self._collective *= math.exp(-dt / SPOOL_TIME)
             wrench = self.flight.moments(self._attitude, rotation, state.rates, self._collective)
             wrench[1:] *= max(0.0, 1.0 - self.logic.share)
-            brake = HOLD_SHARE * p.max_brake_torque
+            hold = HOLD_SHARE * p.max_brake_torque
         else:
             high = mode is Mode.LAND and self.model.outputs(state).clearance > SLOW_BELOW
             sink = FAST_DESCENT if high else SLOW_DESCENT
             if mode is Mode.ABORT and self.logic.share > 0.3:
                 self._collective *= math.exp(-dt / SPOOL_TIME)
                 wrench = np.array((self._collective, 0.0, 0.0, 0.0))
-                brake = p.max_brake_torque
+                hold = p.max_brake_torque
             else:
                 self._place[2] = min(self._place[2] - dt * sink, state.position[2] + 0.5)
                 wrench = self._fly(state, rotation, -sink, self.logic.wheels >= 2.0, LAND_TILT)
                 self._collective = wrench[0]
-        return Controls(rotor_speed=self.flight.mixer.rotor_speeds(wrench), brake_torque=brake)
+        return Controls(rotor_speed=self.flight.mixer.rotor_speeds(wrench), brake_torque=hold)
 
     def _fly(
         self, state: ModelState, rotation: Floats, climb: float, frozen: bool, max_tilt: float | None = None

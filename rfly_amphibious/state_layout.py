@@ -96,7 +96,21 @@ HUB_HEIGHT = 96
 """4: d, hub to contact plane, m"""
 ROLLING_RADIUS = 100
 """4: R_e, m"""
-OUTPUTS = 104
+SLIP = 104
+"""8: dimensionless slip of each wheel by its longitudinal shape, then its lateral one; then the shapes' values"""
+SLIP_X = 120
+"""4"""
+SLIP_Y = 124
+POINTS = 20
+"""looked up on the ground at once: hubs 4, corners of the body box 8, rotor hubs 8"""
+FIRST_CORNER, FIRST_ROTOR = 4, 12
+POINT_X = 128
+"""20, then y 20, z 20: world, m; z becomes the height above the ground"""
+POINT_U = 188
+"""20, then v 20: row and column, their fractions after the look-up"""
+POINT_CORNERS = 228
+"""4 x 20: heights around"""
+OUTPUTS = 308
 
 
 def state_size(rotors: int) -> int:

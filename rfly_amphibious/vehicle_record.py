@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rfly_amphibious.parameters import AIR_DENSITY, GRAVITY, VehicleParameters
-from rfly_amphibious.state_layout import MAX_ROTORS, WHEELS
+from rfly_amphibious.state_layout import FIRST_ROTOR, MAX_ROTORS, POINTS, WHEELS
 from rfly_common.accel import use_numba
 
 _COPIED = (
@@ -33,10 +33,6 @@ _COPIED = (
     "friction_load_loss",
     "slip_stiffness",
     "cornering_load_ratio",
-    "shape_x",
-    "curvature_x",
-    "shape_y",
-    "curvature_y",
     "relaxation_x",
     "relaxation_y",
     "low_speed",
@@ -63,7 +59,6 @@ _COPIED = (
     "rotor_lag",
     "linear_drag",
     "rotational_drag",
-    "body_box",
     "body_stiffness",
     "body_damping",
     "body_friction",
@@ -80,7 +75,13 @@ def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmospher
     """What the kernels take as `p`: a NumPy record, or a plain namespace for the path without numba."""
     values: dict[str, Any] = {name: getattr(p, name) for name in _COPIED}
     hubs, rotors = p.hub_position, p.rotor_position
-    values["hub_x"], values["hub_y"], values["hub_z"] = hubs.T
+    half = 0.5 * np.array(p.body_box)
+    corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]
+    points = np.zeros((POINTS, 3))
+    points[: FIRST_ROTOR + p.rotors] = np.concatenate([hubs, corners, rotors])
+    values["point_x"], values["point_y"], values["point_z"] = points.T
+    values["shapes"] = np.repeat((p.shape_x, p.shape_y), 4)
+    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), 4)
     front = np.array((1.0, 1.0, 0.0, 0.0))
     values["spring"] = np.where(front > 0, p.front_spring, p.rear_spring)
     values["anti_roll"] = np.where(front > 0, p.front_anti_roll, p.rear_anti_roll)
@@ -94,9 +95,7 @@ def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmospher
     values["drive_power"] = p.max_drive_power / max(int(driven.sum()), 1)
     values["peak_slip"] = max(peak_slip(p.shape_x, p.curvature_x), peak_slip(p.shape_y, p.curvature_y))
     values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
-    padded = np.zeros((MAX_ROTORS, 4))
-    padded[: p.rotors] = np.column_stack([rotors, p.rotor_spin])
-    values["rotor_x"], values["rotor_y"], values["rotor_z"], values["rotor_spin"] = padded.T
+    values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["rotors"] = p.rotors
     values["gravity"] = GRAVITY
     values["air_density"] = AIR_DENSITY
