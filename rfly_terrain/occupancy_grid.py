@@ -75,6 +75,14 @@ def real_numbers(values: ArrayLike, what: str) -> Floats:
     return array.astype(np.float64)
 
 
+def not_zero(values: ArrayLike, what: str) -> Bools:
+    """A new array of bool: which of the finite real numbers are not 0."""
+    if isinstance(values, np.ndarray) and values.dtype == bool:
+        return np.array(values, order="C")
+    result: Bools = numbers(values, what) != 0
+    return np.ascontiguousarray(result)
+
+
 def number(value: Any, what: str, *, above: float | None = None, at_least: float | None = None) -> float:
     """One finite number within its limits."""
     array = numbers(value, what)

@@ -24,6 +24,7 @@ from rfly_terrain.occupancy_grid import (
     cells_for,
     check_frame,
     checked_size,
+    not_zero,
     number,
     numbers,
     pair,
@@ -36,6 +37,7 @@ from rfly_terrain.occupancy_rays import (
     first_hits,
     free_touched,
     occupancy_as_clearance,
+    segments_along,
     segments_between,
     touched_cells,
 )
@@ -110,11 +112,11 @@ class BinaryOccupancyMap(MapFrames):
     @classmethod
     def from_matrix(cls, p: ArrayLike, resolution: float = 1, **properties: Any) -> Self:
         """A map from a matrix, row 0 on top: occupied where p is not 0. Keywords as those of the class."""
-        matrix = numbers(p, "p")
-        if matrix.ndim != 2:
-            raise ValueError(f"p: expected a matrix, got the shape {matrix.shape}")
-        checked_size(*matrix.shape)
-        return cls._of(matrix != 0, resolution, properties)
+        cells = not_zero(p, "p")
+        if cells.ndim != 2:
+            raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")
+        checked_size(*cells.shape)
+        return cls._of(cells, resolution, properties)
 
     @classmethod
     def from_map(cls, source: BinaryOccupancyMap, resolution: float | None = None) -> Self:
@@ -218,7 +220,7 @@ class BinaryOccupancyMap(MapFrames):
         points or block, which lie on the map; the others are ignored.
         """
         check_frame(frame)
-        occupied = numbers(values, "values") != 0
+        occupied = not_zero(values, "values")
         if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
             block = block_at(self._grid(frame), points, occupied.shape[0], occupied.shape[1], frame == "grid")
             in_grid, in_block = block.overlap(self._grid("world"))
@@ -281,22 +283,21 @@ class BinaryOccupancyMap(MapFrames):
         poses, turned = poses_of(pose), numbers(angles, "angles").reshape(-1)
         limit = max_range_of(max_range) * self.resolution
         grid = self._grid("world")
-        ways = directions(poses[:, 2:], turned)
         start_uv = grid.cell_coordinates(poses[:, :2])
         reach = np.minimum(limit, self._reach(start_uv))
-        start = np.repeat(start_uv, turned.size, axis=0)
-        segments = segments_between(start, start + np.repeat(reach, turned.size)[:, None] * ways.reshape(-1, 2))
+        segments = segments_along(start_uv, reach, directions(poses[:, 2:], turned))
         distances, hits = first_hits(segments, self._clearance_for(len(segments)))
         result = grid.metres(hits)
-        touched_at_start = distances == 0.0
-        result[touched_at_start] = np.repeat(poses[:, :2], turned.size, axis=0)[touched_at_start]
-        result[(distances >= limit - SNAP) & ~touched_at_start] = np.nan
-        return result.reshape(turned.size, 2) if np.ndim(pose) == 1 else result.reshape(len(poses), turned.size, 2)
+        at_start = np.flatnonzero(distances == 0.0)
+        result[distances >= limit - SNAP] = np.nan
+        if at_start.size:
+            result[at_start] = poses[at_start // turned.size, :2]
+        return result if np.ndim(pose) == 1 else result.reshape(len(poses), turned.size, 2)
 
     def _reach(self, start_uv: Floats) -> Floats:
         """(n,) cells from which on a ray from there is off the map, with some to spare."""
-        away = np.maximum(np.abs(start_uv), np.abs(start_uv - (self._columns, self._rows)))
-        result: Floats = np.hypot(away[:, 0], away[:, 1]) + 2.0
+        u, v = np.abs(start_uv).T
+        result: Floats = u + v + (self._columns + self._rows + 2.0)
         return result
 
     def _clearance_for(self, rays: int) -> NDArray[np.uint8]:

@@ -49,6 +49,15 @@ def segments_between(start_uv: Floats, end_uv: Floats) -> Floats:
     return np.ascontiguousarray(np.hstack((starts, ends)), np.float64)
 
 
+def segments_along(start_uv: Floats, lengths: Floats, ways: Floats) -> Floats:
+    """(m · n, 4) of m starts (m, 2) with their lengths (m,), in cells, and unit vectors (m, n, 2)."""
+    segments = np.empty((*ways.shape[:2], 4))
+    segments[..., :2] = start_uv[:, None]
+    np.multiply(ways, lengths[:, None, None], out=segments[..., 2:])
+    segments[..., 2:] += start_uv[:, None]
+    return segments.reshape(-1, 4)
+
+
 def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np.int32], Ints, Bools]:
     """Cells whose closed square meets a segment, corners and edges included.
 
