@@ -286,6 +286,24 @@ def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
         assert all(np.isfinite(item.position).all() for item in mission.items)
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(0, 40), st.sampled_from(["nan", "-1", "1e400", "x", "", "65536", "0x1", "1e9", "16 17", "\x00", "½"])
+)
+def test_any_word_in_any_column_is_read_or_refused(tmp_path_factory, place, word):
+    words = WPL.split(" ")
+    cells = [cell for part in words for cell in part.replace("\t", "\t ").split(" ")]
+    cells[place % len(cells)] = word
+    path = tmp_path_factory.getbasetemp() / "any.waypoints"
+    path.write_text(" ".join(cells), encoding="utf-8")
+    try:
+        mission = read_mission(path)
+    except MissionFileError as error:
+        assert str(error).startswith(f"{path}: ")  # noqa: PT017  whether it is raised depends on the word
+    else:
+        assert all(np.isfinite(item.position).all() for item in mission.items)
+
+
 def test_size_limits(read, tmp_path):
     with pytest.raises(MissionFileError, match="more than 10485760 bytes"):
         read(" " * (10 * 1024 * 1024 + 1))

@@ -339,6 +339,13 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     back = pilot.until_mode(5).current.position
     assert (back.x, back.y) == pytest.approx((0, 30), abs=1e-3)
 
+    plan["mission"]["plannedHomePosition"] = [-35.0, 149.0, 580.0]
+    path.write_text(json.dumps(plan), encoding="utf-8")
+    status, result = pilot.result(pilot.send(file=str(path)))
+    assert status == ABORTED
+    assert "km from the map's origin (47.0, 8.0, 500.0); set geo_origin" in result.message
+
+    plan["mission"]["plannedHomePosition"] = home
     plan["mission"]["items"].append(
         simple(16, [0, 0, 0, None, *ned_to_geodetic((30, 120, 0), ORIGIN)[:2].tolist(), 20])
     )
