@@ -23,6 +23,7 @@ from rfly_terrain.scalar_path import Grid
 if TYPE_CHECKING:
     from rfly_terrain.calibration import ThirdPixelRule
     from rfly_terrain.map_search import StrPath
+    from rfly_terrain.ray_pyramid import Pyramid
 
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
 """what a query takes for one number, beside arrays and what becomes one"""
@@ -55,6 +56,7 @@ class HeightMap:
     __slots__ = (
         "__weakref__",
         "_altitude_at",
+        "_pyramid",
         "_sha256",
         "_state",
         "_state_address",
@@ -96,6 +98,7 @@ class HeightMap:
     """absolute paths of what the map was read from, or ()"""
     grid: Grid
     """origin_x, origin_y, step_x, step_y, slack_u, slack_v: what kernels take, see `kernels.py`"""
+    _pyramid: Pyramid | None
     _sha256: str | None
     _altitude_at: Callable[[int, float, float], float]
     _state: scalar_path.State
@@ -153,6 +156,7 @@ class HeightMap:
             geo_origin=_checked_geo_origin(geo_origin),
             files=tuple(Path(file).absolute() for file in files or ()),
             grid=grid,
+            _pyramid=None,
             _sha256=None,
             _altitude_at=scalar_path.altitude_function(heights, grid),
             _state=state,
@@ -286,6 +290,42 @@ class HeightMap:
         The region remains x_min, x_max, y_min, y_max in ENU.
         """
         return point_cloud(self, stride, region, ned=True)
+
+    def cast(
+        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = math.inf, *, normals: bool = False
+    ) -> Any:
+        """Ranges (m) at which rays meet the ground, inf where they don't; with `normals` the pair ranges, normals.
+
+        `origins`, `directions` (…, 3): ENU metres, and directions of any length but 0; `max_range` (…): metres. The
+        three broadcast; one ray gives a float. Ranges (…) float64 are metres along the direction, whatever its length.
+        Normals (…, 3): unit vectors out of the ground (z > 0) as `normal` gives them, of the cell that was hit; NaN
+        for a miss. Float32 input is read as it is; arithmetic is float64 in any case.
+
+        Exact: the first point where the ray meets the bilinear surface, by the roots of its quadratic cell by cell,
+        with no step and no triangles. All below the surface is ground: a ray that starts in or on it hits at 0, one
+        that comes from the side meets the cut at the map's edge, both with the normal of the surface above. Unlike
+        `altitude`, nothing lies outside the map. The first call builds a pyramid of 1/12 of the map's memory.
+
+        Raises ValueError that names argument and index for coordinates that are NaN or infinite, directions of
+        length 0 and a max_range that is NaN or negative; ray_cast.hit_points turns ranges into points.
+        """
+        from rfly_terrain import ray_cast
+
+        ranges, out = ray_cast.cast(self, origins, directions, max_range, bool(normals))
+        distance: Any = ranges if ranges.ndim else float(ranges)
+        return distance if out is None else (distance, out)
+
+    def line_of_sight(self, a: ArrayLike, b: ArrayLike, tolerance: float = 1e-3) -> Any:
+        """Whether the ground leaves the straight line from a to b free: a bool for two points, else an array.
+
+        `a`, `b` (…, 3): ENU metres, which broadcast. Ground that rises above the line by no more than `tolerance` (m)
+        does not count, so that points on the ground see and are seen. Nothing outside the map is in the way.
+        Raises ValueError for coordinates that are not finite.
+        """
+        from rfly_terrain import ray_cast
+
+        free = ray_cast.line_of_sight(self, a, b, tolerance)
+        return free if free.ndim else bool(free)
 
     def _altitudes(self, names: Sequence[str], values: Sequence[Any]) -> Any:
         (altitude,) = self._run("altitudes", names, values, [((), np.float64)])

@@ -15,7 +15,10 @@ def warm_up() -> None:
     """
     if not use_numba():
         return
-    from rfly_terrain import kernels  # once it is imported, all queries use it
+    from rfly_terrain import (  # once they are imported, all queries and rays use them
+        kernels,
+        ray_kernels,  # noqa: F401
+    )
     from rfly_terrain.height_map import HeightMap
 
     heights = np.zeros((2, 2), np.float32)
@@ -28,6 +31,8 @@ def warm_up() -> None:
     height_map.gradient(x, x)
     height_map.gradient_rate(x, x, x, x)
     height_map.point_cloud()
+    for width in (np.float32, np.float64):
+        height_map.cast(np.ones(3, width), np.ones(3, width))
     for dtype in (np.uint8, np.uint16):
         pixels = np.zeros(1, dtype)
         pixels.flags.writeable = False

@@ -1,0 +1,242 @@
+"""Ray casting in NumPy: the same function as `ray_kernels.py`, the same results bit by bit.
+
+All rays of a block take one step at a time, each in its own part of the map; those that are done leave the arrays.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Grid = tuple[float, float, float, float, float, float]
+Array = NDArray[Any]
+
+NEVER = 1e300
+PARALLEL = 1e-100
+
+_BLOCK = 4_096
+
+
+def cast(
+    heights: Array,
+    grid: Grid,
+    high: float,
+    maxima: Array,
+    levels: Array,
+    bits: int,
+    start_level: int,
+    origins: Array,
+    directions: Array,
+    max_range: Array,
+    ranges: Array,
+    normals: Array,
+) -> bool:
+    """Ranges -> ranges (n,) and unit normals -> normals (n, 3) or none (0, 3); see `ray_kernels.cast`."""
+    ranges[:] = np.inf
+    normals[:] = np.nan
+    good = True
+    for start in range(0, ranges.size, _BLOCK):
+        part = slice(start, min(start + _BLOCK, ranges.size))
+        count = part.stop - start
+        inputs = [
+            np.broadcast_to(array if len(array) == 1 else array[part], (count, *array.shape[1:])).astype(np.float64)
+            for array in (origins, directions, max_range)
+        ]
+        with np.errstate(all="ignore"):  # what is not finite is reported, not computed
+            rays, all_good = _start(grid, heights.shape, high, *inputs)
+            good &= all_good
+            _traverse(rays, heights, grid, maxima, levels, bits, start_level, ranges[part], normals[part])
+    return good
+
+
+class _Rays(SimpleNamespace):
+    """One-dimensional arrays of the same length, one element a ray, by name."""
+
+    def keep(self, where: Array) -> _Rays:
+        return _Rays(**{name: array[where] for name, array in vars(self).items()})
+
+    def put(self, where: Array, values: dict[str, Array]) -> None:
+        for name, array in values.items():
+            vars(self)[name][where] = array
+
+
+def _start(
+    grid: Grid, shape: tuple[int, ...], high: float, origins: Array, directions: Array, limit: Array
+) -> tuple[_Rays, bool]:
+    """The rays that may hit, from where they come over the map, and whether all were fit to be cast."""
+    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
+    d = directions.copy()
+    square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2]
+    largest = np.abs(d).max(axis=1)
+    odd = ~((square > 1e-200) & (square < 1e200))
+    fit = ~odd | ((largest > 0.0) & (largest < np.inf))
+    d[odd] /= largest[odd, None]
+    square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2]
+    fit &= np.isfinite(origins).all(axis=1) & (limit >= 0.0)
+    dx, dy, dz = (d / np.sqrt(square)[:, None]).T
+    x, y, z = origins.T
+    first, last, possible = np.zeros(len(d)), limit.copy(), fit.copy()
+    axes = []
+    for at, along, origin, step, slack, end in (
+        (x, dx, origin_x, step_x, slack_u, float(shape[0] - 1)),
+        (y, dy, origin_y, step_y, slack_v, float(shape[1] - 1)),
+    ):
+        u, du = (at - origin) / step, along / step
+        u = np.where((u < 0.0) & (u >= -slack), 0.0, u)
+        u = np.where((u > end) & (u <= end + slack), end, u)
+        moves = np.abs(du) > PARALLEL
+        per = np.where(moves, 1.0 / du, np.where(u < end, NEVER, -NEVER))
+        near, far = (0.0 - u) * per, (end - u) * per
+        near, far = np.where(du < 0.0, far, near), np.where(du < 0.0, near, far)
+        first = np.where(moves, np.maximum(first, near), first)
+        last = np.where(moves, np.minimum(last, far), last)
+        possible &= moves | ((u >= 0.0) & (u <= end))
+        axes.append((u, np.where(moves, du, 0.0), per, end))
+    above = z > high
+    possible &= ~(above & (dz >= 0.0))
+    down = (high - z) / dz
+    from_above = above & (down >= first)
+    first = np.where(above, np.maximum(first, down), first)
+    last = np.where(dz > 0.0, np.minimum(last, (high - z) / dz), last)
+    possible &= first <= last
+    later = first > 0.0
+    values = {
+        "ray": np.arange(len(d)),
+        "first": first,
+        "end": last - first,
+        "t": np.zeros(len(d)),
+        "z": np.where(later, np.where(from_above, high, z + first * dz), z),
+        "dz": dz,
+    }
+    for name, cell, (u, du, per, end) in zip("uv", "ij", axes, strict=True):
+        at = np.where(later, np.minimum(np.maximum(u + first * du, 0.0), end), u)
+        up = (per > 0.0).astype(np.int64)
+        index = np.minimum(np.where(possible, at, 0.0).astype(np.int64), int(end) - 1)
+        index -= (up == 0) & (index > 0) & (index == at)
+        values["end"] = np.minimum(values["end"], (np.where(up, end, 0.0) - at) * per)
+        values |= {name: at, f"d{name}": du, f"per_{name}": per, f"up_{name}": up, cell: index}
+    return _Rays(**values).keep(possible), bool(fit.all())
+
+
+def _time(rays: _Rays, axis: str, line: Array) -> Array:
+    """When rays cross lines of the grid."""
+    crossed: Array = (line.astype(np.float64) - getattr(rays, axis)) * getattr(rays, f"per_{axis}")
+    return crossed
+
+
+def _traverse(
+    rays: _Rays,
+    heights: Array,
+    grid: Grid,
+    maxima: Array,
+    levels: Array,
+    bits: int,
+    start_level: int,
+    ranges: Array,
+    normals: Array,
+) -> None:
+    """From block to block, down where a ray may touch and up where it leaves a larger one."""
+    top = len(levels) - 1
+    rays.level = np.full(rays.ray.size, min(start_level, top))
+    rays.i, rays.j = rays.i >> (bits + rays.level), rays.j >> (bits + rays.level)
+    while rays.ray.size:
+        shift = bits + rays.level
+        t_u = _time(rays, "u", (rays.i + rays.up_u) << shift)
+        t_v = _time(rays, "v", (rays.j + rays.up_v) << shift)
+        leave = np.minimum(np.minimum(t_u, t_v), rays.end)
+        lowest = rays.z + rays.dz * np.where(rays.dz < 0.0, leave, rays.t)
+        begin, wide = levels[rays.level].T
+        touches = lowest <= maxima[begin + rays.i * wide + rays.j]
+        down, inside, passed = touches & (rays.level > 0), touches & (rays.level == 0), ~touches
+        done = passed & (leave >= rays.end)
+        new_i, new_j, new_level = rays.i.copy(), rays.j.copy(), rays.level.copy()
+
+        half = shift - 1
+        later_u = rays.t >= _time(rays, "u", (2 * rays.i + 1) << half)
+        later_v = rays.t >= _time(rays, "v", (2 * rays.j + 1) << half)
+        new_i = np.where(down, 2 * rays.i + np.where(later_u, rays.up_u, 1 - rays.up_u), new_i)
+        new_j = np.where(down, 2 * rays.j + np.where(later_v, rays.up_v, 1 - rays.up_v), new_j)
+        new_level[down] -= 1
+
+        rays.t = np.where(passed, leave, rays.t)
+        new_i += np.where(passed & (t_u <= t_v), 2 * rays.up_u - 1, 0)
+        new_j += np.where(passed & ~(t_u <= t_v), 2 * rays.up_v - 1, 0)
+        if inside.any():
+            finished, left = _through_block(rays.keep(inside), bits, heights, grid, ranges, normals)
+            done[inside] = finished
+            new_i[inside], new_j[inside] = left.i >> bits, left.j >> bits
+            rays.t[inside] = left.t
+        up = passed & (rays.level < top) & (((new_i ^ rays.i) | (new_j ^ rays.j)) > 1)
+        rays.level = np.where(up, new_level + 1, new_level)
+        rays.i, rays.j = np.where(up, new_i >> 1, new_i), np.where(up, new_j >> 1, new_j)
+        rays = rays.keep(~done)
+
+
+def _through_block(
+    rays: _Rays, bits: int, heights: Array, grid: Grid, ranges: Array, normals: Array
+) -> tuple[Array, _Rays]:
+    """Cell by cell through the smallest blocks: which rays are done, and where in cells and time the others left."""
+    bi, bj = rays.i, rays.j
+    last_i, last_j = heights.shape[0] - 2, heights.shape[1] - 2
+    rays.i = np.minimum(
+        np.maximum((rays.u + rays.t * rays.du).astype(np.int64), bi << bits),
+        np.minimum(((bi + 1) << bits) - 1, last_i),
+    )
+    rays.j = np.minimum(
+        np.maximum((rays.v + rays.t * rays.dv).astype(np.int64), bj << bits),
+        np.minimum(((bj + 1) << bits) - 1, last_j),
+    )
+    rays.place = np.arange(rays.ray.size)
+    finished = np.zeros(rays.ray.size, bool)
+    left = _Rays(i=rays.i.copy(), j=rays.j.copy(), t=rays.t.copy())
+    while rays.ray.size:
+        cell_u, cell_v = _time(rays, "u", rays.i + rays.up_u), _time(rays, "v", rays.j + rays.up_v)
+        out = np.maximum(np.minimum(np.minimum(cell_u, cell_v), rays.end), rays.t)
+        hit = _meet_cell(rays, out, heights, grid, ranges, normals)
+        done = hit | (out >= rays.end)
+        finished[rays.place] = done
+        rays.t = np.where(done, rays.t, out)
+        across = cell_u <= cell_v
+        rays.i = rays.i + np.where(across, 2 * rays.up_u - 1, 0)
+        rays.j = rays.j + np.where(across, 0, 2 * rays.up_v - 1)
+        left.put(rays.place, {"i": rays.i, "j": rays.j, "t": rays.t})
+        here = (rays.i >> bits == bi[rays.place]) & (rays.j >> bits == bj[rays.place])
+        rays = rays.keep(~done & here)
+    return finished, left
+
+
+def _meet_cell(rays: _Rays, out: Array, heights: Array, grid: Grid, ranges: Array, normals: Array) -> Array:
+    """Which rays hit the ground in their cell, from time t to `out`; their ranges and normals are written."""
+    flat, columns = heights.reshape(-1), heights.shape[1]
+    k = rays.i * columns + rays.j
+    z00, z01, z10, z11 = (flat[k + shift].astype(np.float64) for shift in (0, 1, columns, columns + 1))
+    lowest = rays.z + rays.dz * np.where(rays.dz < 0.0, out, rays.t)
+    touches = lowest <= np.maximum(np.maximum(z00, z01), np.maximum(z10, z11))
+    a, b = rays.u + rays.t * rays.du - rays.i, rays.v + rays.t * rays.dv - rays.j
+    along_u, along_v = z10 - z00, z01 - z00
+    twist = (z11 - z10) - along_v
+    slope_u, slope_v = along_u + twist * b, along_v + twist * a
+    c = rays.z + rays.t * rays.dz - (z00 + along_u * a + slope_v * b)
+    span = out - rays.t
+    m = rays.dz - slope_u * rays.du - slope_v * rays.dv
+    q = -twist * rays.du * rays.dv
+    below = c + (m + q * span) * span <= 0.0
+    root = m * m - 4.0 * q * c
+    dips = (q > 0.0) & (m < 0.0) & (-m < 2.0 * q * span) & (root >= 0.0)
+    root = np.sqrt(np.maximum(root, 0.0))
+    step = np.where(m < 0.0, (2.0 * c) / (root - m), (m + root) / (-2.0 * q))
+    step = np.where(step < span, step, span)
+    step = np.where(c <= 0.0, 0.0, step)
+    hit: Array = touches & ((c <= 0.0) | below | dips)
+    rays, step, a, b = rays.keep(hit), step[hit], a[hit], b[hit]
+    ranges[rays.ray] = rays.first + rays.t + step
+    if len(normals):
+        a, b = a + step * rays.du, b + step * rays.dv
+        slope_x = (along_u[hit] + twist[hit] * b) / grid[2]
+        slope_y = (along_v[hit] + twist[hit] * a) / grid[3]
+        norm = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
+        normals[rays.ray] = np.stack([(0.0 - slope_x) / norm, (0.0 - slope_y) / norm, 1.0 / norm], axis=1)
+    return hit
