@@ -297,7 +297,7 @@ def _read_waypoints(
         raise MissionFileError(f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan")
     if len(lines) - 1 > MAX_ITEMS + 1:
         raise MissionFileError(f"{len(lines) - 1} rows, at most {MAX_ITEMS} items are read")
-    rows = [_read_row(columns, line) for line, columns in lines[1:]]
+    rows = [_read_row(columns, line, first_row_is_home and line == lines[1][0]) for line, columns in lines[1:]]
     if first_row_is_home:
         if not rows:
             raise MissionFileError("no rows, expected home in the first")
@@ -312,7 +312,7 @@ def _read_waypoints(
     return _finish(rows, place, settings, Geofence())
 
 
-def _read_row(columns: list[str], line: int) -> MavlinkItem:
+def _read_row(columns: list[str], line: int, is_home: bool) -> MavlinkItem:
     where = f"line {line}"
     if len(columns) != 12:
         raise MissionFileError(f"{where}: {len(columns)} columns, expected 12")
@@ -322,7 +322,9 @@ def _read_row(columns: list[str], line: int) -> MavlinkItem:
     frame = _integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
     command = _integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, MAX_COMMAND)
     params = tuple(_parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11]))
-    _refuse_pause(bool(_parse(columns[11], f"{where}: autocontinue")), f"{where}: autocontinue")
+    goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
+    if not is_home:
+        _refuse_pause(goes_on, f"{where}: autocontinue")
     return MavlinkItem(command, frame, params, index, where)  # type: ignore[arg-type]
 
 

@@ -186,7 +186,7 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
 
 
 def _lost(row: MavlinkItem) -> list[str]:
-    """The parameters that are neither 0 nor missing and have no place in the item."""
+    """The parameters that are neither 0 nor missing and have no place in the item, and the bend of a spline."""
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     places: tuple[int, ...] = ()
     if kind is MissionMode.RTL:
@@ -204,7 +204,8 @@ def _lost(row: MavlinkItem) -> list[str]:
         places = (3, 4, 5, 6) if here and row.command > LAST_NAVIGATION else (3,)
         if row.command == CONDITION_CHANGE_ALT:
             places = (3,)
-    return [
+    bend = [f"{row.where} (command {row.command}): the spline is flown straight"]
+    return (bend if row.command == SPLINE_WAYPOINT else []) + [
         f"{row.where} (command {row.command}): params[{place}] = {row.params[place]:g} has no place in {kind.name}"
         for place in places
         if not math.isnan(row.params[place]) and row.params[place] != 0.0

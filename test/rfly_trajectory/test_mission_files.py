@@ -142,10 +142,13 @@ def test_a_survey_is_its_simple_items_and_every_custom_is_listed(read):
 
 
 def test_what_has_no_place_is_listed(read):
-    mission = read(plan(simple(203, 2, [0, 0, 0, 0, 1, 0, 0]), simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9])))
+    spline = simple(82, 3, [0, 0, 0, 45, 47.0, 8.0, 9])
+    mission = read(plan(simple(203, 2, [0, 0, 0, 0, 1, 0, 0]), simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]), spline))
     assert mission.lost == (
         "item 1 (command 203): params[4] = 1 has no place in CUSTOM",
         "item 2 (command 18): params[1] = 1 has no place in ORBIT",
+        "item 3 (command 82): the spline is flown straight",
+        "item 3 (command 82): params[3] = 45 has no place in WAYPOINT",
     )
 
 
@@ -331,6 +334,12 @@ def test_waypoints_with_home_in_the_first_row(read):
     assert [item.mode.name for item in mission.items] == ["TAKEOFF", "WAYPOINT", "CUSTOM"]
     assert math.isnan(mission.items[0].params[3])
     np.testing.assert_allclose(mission.items[1].position, [111.1708, 0, -30], atol=1e-4)
+
+
+def test_home_may_not_go_on_but_an_item_must(read):
+    assert len(read(WPL.replace("500.0\t1", "500.0\t0")).items) == 3
+    with pytest.raises(MissionFileError, match="item 2, line 5: autocontinue: false"):
+        read(WPL.replace("30\t1", "30\t0"))
 
 
 def test_waypoints_whose_first_row_is_an_item(read):
