@@ -133,6 +133,8 @@ def _read(file: Path, limit: int) -> bytes:
         raise TerrainFileNotFound(f"{file}: no such file") from None
     except OSError as error:
         raise TerrainFormatError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the name
+        raise TerrainFormatError(f"{str(file)!r}: {error}") from None
     if len(data) > limit:
         raise TerrainFormatError(f"{file}: more than {limit:,} bytes; it was not read")
     return data

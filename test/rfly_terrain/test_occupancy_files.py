@@ -177,12 +177,36 @@ def test_yaml_that_is_none(tmp_path, text):
         BinaryOccupancyMap.load(path)
 
 
+@pytest.mark.parametrize(
+    "image", [pgm([[0, 254], [205, 0]]), b"P2\n2 2\n255\n0 254 205 0\n", png(np.eye(9, dtype=np.uint8))]
+)
+def test_damaged_files_are_refused_or_read(tmp_path, image):
+    """Bytes changed, cut and added: a map, or one typed error, never anything else."""
+    rng = np.random.default_rng(8)
+    path = write_map(tmp_path, image)
+    text = path.read_bytes()
+    for _ in range(150):
+        for file, content in ((path, text), (tmp_path / "office.pgm", image)):
+            damaged = bytearray(content)
+            for place in rng.integers(0, len(content), rng.integers(0, 4)):
+                damaged[place] = rng.integers(0, 256)
+            file.write_bytes(damaged[: rng.integers(len(content) // 2, len(content) + 1)])
+        try:
+            m = BinaryOccupancyMap.load(path)
+        except (TerrainFormatError, TerrainFileNotFound):
+            continue
+        assert m.occupancy_matrix().size > 0
+
+
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(TerrainFileNotFound, match=r"nowhere\.yaml"):
         BinaryOccupancyMap.load(tmp_path / "nowhere.yaml")
     path = write_map(tmp_path, pgm([[0]]))
     (tmp_path / "office.pgm").unlink()
     with pytest.raises(TerrainFileNotFound, match=r"office\.pgm"):
+        BinaryOccupancyMap.load(path)
+    path.write_text('{image: "a\\0b", resolution: 1, origin: [0, 0, 0]}', encoding="utf-8")
+    with pytest.raises(TerrainFormatError, match="null"):
         BinaryOccupancyMap.load(path)
     with pytest.raises(ValueError, match="expected 'pgm' or 'png'"):
         BinaryOccupancyMap().save(tmp_path / "map.yaml", "gif")
