@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rfly_terrain.matlab_tools import LoadPngData, getTerrainAltData
     from rfly_terrain.occupancy_image import cells_to_image, image_to_cells
     from rfly_terrain.occupancy_map import BinaryOccupancyMap
+    from rfly_terrain.ray_cast import hit_points
     from rfly_terrain.ue_map_serve import UEMapServe
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "UEMapServe",
     "cells_to_image",
     "getTerrainAltData",
+    "hit_points",
     "image_to_cells",
 ]
 
@@ -31,6 +33,7 @@ _HOME = {
     "UEMapServe": "rfly_terrain.ue_map_serve",
     "cells_to_image": "rfly_terrain.occupancy_image",
     "getTerrainAltData": "rfly_terrain.matlab_tools",
+    "hit_points": "rfly_terrain.ray_cast",
     "image_to_cells": "rfly_terrain.occupancy_image",
 }
 

@@ -1,0 +1,251 @@
+"""Rays against a terrain beside Embree (triangles) and MuJoCo's height field.
+
+Both are optional: `pip install embreex` and `pip install mujoco`. Rows of a peer that is not installed are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import DISAGREES, Row, measure
+from rfly_common.parallel import cores
+from rfly_terrain import HeightMap, ray_pyramid
+from rfly_terrain.warm_up import warm_up
+
+SIZE = 1_000
+EXTENT = 1_000.0
+"""m a side of the map"""
+LONG_RAYS = 100_000
+FEW = 200
+"""rays that MuJoCo is timed for: each is a call from Python and takes milliseconds"""
+MAX_DISAGREEING = 0.001
+"""share of rays of which only one side says that they hit"""
+
+
+@dataclass(frozen=True)
+class Rays:
+    name: str
+    origins: NDArray[np.float32]
+    """(n, 3)"""
+    directions: NDArray[np.float32]
+    """(n, 3) unit vectors"""
+
+    def thinned(self, count: int) -> Rays:
+        step = -(-len(self.origins) // count)
+        return Rays(self.name, *(np.ascontiguousarray(part[::step]) for part in (self.origins, self.directions)))
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the table whose peers are installed."""
+    warm_up()
+    terrain = hills(SIZE)
+    kinds = [lidar_sweep(terrain), long_rays(terrain)]
+    if importlib.util.find_spec("embreex") is None:
+        print("rays: no rows beside Embree (pip install embreex)", file=sys.stderr)
+    else:
+        yield from beside_embree(terrain, kinds)
+    if importlib.util.find_spec("mujoco") is None:
+        print("rays: no rows beside MuJoCo's height field (pip install mujoco)", file=sys.stderr)
+    else:
+        yield from beside_mujoco(terrain, kinds)
+
+
+def hills(size: int) -> HeightMap:
+    """Hills of 100 m with some roughness, as bench_terrain's."""
+    rng = np.random.default_rng(1)
+    at = np.linspace(0, 1, size)
+    heights = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[:, None] * np.sin(23 * at)
+    step = EXTENT / (size - 1)
+    heights += rng.normal(0, 0.05, heights.shape)
+    return HeightMap(heights, origin_x=-EXTENT / 2, origin_y=-EXTENT / 2, step_x=step, step_y=step)
+
+
+def lidar_sweep(terrain: HeightMap) -> Rays:
+    """32 rings from -25 to 15 degrees, 1,800 rays each, from 2 m above the middle of the map."""
+    elevation = np.radians(np.linspace(-25, 15, 32))[:, None]
+    azimuth = np.linspace(0, 2 * np.pi, 1_800, endpoint=False)
+    x, y = np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth)
+    directions = np.stack(np.broadcast_arrays(x, y, np.sin(elevation)), axis=-1).reshape(-1, 3).astype(np.float32)
+    origin = (0.3, 0.2, terrain.altitude(0.3, 0.2) + 2)
+    return Rays("lidar sweep 32 x 1,800", np.tile(np.array(origin, np.float32), (len(directions), 1)), directions)
+
+
+def long_rays(terrain: HeightMap) -> Rays:
+    """From anywhere 1 to 100 m above the ground to any side, up to 30 degrees up or down."""
+    rng = np.random.default_rng(3)
+    x, y = rng.uniform(-EXTENT / 2, EXTENT / 2, (2, LONG_RAYS))
+    z = terrain.altitude(x, y) + rng.uniform(1, 100, LONG_RAYS)
+    azimuth, sine = rng.uniform(0, 2 * np.pi, LONG_RAYS), rng.uniform(-0.5, 0.5, LONG_RAYS)
+    cosine = np.sqrt(1 - sine * sine)
+    directions = np.stack([cosine * np.cos(azimuth), cosine * np.sin(azimuth), sine], axis=1)
+    return Rays("100,000 long rays", np.stack([x, y, z], axis=1).astype(np.float32), directions.astype(np.float32))
+
+
+class Embree:
+    """A grid of heights as two triangles a cell."""
+
+    def __init__(self, x: NDArray[Any], y: NDArray[Any], heights: NDArray[Any]) -> None:
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+
+        vertices = np.stack(np.broadcast_arrays(x[:, None], y, heights), axis=-1).reshape(-1, 3).astype(np.float32)
+        index = np.arange(x.size * y.size, dtype=np.int32).reshape(x.size, y.size)
+        near, right, below, far = index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]
+        triangles = np.stack([near, below, far, near, far, right], axis=-1).reshape(-1, 3)
+        start = time.perf_counter()
+        self.scene = EmbreeScene()
+        self.mesh = TriangleMesh(self.scene, vertices, triangles)
+        up = np.array([[0, 0, 1]], np.float32)
+        self.scene.run(1e6 * up, up, query="DISTANCE")  # the first ray commits the scene
+        self.build_s = time.perf_counter() - start
+
+    def cast(self, rays: Rays) -> NDArray[Any]:
+        ranges: NDArray[Any] = self.scene.run(rays.origins, rays.directions, query="DISTANCE")
+        return np.where(ranges < 1e30, ranges, np.inf)
+
+
+def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
+    x_min, x_max, y_min, y_max = terrain.bounds
+    plain = Embree(np.linspace(x_min, x_max, terrain.rows), np.linspace(y_min, y_max, terrain.columns), terrain.heights)
+    fine = {rays.name: compared_with_finer(terrain, rays) for rays in kinds}
+    ours, _ = measure(lambda: ray_pyramid.build(terrain.heights), lambda: None, 9)
+    note = "building only; Embree's triangles lay ready, timed once"
+    agree = fine[kinds[0].name]
+    yield Row("what rays need, of 1,000 x 1,000", ours, plain.build_s, "Embree's build", 20, None, agree, note)
+    for rays in kinds:
+
+        def cast(rays: Rays = rays) -> NDArray[Any]:
+            ranges: NDArray[Any] = terrain.cast(rays.origins, rays.directions)
+            return ranges
+
+        def embree(rays: Rays = rays) -> Any:
+            return plain.scene.run(rays.origins, rays.directions, query="DISTANCE")
+
+        agree = fine[rays.name]
+        with one_core():
+            ours, theirs = measure(cast, embree, 9)
+        hits = f"hit rate {np.isfinite(cast()).mean():.3f}, plain mesh {np.isfinite(plain.cast(rays)).mean():.3f}"
+        peer = "Embree, one thread, float32, without building"
+        note = f"{speed(rays, ours)}, one thread, float32 rays, float64 ranges, without building; {hits}"
+        yield Row(f"{rays.name}, one core", ours, theirs, peer, 1, None, agree, note)
+        if cores() > 1:
+            many, theirs = measure(cast, embree, 9)
+            note = (
+                f"{speed(rays, many)}, {cores()} threads; {ours / many:.2f} x one core, the machine {scaling():.2f} x"
+            )
+            yield Row(f"{rays.name}, {cores()} threads", many, theirs, peer, 1.4, None, agree, note)
+
+
+def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
+    """The text for `Row.agree`: hits and ranges beside triangles 4 times as fine, which are near the bilinear surface.
+
+    All of the map that fine would take gigabytes: the middle 1/4 of each side, rays from there, as far as they are
+    over it.
+    """
+    x_min, x_max, y_min, y_max = terrain.bounds
+    x = np.linspace(x_min, x_max, 4 * (terrain.rows - 1) + 1)
+    y = np.linspace(y_min, y_max, 4 * (terrain.columns - 1) + 1)
+    x, y = (at[3 * at.size // 8 : 5 * at.size // 8] for at in (x, y))
+    low, high = np.array((x[0], y[0])), np.array((x[-1], y[-1]))
+    inside = np.flatnonzero(((rays.origins[:, :2] > low) & (rays.origins[:, :2] < high)).all(axis=1))
+    some = Rays(rays.name, rays.origins[inside], rays.directions[inside])
+    theirs = Embree(x, y, terrain.altitude(x[:, None], y)).cast(some)
+    with np.errstate(divide="ignore"):
+        borders = (np.where(some.directions[:, :2] > 0, high, low) - some.origins[:, :2]) / some.directions[:, :2]
+    return agreement(terrain.cast(some.origins, some.directions, np.abs(borders).min(axis=1)), theirs, "4 x finer mesh")
+
+
+def agreement(ours: NDArray[Any], theirs: NDArray[Any], peer: str) -> str:
+    hit, theirs_hit = np.isfinite(ours), np.isfinite(theirs)
+    differing = float(np.mean(hit != theirs_hit))
+    apart = np.abs(ours[hit & theirs_hit] - theirs[hit & theirs_hit])
+    text = (
+        f"{peer}: {ours.size:,} rays, hit rate {hit.mean():.3f}, of one side only {differing:.2%}, largest |Δ range| "
+        f"{apart.max():.2g} m, of 99 % {np.quantile(apart, 0.99):.1g} m"
+    )
+    return text if differing <= MAX_DISAGREEING else f"{DISAGREES}: {text}"
+
+
+def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
+    """MuJoCo casts one ray a call, or many from one point (mj_multiRay)."""
+    import mujoco
+
+    low, high = terrain.z_min, terrain.z_max
+    model = mujoco.MjModel.from_xml_string(
+        f'''<mujoco><asset><hfield name="ground" nrow="{terrain.columns}" ncol="{terrain.rows}"
+        size="{EXTENT / 2} {EXTENT / 2} {high - low} 1"/></asset>
+        <worldbody><geom type="hfield" hfield="ground" pos="0 0 {low}"/></worldbody></mujoco>'''
+    )
+    model.hfield_data[:] = ((terrain.heights.T - low) / (high - low)).reshape(-1)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    geom = np.zeros(1, np.int32)
+    for rays in kinds:
+        few = rays.thinned(FEW)
+        origins, directions = few.origins.astype(float), few.directions.astype(float)
+
+        def theirs(origins: Any = origins, directions: Any = directions) -> list[float]:
+            return [
+                mujoco.mj_ray(model, data, origin, direction, None, 1, -1, geom)
+                for origin, direction in zip(origins, directions, strict=True)
+            ]
+
+        def ours(rays: Rays = rays) -> NDArray[Any]:
+            ranges: NDArray[Any] = terrain.cast(rays.origins, rays.directions)
+            return ranges
+
+        told = np.array(theirs())
+        agree = agreement(terrain.cast(origins, directions), np.where(told < 0, np.inf, told), "its triangles")
+        with one_core():
+            a, b = measure(ours, theirs, 3)
+        note = f"one thread each, float64, without building; peer timed for {len(origins):,} rays"
+        per_ray = a / len(rays.origins), b / len(origins)
+        yield Row(f"{rays.name}, one ray of them", *per_ray, "MuJoCo's mj_ray", 1_000, None, agree, note)
+
+
+def speed(rays: Rays, seconds: float) -> str:
+    return f"{len(rays.origins) / seconds / 1e6:.2f} million rays/s"
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Both sides on one core, the caller's thread among them (where the system can do that)."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def scaling() -> float:
+    """What as many threads as there are cores gain over one on this machine now, in hashing, which needs no memory."""
+    data = bytes(20_000_000)
+
+    def hashed() -> None:
+        hashlib.sha256(data)
+
+    def on_all() -> None:
+        threads = [threading.Thread(target=hashed) for _ in range(cores())]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    one, several = measure(hashed, on_all, 7)
+    return one * cores() / several
