@@ -37,7 +37,7 @@ def ground_of(terrain: HeightMap | None) -> Ground:
         flat.flags.writeable = False
         return Ground(flat, 2, 2, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -np.inf, np.inf, -np.inf, np.inf, 1.0)
     flat = terrain.heights.reshape(-1)
-    return Ground(flat, *terrain.heights.shape, *terrain.grid, *terrain.bounds, _least_normal_z(terrain))
+    return Ground(flat, terrain.rows, terrain.columns, *terrain.grid, *terrain.bounds, _least_normal_z(terrain))
 
 
 def _least_normal_z(terrain: HeightMap) -> float:

@@ -102,3 +102,29 @@ def jacobian(model, x, h=1e-6, **commands):
         step[n] = h
         columns.append((model.derivative(x + step, **commands) - model.derivative(x - step, **commands)) / (2 * h))
     return np.array(columns).T
+
+
+def random_state(p, rng, terrain, flying):
+    """Anything that may happen: tilted, struts at their stops, wheels spinning, tyres slipping."""
+    size = p.wheelbase
+    x = np.zeros(p.state_size)
+    x[:2] = rng.uniform(-3, 3, 2) * size
+    ground = terrain.altitude(x[0], x[1])
+    x[2] = ground + p.origin_height + (rng.uniform(1, 5) * size if flying else rng.uniform(-0.08, 0.03) * size)
+    x[3:6] = rng.normal(0, 3 * np.sqrt(size), 3) * (1, 0.3, 0.3)
+    q = np.array((1.0, *rng.normal(0, 0.4 if flying else 0.03, 2), 0.0))
+    yaw = rng.uniform(-np.pi, np.pi)
+    c, s = np.cos(yaw / 2), np.sin(yaw / 2)
+    q = np.array((c * q[0] - s * q[3], c * q[1] - s * q[2], c * q[2] + s * q[1], c * q[3] + s * q[0]))
+    x[6:10] = q / np.linalg.norm(q)
+    x[10:13] = rng.normal(0, 0.5, 3)
+    x[13:17] = rng.uniform(1.3 * p.rebound_stop, 1.3 * p.bump_stop, 4)
+    x[17:21] = rng.normal(0, 0.3, 4)
+    forward = rotation(x)[:, 0] @ x[3:6]
+    x[21:25] = forward / p.wheel_radius * rng.uniform(0.8, 1.2, 4) + rng.normal(0, 0.5, 4)
+    x[25:29] = rng.normal(0, 0.1, 4) * p.relaxation_x
+    x[29:33] = rng.normal(0, 0.1, 4) * p.relaxation_y
+    x[33 : 33 + p.rotors] = rng.uniform(0, p.max_rotor_speed, p.rotors)
+    x[33 + p.rotors] = rng.uniform(-1, 1) * p.max_steering
+    x[34 + p.rotors :] = rng.uniform(-1, 1, 4) * p.max_drive_torque
+    return x
