@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import struct
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ FASTEST_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
 _SKY_TOP, _SKY_LOW = (112, 160, 212), (222, 233, 241)
 _HAZE = (206, 220, 230)
+_UNLIT = 0.62
+"""linear brightness of ground without light, about that of level ground in the sun"""
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -40,8 +44,8 @@ def draw_sky(server: viser.ViserServer, shadows: bool) -> None:
     )
 
 
-def terrain_glb(mesh: TerrainMesh) -> bytes:
-    """The mesh with its picture as binary glTF."""
+def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
+    """The mesh with its picture as binary glTF. Not `lit`: drawn as the picture is, which a processor does sooner."""
     picture = io.BytesIO()
     Image.fromarray(mesh.picture).save(picture, "JPEG", quality=92)
     material = trimesh.visual.material.PBRMaterial(
@@ -56,14 +60,29 @@ def terrain_glb(mesh: TerrainMesh) -> bytes:
     )
     # glTF's y is up; viser turns it back, as it does for every trimesh object
     data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
-    return data
+    return data if lit else _without_light(data)
+
+
+def _without_light(glb: bytes) -> bytes:
+    """The same file with KHR_materials_unlit. Header, chunk of JSON, other chunks: glTF 2.0, section 4.4."""
+    size = int.from_bytes(glb[12:16], "little")
+    document = json.loads(glb[20 : 20 + size])
+    document["extensionsUsed"] = [*document.get("extensionsUsed", []), "KHR_materials_unlit"]
+    for material in document["materials"]:
+        material["extensions"] = {**material.get("extensions", {}), "KHR_materials_unlit": {}}
+        material["pbrMetallicRoughness"]["baseColorFactor"] = [_UNLIT, _UNLIT, _UNLIT, 1.0]
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    rest = glb[20 + size :]
+    header = struct.pack("<4s4I", glb[:4], 2, 20 + len(text) + len(rest), len(text), 0x4E4F534A)
+    return header + text + rest
 
 
 class TerrainLayer:
     """The ground."""
 
-    def __init__(self, server: viser.ViserServer, max_triangles: int) -> None:
-        self._server, self._max_triangles = server, max_triangles
+    def __init__(self, server: viser.ViserServer, max_triangles: int, lit: bool) -> None:
+        self._server, self._max_triangles, self._lit = server, max_triangles, lit
         self._shown: HeightMap | None = None
 
     def show(self, terrain: HeightMap) -> None:
@@ -75,7 +94,7 @@ class TerrainLayer:
         x_min, x_max, y_min, y_max = terrain.bounds
         across = float(np.hypot(x_max - x_min, y_max - y_min))
         self._server.scene.configure_fog(0.1 * across, 1.6 * across, color=_HAZE)
-        self._server.scene.add_glb("/terrain", terrain_glb(mesh), cast_shadow=False, receive_shadow=True)
+        self._server.scene.add_glb("/terrain", terrain_glb(mesh, self._lit), cast_shadow=False, receive_shadow=True)
 
 
 class VehicleLayer:

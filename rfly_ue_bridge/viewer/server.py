@@ -75,7 +75,7 @@ class Viewer:
         self._last_click: tuple[int, float, tuple[float, float]] | None = None
         self._ground_click: Click | None = None
         draw_sky(self.server, settings.shadows)
-        self._terrain = TerrainLayer(self.server, settings.max_triangles)
+        self._terrain = TerrainLayer(self.server, settings.max_triangles, lit=settings.shadows)
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayer(self.server)
         self._trails = TrailLayer(self.server)
