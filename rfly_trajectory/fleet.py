@@ -17,6 +17,7 @@ from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory import motion
 from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
+from rfly_trajectory.formation import go_on_straight, step_aside
 from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
 from rfly_trajectory.paths import Path, join_paths, path_points
 
@@ -57,6 +58,8 @@ class Vehicle:
     fit_ground: bool = False
     """RflySim3D puts the model on its own ground"""
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    offset: tuple[float, float] = (0.0, 0.0)
+    """place in a formation that turns with the path, m ahead along it and left of it; see `formation`"""
     schedule: Schedule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -73,8 +76,20 @@ class Vehicle:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
         if self.kind == "fixed_wing" and self.at_end == "ping_pong":
             raise ConfigError("at_end: ping_pong drives backwards, which a fixed_wing can't")
+        self._check_offset()
         motion = schedule(self.path.length, self.path.closed, self.profile, self.at_end, self.phase)
         object.__setattr__(self, "schedule", motion)
+
+    def _check_offset(self) -> None:
+        """A place beyond the centre of a turn would have to be driven backwards."""
+        left = self.offset[1]
+        bend = max(self.path.curvature_range, key=lambda bend: left * bend.curvature)
+        if left * bend.curvature >= 1.0 - 1e-9:
+            x, y = self.path.at(bend.s).position.tolist()
+            raise ConfigError(
+                f"formation: {self.name!r} is {abs(left):.4g} m {'left' if left > 0 else 'right'} of the path, which "
+                f"turns to that side with a radius of {1 / abs(bend.curvature):.4g} m at x {x:.1f}, y {y:.1f}"
+            )
 
 
 class FleetMotion(NamedTuple):
@@ -123,6 +138,9 @@ class Fleet:
         self._paths = join_paths(list(unique.values())) if unique else None
         self._path = np.array([index[id(vehicle.path)] for vehicle in self.vehicles], np.int64)
         self._shift = np.array([vehicle.shift for vehicle in self.vehicles], float).reshape(-1, 2)
+        offset = np.array([vehicle.offset for vehicle in self.vehicles], float).reshape(-1, 2)
+        self._ahead, self._left = np.ascontiguousarray(offset.T)
+        self._in_formation = bool(offset.any())
         self._kind = np.array([KINDS[vehicle.kind] for vehicle in self.vehicles], np.uint8)
         self._height = np.array([vehicle.height for vehicle in self.vehicles], float)
         self._absolute = np.array([vehicle.absolute for vehicle in self.vehicles], bool)
@@ -195,10 +213,30 @@ class Fleet:
         """Poses of the vehicles with these indices (k,), whose progress (k, 3) is given. A slice costs no copies."""
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
-        points = path_points(self._paths, self._path[vehicle], moved[:, 0])
-        points[:, :2] += self._shift[vehicle]
+        points = self._points(vehicle, moved)
         ground = self._ground(points, moved[:, 1])
         return poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
+
+    def _points(self, vehicle: Ints | slice, moved: Floats) -> Floats:
+        """(k, 6) as `path_points`; `moved` (k, 3) becomes the vehicle's own where it has a place in a formation."""
+        assert self._paths is not None
+        path = self._path[vehicle]
+        if self._in_formation:
+            moved[:, 0] += self._ahead[vehicle]
+        points = path_points(self._paths, path, moved[:, 0])
+        if self._in_formation:
+            beyond = moved[:, 0] - np.clip(moved[:, 0], 0.0, self._paths.length[path])
+            go_on_straight(points, np.where(self._paths.closed[path], 0.0, beyond))
+            step_aside(points, moved, self._left[vehicle])
+        points[:, :2] += self._shift[vehicle]
+        return points
+
+    def places(self, vehicle: int, s: Floats) -> Floats:
+        """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate of the vehicle with this index where the path's
+        point that it drives by is at arc length s (k,) [m]: its place in a formation and its shift included."""
+        moved = np.zeros((len(s), 3))
+        moved[:, 0] = s
+        return self._points(np.full(len(s), vehicle), moved)
 
     def _ground(self, points: Floats, speed: Floats) -> Terrain:
         if self.terrain is None:

@@ -17,6 +17,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error, key_path
 from rfly_trajectory.fleet import Fleet, Vehicle
+from rfly_trajectory.formation import formation_offsets, turned
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.paths import Path
 from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline, Shape
@@ -119,6 +120,7 @@ class _Reader:
                 f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m before the path begins; "
                 f"a phase of at least {(count - 1) * back:.10g} makes room",
             )
+        offsets, moves = self._formation(index, count)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
         kind = self._get(index, "kind", "ground")
         if kind.value != "ground" and "altitude" not in self._document.value["vehicles"][index] | self._defaults:
@@ -146,7 +148,8 @@ class _Reader:
                     kind=kind.value,
                     delay=first_delay + copy * delay_step,
                     phase=start,
-                    shift=(copy * shift[0], copy * shift[1]),
+                    shift=(copy * shift[0] + moves[copy][0], copy * shift[1] + moves[copy][1]),
+                    offset=offsets[copy],
                     height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
                     absolute="absolute" in altitude,
                     fit_ground=self._get(index, "fit_ground", False).value,
@@ -189,6 +192,26 @@ class _Reader:
         if isinstance(spacing.value, list):
             return 0.0, (float(spacing.value[0]), float(spacing.value[1]))
         return float(spacing.value), (0.0, 0.0)
+
+    def _formation(self, index: int, count: int) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """Of each copy, [ahead, left] in the path's frame, and [east, north] by which its whole path is moved."""
+        nowhere = [(0.0, 0.0)] * count
+        spot = self._get(index, "formation", {})
+        if not spot.value:
+            return nowhere, nowhere
+        numbers = {key: value for key, value in spot.value.items() if key not in ("type", "frame", "heading_deg")}
+        if "columns" in numbers:
+            numbers["columns"] = int(numbers["columns"])
+        try:
+            offsets = formation_offsets(spot.value["type"], count, **numbers)
+        except ConfigError as error:
+            raise self._inside(error, spot.path) from None
+        if spot.value.get("frame", "path") == "path":
+            if "heading_deg" in spot.value:
+                raise self._error((*spot.path, "heading_deg"), "only with frame: world, this formation turns")
+            return [(a, b) for a, b in offsets.tolist()], nowhere
+        moved = turned(offsets, spot.value.get("heading_deg", 0.0))
+        return nowhere, [(a, b) for a, b in moved.tolist()]
 
     def _own(self, index: int, key: str, value: Any) -> None:
         """Refuse an id or name that another vehicle has."""

@@ -48,6 +48,15 @@ class PathPoints(NamedTuple):
     """(…) 1/m², derivative of the curvature by s"""
 
 
+class Bend(NamedTuple):
+    """How a path turns at a place."""
+
+    s: float
+    """m"""
+    curvature: float
+    """1/m, left positive"""
+
+
 class PathTable(NamedTuple):
     """Pieces of n paths, one path after the other. Plain arrays: what the kernels read."""
 
@@ -78,6 +87,19 @@ class Path:
     def __post_init__(self) -> None:
         for array in (self.start, self.kind, self.values):
             array.flags.writeable = False
+
+    @functools.cached_property
+    def curvature_range(self) -> tuple[Bend, Bend]:
+        """Where the path turns most to the right, and most to the left.
+
+        Exact for lines, arcs and clothoids; the best of 17 points on each polynomial piece.
+        """
+        ends = np.append(self.start[1:], self.length)
+        share = np.linspace(1e-9, 1.0 - 1e-9, 17)  # inside: at a joint the next piece has its own curvature
+        s = (self.start[:, None] + share * (ends - self.start)[:, None]).reshape(-1)
+        curvature = self.at(s).curvature
+        least, most = int(np.argmin(curvature)), int(np.argmax(curvature))
+        return Bend(float(s[least]), float(curvature[least])), Bend(float(s[most]), float(curvature[most]))
 
     @functools.cached_property
     def _table(self) -> PathTable:

@@ -33,15 +33,15 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
     half_cell = 0.5 * min(abs(terrain.step_x), abs(terrain.step_y))
     findings = []
     seen = set()
-    for vehicle in fleet.vehicles:
-        key = (id(vehicle.path), vehicle.shift, vehicle.height if vehicle.absolute else None)
+    for index, vehicle in enumerate(fleet.vehicles):
+        key = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height if vehicle.absolute else None)
         if key in seen:
             continue
         seen.add(key)
         path = vehicle.path
         points = min(max(math.ceil(path.length / half_cell), 16), MOST_POINTS) + 1
         s = np.linspace(0.0, path.length, points)
-        place = path.at(s).position + vehicle.shift
+        place = fleet.places(index, s)[:, :2]
         on_map = terrain.inside(place[:, 0], place[:, 1])
         if not on_map.all():
             share = path.length * float(np.mean(~on_map))
