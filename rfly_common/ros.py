@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -273,6 +274,25 @@ class Diagnostics:
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
+
+
+class ClockWatch:
+    """Tells when a simulated clock stands still; a diagnostic asks it every second or so."""
+
+    _SILENCE_S = 5.0
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._seen_ns, self._seen_at = -1, time.monotonic()
+
+    @property
+    def trouble(self) -> str:
+        """What to say of it, "" while time goes on."""
+        now_ns, steady = self._node.get_clock().now().nanoseconds, time.monotonic()
+        if now_ns != self._seen_ns:
+            self._seen_ns, self._seen_at = now_ns, steady
+        silence = steady - self._seen_at
+        return f"/clock has not moved for {silence:.0f} s" if silence > self._SILENCE_S else ""
 
 
 @dataclass(frozen=True, eq=False)

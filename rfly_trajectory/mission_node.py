@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rfly_suite.msg import TerrainMap, VehicleStateArray
+from rfly_suite.msg import VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
-from rfly_common.errors import ConfigError, RflyError
+from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_enu, yaw_ned_to_enu
 from rfly_common.ros import (
     ERROR,
     FLEET_OUT,
-    LATCHED,
     OK,
     STALE,
     STATE_OUT,
     TF,
     WARN,
+    ClockWatch,
     Diagnostics,
     Frames,
     declare,
     declare_floats,
     publisher,
     run,
-    subscription,
 )
 from rfly_common.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.terrain_msgs import msg_to_height_map
+from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet import states_in_ned
 from rfly_trajectory.mission_ground import Ground
 from rfly_trajectory.mission_vehicle_node import MissionVehicle, NodeSettings, VehicleSettings
 from rfly_trajectory.track_msgs import states_to_poses, states_to_transforms
 
-CLOCK_SILENCE_S = 5.0
 FIRST_ID = 501
 """id of the first vehicle that has none given; the next count up"""
 TYPES = {"multirotor": 3, "fixed-wing": 100}
@@ -77,22 +74,15 @@ class MissionNode(Node):
             low=0.01,
             high=1e4,
         )
-        self._search_path: list[str] = declare(
-            self,
-            "map_search_path",
-            [],
-            "folders searched first for a map that terrain_map announces without its heights",
-        )
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
         self._shared = NodeSettings(
             frame_id, "enu" if frame_id == "map" else "ned", simulate, min_height, default_radius
         )
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "missions", "", self._say)
         frames = Frames(self)
-        self._terrain_name = self._terrain_error = ""
-        self._terrain_seen: tuple[Any, ...] | None = None
         self._last_ns: int | None = None
-        self._clock_seen = (0, time.monotonic())
+        self._clock_watch = ClockWatch(self)
         if len(names) > MAX_VEHICLES:
             raise ConfigError(f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node")
         _refuse_repeated("vehicles", names)
@@ -103,7 +93,7 @@ class MissionNode(Node):
         self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if simulate else []
         self._tf = publisher(self, TFMessage, "/tf", TF) if simulate else None
         self._names = names
-        subscription(self, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
+        self._ground.start()
         self._say()
         self._timer = self.create_timer(1.0 / rate, self._tick)
         listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
@@ -158,26 +148,15 @@ class MissionNode(Node):
             vehicle.destroy()
         super().destroy_node()
 
-    def _take_terrain(self, message: TerrainMap) -> None:
-        """Go on over the new ground; one that can't be used leaves the present ground in place."""
-        geometry = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
-        seen = (message.sha256, *geometry, *message.geo_origin)
-        if message.sha256 and seen == self._terrain_seen and not self._terrain_error:
-            return
-        try:
-            terrain = msg_to_height_map(message, tuple(self._search_path))
-        except (RflyError, OSError) as error:
-            self._terrain_error = " ".join(str(error).split())
-            self.get_logger().error(self._terrain_error)
-            self._diagnostics.count("refused_terrains")
-            self._say()
-            return
-        self._terrain_seen, self._terrain_error, self._terrain_name = seen, "", terrain.name
+    def _take_terrain(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
         self._diagnostics.hardware_id = terrain.name
-        latitude, longitude, altitude = (float(value) for value in message.geo_origin)
         for vehicle in self._vehicles:
-            vehicle.take_terrain(terrain, (latitude, longitude, altitude))
+            vehicle.take_terrain(terrain, geo_origin)
         self.get_logger().info(f"flying over map {terrain.name!r}")
+        self._say()
+
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
         self._say()
 
     def _tick(self) -> None:
@@ -223,8 +202,8 @@ class MissionNode(Node):
             pose_publisher.publish(pose)
 
     def _say(self) -> None:
-        silence = self._clock_silence()
-        values: dict[str, Any] = {"vehicles": len(self._names), "terrain": self._terrain_name}
+        terrain = "" if self._ground.terrain is None else self._ground.terrain.name
+        values: dict[str, Any] = {"vehicles": len(self._names), "terrain": terrain}
         breached, unseen = [], []
         for vehicle in self._vehicles:
             name, state = vehicle.settings.name, vehicle.state
@@ -235,15 +214,14 @@ class MissionNode(Node):
             values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
             if state.breach:
                 breached.append(f"{name}: {state.breach} was breached")
-        if self._terrain_error:
-            kept = "the ground before it is kept: " if self._terrain_name else ""
-            level, text = ERROR, kept + self._terrain_error
+        if self._ground.trouble:
+            level, text = ERROR, self._ground.trouble
         elif not self._names:
             level, text = OK, "no vehicles: parameter vehicles is empty"
-        elif self._shared.simulate and not self._terrain_name:
-            level, text = STALE, "no terrain_map has come yet: is terrain_node running?"
-        elif silence > CLOCK_SILENCE_S:
-            level, text = WARN, f"/clock has not moved for {silence:.0f} s"
+        elif self._shared.simulate and self._ground.terrain is None:
+            level, text = STALE, NOT_YET
+        elif self._clock_watch.trouble:
+            level, text = WARN, self._clock_watch.trouble
         elif breached:
             level, text = WARN, "; ".join(breached)
         elif unseen:
@@ -251,13 +229,6 @@ class MissionNode(Node):
         else:
             level, text = OK, "running"
         self._diagnostics.set(level, text, **values)
-
-    def _clock_silence(self) -> float:
-        """Seconds for which the node's clock has stood still; only a simulated one can."""
-        now = self.get_clock().now().nanoseconds
-        if now != self._clock_seen[0]:
-            self._clock_seen = (now, time.monotonic())
-        return time.monotonic() - self._clock_seen[1]
 
 
 def _warm_up() -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
-from rfly_suite.msg import TerrainMap, VehicleStateArray
+from rfly_suite.msg import VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
-from rfly_common.errors import ConfigError, RflyError
+from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros import (
     ERROR,
@@ -23,14 +22,15 @@ from rfly_common.ros import (
     STATE_OUT,
     TF,
     WARN,
+    ClockWatch,
     Diagnostics,
     declare,
     publisher,
     run,
-    subscription,
 )
 from rfly_common.vehicle_msgs import states_to_msg
-from rfly_terrain.terrain_msgs import msg_to_height_map
+from rfly_terrain.height_map import HeightMap
+from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet import Fleet, orientation_in_ned, states_in_ned
 from rfly_trajectory.fleet_file import load_fleet
 from rfly_trajectory.track_check import Finding, check_tracks
@@ -40,7 +40,6 @@ from rfly_trajectory.warm_up import warm_up
 DEFAULT_FLEET = "demo_convoy"
 PER_VEHICLE_LIMIT = 20
 """vehicles up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
-CLOCK_SILENCE_S = 5.0
 LOGGED_FINDINGS = 5
 
 
@@ -65,21 +64,15 @@ class TrajectoryNode(Node):
             f"<name>/pose, <name>/path and /tf of each vehicle; auto: for fleets of up to {PER_VEHICLE_LIMIT}",
             choices=("auto", "always", "never"),
         )
-        self._search_path: list[str] = declare(
-            self,
-            "map_search_path",
-            [],
-            "folders searched first for a map that terrain_map announces without its heights",
-        )
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "fleet", fleet, self._say)
         self._fleet: Fleet | None = None
-        self._fleet_error = self._terrain_error = ""
+        self._fleet_error = ""
         self._findings: list[Finding] = []
-        self._terrain_seen: tuple[Any, ...] | None = None
         self._start_ns: int | None = None
         self._last_ns = 0
-        self._clock_seen = (0, time.monotonic())
+        self._clock_watch = ClockWatch(self)
         try:
             self._fleet = load_fleet(fleet)
         except ConfigError as error:
@@ -93,7 +86,7 @@ class TrajectoryNode(Node):
         self._poses = [publisher(self, PoseStamped, f"{name}/pose", STATE_OUT) for name in one_by_one]
         self._paths = [publisher(self, Path, f"{name}/path", LATCHED) for name in one_by_one]
         self._tf = publisher(self, TFMessage, "/tf", TF) if one_by_one else None
-        subscription(self, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
+        self._ground.start()
         self._say()
         self._period_ns = int(1e9 / rate)
         self._timer = self.create_timer(1.0 / rate, self._tick)
@@ -101,23 +94,9 @@ class TrajectoryNode(Node):
         if self._fleet is not None:
             warm_up()  # last: the node is seen by others meanwhile
 
-    def _take_terrain(self, message: TerrainMap) -> None:
-        """Go on over the new ground; one that can't be used leaves the present ground in place."""
+    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         if self._fleet is None:
             return
-        geometry = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
-        seen = (message.sha256, *geometry)
-        if message.sha256 and seen == self._terrain_seen and not self._terrain_error:
-            return
-        try:
-            terrain = msg_to_height_map(message, tuple(self._search_path))
-        except (RflyError, OSError) as error:
-            self._terrain_error = " ".join(str(error).split())
-            self.get_logger().error(self._terrain_error)
-            self._diagnostics.count("refused_terrains")
-            self._say()
-            return
-        self._terrain_seen, self._terrain_error = seen, ""
         self._fleet = self._fleet.on_terrain(terrain)
         self._findings = check_tracks(self._fleet)
         self.get_logger().info(f"driving over map {terrain.name!r}, {terrain.rows} x {terrain.columns} cells")
@@ -126,13 +105,18 @@ class TrajectoryNode(Node):
         self._publish_paths(self._fleet)
         self._say()
 
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
+        self._say()
+
     def _publish_paths(self, fleet: Fleet) -> None:
         """Copies on the same track share one message."""
         made: dict[tuple[Any, ...], Path] = {}
         now = self.get_clock().now().nanoseconds
         for index, path_publisher in enumerate(self._paths):
             vehicle = fleet.vehicles[index]
-            key = (id(vehicle.path), vehicle.shift, vehicle.height, vehicle.absolute, vehicle.kind, vehicle.profile)
+            place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
+            key = (*place, vehicle.kind, vehicle.profile)
             if key not in made:
                 position, orientation = fleet.track(index)
                 if self._frame_id == "map_ned":
@@ -165,7 +149,6 @@ class TrajectoryNode(Node):
                 pose_publisher.publish(pose)
 
     def _say(self) -> None:
-        silence = self._clock_silence()
         terrain = self._fleet.terrain if self._fleet is not None else None
         values: dict[str, Any] = {
             "vehicles": len(self._names),
@@ -174,27 +157,18 @@ class TrajectoryNode(Node):
         }
         if self._fleet_error:
             level, text = ERROR, self._fleet_error
-        elif terrain is None and self._terrain_error:
-            level, text = ERROR, self._terrain_error
+        elif self._ground.trouble:
+            level, text = ERROR, self._ground.trouble
         elif terrain is None:
-            level, text = STALE, "no terrain_map has come yet: is terrain_node running?"
-        elif self._terrain_error:
-            level, text = ERROR, f"the ground before it is kept: {self._terrain_error}"
-        elif silence > CLOCK_SILENCE_S:
-            level, text = WARN, f"/clock has not moved for {silence:.0f} s"
+            level, text = STALE, NOT_YET
+        elif self._clock_watch.trouble:
+            level, text = WARN, self._clock_watch.trouble
         elif self._findings:
             more = f" (and {len(self._findings) - 1} more)" if len(self._findings) > 1 else ""
             level, text = WARN, f"vehicle {self._findings[0].vehicle!r}: {self._findings[0].text}{more}"
         else:
             level, text = OK, "publishing"
         self._diagnostics.set(level, text, **values)
-
-    def _clock_silence(self) -> float:
-        """Seconds for which the node's clock has stood still; only a simulated one can."""
-        now = self.get_clock().now().nanoseconds
-        if now != self._clock_seen[0]:
-            self._clock_seen = (now, time.monotonic())
-        return time.monotonic() - self._clock_seen[1]
 
 
 def main() -> None:

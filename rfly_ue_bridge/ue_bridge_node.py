@@ -26,6 +26,7 @@ from rfly_common.ros import (
     STALE,
     STATE_IN,
     WARN,
+    ClockWatch,
     Diagnostics,
     Frames,
     declare,
@@ -46,7 +47,6 @@ from rfly_ue_bridge.ue_bridge_objects_node import PlacedObjects
 
 TROUBLE_SHOWN_NS = 5_000_000_000
 """The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
-NO_CLOCK_NS = 5_000_000_000
 COUNTERS = (
     "not_finite",
     "bad_quaternion",
@@ -142,7 +142,7 @@ class UeBridgeNode(Node):
         self._trouble = ""
         self._trouble_ns = 0
         self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
-        self._clock_seen = (-1, time.monotonic_ns())
+        self._clock_watch = ClockWatch(self)
 
         first, last = self._sender.windows[0].address, self._sender.windows[-1].address
         where = f"{first[0]}:{first[1]}" + (f"-{last[1]}" if last != first else "")
@@ -423,14 +423,12 @@ class UeBridgeNode(Node):
             if window.last_error and window.last_error_ns > since_ns
         ]
         troubles += self._diagnostics.unmatched
-        if steady_ns - self._clock_seen[1] > NO_CLOCK_NS:
-            troubles.append(f"no /clock for {(steady_ns - self._clock_seen[1]) / 1e9:.0f} s")
+        if self._clock_watch.trouble:
+            troubles.append(self._clock_watch.trouble)
         return troubles
 
     def _each_second(self) -> None:
-        steady_ns, now_ns = time.monotonic_ns(), self.get_clock().now().nanoseconds
-        if now_ns != self._clock_seen[0]:
-            self._clock_seen = (now_ns, steady_ns)
+        steady_ns = time.monotonic_ns()
         for memory in (self._stamps, self._owners, self._outbox):
             memory.forget_silent(steady_ns)
         self._say()

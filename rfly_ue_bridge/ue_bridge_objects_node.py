@@ -13,13 +13,13 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
-from rfly_suite.msg import PlacedObjectArray, TerrainMap
+from rfly_suite.msg import PlacedObjectArray
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
-from rfly_common.errors import ConfigError, FrameError, PlacementError, RflyError
-from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher, subscription
+from rfly_common.errors import ConfigError, FrameError, PlacementError
+from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.terrain_msgs import msg_to_height_map
+from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
 from rfly_ue_bridge.ned_states import NedStates
 from rfly_ue_bridge.object_registry import ObjectRegistry
 from rfly_ue_bridge.placement import PlacedObject, Placement, place
@@ -49,9 +49,7 @@ class PlacedObjects:
         self._node, self._frames, self._own_frame = node, frames, own_frame
         self._owners, self._send = owners, send
         self._registry = ObjectRegistry(lambda object_id: owners.owner_of(object_id, time.monotonic_ns()))
-        self._terrain: HeightMap | None = None
-        self._terrain_seen: tuple[Any, ...] | None = None
-        self._terrain_error = ""
+        self._ground = LatestTerrain(node, self._take_terrain, self._say)
         self._placement = place([], None)
         self._shown = self._placement.to_ned_states()
         self._leaving: dict[int, tuple[NedStates, int]] = {}
@@ -68,19 +66,13 @@ class PlacedObjects:
             raise ConfigError(
                 f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
             )
-        self._search_path: list[str] = declare(
-            node,
-            "map_search_path",
-            [],
-            "folders searched first for a map that terrain_map announces without its heights",
-        )
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._turns: Timer | None = None  # made with the first object, as is the next
         self._settling: Timer | None = None
         self._changed = False
         self._diagnostics = Diagnostics(node, "objects", "", self._say)
         self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
-        subscription(node, TerrainMap, "terrain_map", self._take_terrain, LATCHED)
+        self._ground.start()
         node.create_service(PlaceObject, "place_object", self._serve_place)
         node.create_service(MoveObject, "move_object", self._serve_move)
         node.create_service(RemoveObject, "remove_object", self._serve_remove)
@@ -143,14 +135,14 @@ class PlacedObjects:
         if hasattr(response, "id"):
             response.id = wanted.id
         response.pose = placement_to_pose(placed, frame)
-        if self._terrain is not None and not placed.inside[0]:
-            response.message = f"off the map {self._terrain.name!r}: the altitude is that of its edge"
+        if self._ground.terrain is not None and not placed.inside[0]:
+            response.message = f"off the map {self._ground.terrain.name!r}: the altitude is that of its edge"
 
     def _placed(self, wanted: PlacedObject) -> Placement:
-        if self._terrain is None and wanted.needs_terrain:
-            why = self._terrain_error or "no terrain_map has come yet: is terrain_node running?"
+        if self._ground.terrain is None and wanted.needs_terrain:
+            why = self._ground.error or NOT_YET
             raise PlacementError(f"{why} (with use_ground_packet RflySim3D finds the ground itself)")
-        return place([wanted], self._terrain)
+        return place([wanted], self._ground.terrain)
 
     def _frame(self, frame_id: str) -> FrameAxes:
         found = self._frames.resolve(frame_id or self._own_frame)
@@ -160,20 +152,8 @@ class PlacedObjects:
 
     # --- the ground beneath
 
-    def _take_terrain(self, message: TerrainMap) -> None:
-        """Every object follows; a terrain that can't be used leaves the present one in place."""
-        geometry = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
-        seen = (message.sha256, *geometry)
-        if message.sha256 and seen == self._terrain_seen and not self._terrain_error:
-            return
-        try:
-            terrain = msg_to_height_map(message, tuple(self._search_path))
-        except (RflyError, OSError) as error:
-            self._terrain_error = " ".join(str(error).split())
-            self._node.get_logger().error(self._terrain_error)
-            self._say()
-            return
-        self._terrain, self._terrain_seen, self._terrain_error = terrain, seen, ""
+    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        """Every object follows."""
         self._diagnostics.hardware_id = terrain.name
         if len(self._registry):
             self._note_change()
@@ -201,7 +181,7 @@ class PlacedObjects:
         if self._changed:
             start_ns = time.monotonic_ns()
             self._changed = False
-            self._placement = place(self._registry.objects, self._terrain)
+            self._placement = place(self._registry.objects, self._ground.terrain)
             self._shown = self._placement.to_ned_states()
             self._array.publish(self._message())
             # with very many objects less often, so that the poses keep most of the time
@@ -235,8 +215,8 @@ class PlacedObjects:
         return placement_to_msg(self._placement, self._own_frame, axes, now_ns)
 
     def _say(self) -> None:
-        terrain = "" if self._terrain is None else self._terrain.name
+        terrain = "" if self._ground.terrain is None else self._ground.terrain.name
         off_map = int((~self._placement.inside).sum())
-        level = ERROR if self._terrain_error else OK
-        text = self._terrain_error or ("no terrain_map has come yet" if self._terrain is None else "placing")
+        level = ERROR if self._ground.trouble else OK
+        text = self._ground.trouble or (NOT_YET if self._ground.terrain is None else "placing")
         self._diagnostics.set(level, text, objects=len(self._registry), off_map=off_map, terrain=terrain)

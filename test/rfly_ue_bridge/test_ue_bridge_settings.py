@@ -147,4 +147,4 @@ def test_publisher_that_cannot_be_heard_is_named(start):
 def test_clock_that_never_comes_is_told(start):
     """Simulated time without /clock: everything would wait for ever, so it is said after five seconds."""
     bridge = start(use_sim_time="true")
-    bridge.peer.spin_until(lambda: "no /clock for" in bridge.status()[1])
+    bridge.peer.spin_until(lambda: "/clock has not moved for" in bridge.status()[1])
