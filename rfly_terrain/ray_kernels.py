@@ -156,7 +156,7 @@ def cast(
         level = min(start_level, top)
         shift = bits + level
         bi, bj = i >> shift, j >> shift
-        begin, wide = levels[level, 0], levels[level, 1]
+        begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
         while True:
             t_u = (np.float64((bi + up_u) << shift) - u) * per_u
             t_v = (np.float64((bj + up_v) << shift) - v) * per_v
@@ -166,7 +166,7 @@ def cast(
                 if level > 0:
                     level -= 1
                     shift -= 1
-                    begin, wide = levels[level, 0], levels[level, 1]
+                    begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
                     middle_u = (np.float64((2 * bi + 1) << shift) - u) * per_u
                     middle_v = (np.float64((2 * bj + 1) << shift) - v) * per_v
                     bi = 2 * bi + (up_u if t >= middle_u else 1 - up_u)
@@ -176,9 +176,9 @@ def cast(
                 i = min(max(int(u + t * du), bi << bits), (bi + 1 << bits) - 1, last_i)
                 j = min(max(int(v + t * dv), bj << bits), (bj + 1 << bits) - 1, last_j)
                 done = False
+                cell_u = (np.float64(i + up_u) - u) * per_u
+                cell_v = (np.float64(j + up_v) - v) * per_v
                 while True:
-                    cell_u = (np.float64(i + up_u) - u) * per_u
-                    cell_v = (np.float64(j + up_v) - v) * per_v
                     out = max(min(cell_u, cell_v, end), t)
                     k = np.uint64(i) * width + np.uint64(j)
                     z00, z01 = flat[k], flat[k + one]
@@ -225,10 +225,12 @@ def cast(
                         i += turn_u
                         if (i >> bits) != bi:
                             break
+                        cell_u = (np.float64(i + up_u) - u) * per_u
                     else:
                         j += turn_v
                         if (j >> bits) != bj:
                             break
+                        cell_v = (np.float64(j + up_v) - v) * per_v
                 if done:
                     break
                 # no larger block next: where the ray is near the ground it would have to look into that too
@@ -246,7 +248,7 @@ def cast(
                 # into another parent: its blocks may be passed in one step
                 level += 1
                 shift += 1
-                begin, wide = levels[level, 0], levels[level, 1]
+                begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
                 new_i >>= 1
                 new_j >>= 1
             bi, bj = new_i, new_j

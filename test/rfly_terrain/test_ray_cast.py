@@ -53,8 +53,8 @@ def above_ground(terrain: HeightMap, points: np.ndarray) -> np.ndarray:
     v = (points[..., 1] - terrain.origin_y) / terrain.step_y
     # to within rounding: what crosses the very edge is on it
     on_map = (u >= -1e-9) & (u <= terrain.rows - 1 + 1e-9) & (v >= -1e-9) & (v <= terrain.columns - 1 + 1e-9)
-    i = np.clip(np.floor(np.nan_to_num(u)), 0, terrain.rows - 2).astype(int)
-    j = np.clip(np.floor(np.nan_to_num(v)), 0, terrain.columns - 2).astype(int)
+    i = np.clip(np.floor(u), 0, terrain.rows - 2).astype(int)
+    j = np.clip(np.floor(v), 0, terrain.columns - 2).astype(int)
     a, b = u - i, v - j
     z = terrain.heights.astype(float)
     ground = (
@@ -64,7 +64,7 @@ def above_ground(terrain: HeightMap, points: np.ndarray) -> np.ndarray:
 
 
 def sampled_ranges(
-    terrain: HeightMap, origins: np.ndarray, directions: np.ndarray, limit: float, samples: int = 600
+    terrain: HeightMap, origins: np.ndarray, directions: np.ndarray, limit: float, samples: int = 200
 ) -> tuple[np.ndarray, np.ndarray]:
     """(range, smallest |height| of a dip): the first root of the height along each ray between 0 and limit metres.
 
@@ -94,10 +94,14 @@ def sampled_ranges(
     # between two samples above the ground the height, a quadratic there, may dip: its lowest point is searched
     one, other = heights[:, :-1], heights[:, 1:]
     ray, k = np.nonzero((one > 0.0) & (other > 0.0) & (np.minimum(one, other) < 0.01 * limit))
+    first_z, middle_z, last_z = one[ray, k], height(ray, (t[ray, k] + t[ray, k + 1]) / 2), other[ray, k]
+    with np.errstate(invalid="ignore"):
+        dips = (4 * middle_z < 3 * first_z + last_z) & (4 * middle_z < first_z + 3 * last_z)  # falls first, then rises
+    ray, k = ray[dips], k[dips]
     start_of_dip = t[ray, k]
     left, right = t[ray, k], t[ray, k + 1]
     golden = (math.sqrt(5) - 1) / 2
-    for _ in range(40):
+    for _ in range(36):
         one, two = right - golden * (right - left), left + golden * (right - left)
         lower = height(ray, one) < height(ray, two)
         left, right = np.where(lower, left, one), np.where(lower, two, right)
@@ -112,7 +116,7 @@ def sampled_ranges(
     found, every = np.flatnonzero(hits), np.full(len(unit), np.inf)
     left, right = low[hits], high[hits]
     left = np.where(height(found, left) <= 0.0, right, left)  # starts in the ground
-    for _ in range(80):
+    for _ in range(45):
         centre = (left + right) / 2
         below = height(found, centre) <= 0.0
         left, right = np.where(below, left, centre), np.where(below, centre, right)
@@ -183,6 +187,7 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     return terrain, np.concatenate(origins), np.concatenate(directions), 2 * size
 
 
+@pytest.mark.slow
 def test_a_thousand_random_scenes_have_no_missed_and_no_invented_hit(either_path):
     """Ranges within 1e-5 m of sampling; the two may differ about a hit only where a ray touches to 1e-9 m."""
     rays = hits = touching = 0
