@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -73,9 +74,11 @@ def _integrate_speed(curve: Curve, begin: Floats, end: Floats) -> Floats:
     return half * (_speed(curve, u.ravel()).reshape(u.shape) @ _WEIGHTS)
 
 
-def _measure(curve: Curve, begin: float, end: float) -> _ArcLength:
+def _measure(curve: Curve, begin: float, end: float, fewest: int = 64) -> _ArcLength:
     before = np.inf
-    for panels in (64, 128, 256, 512, 1024, 2048, 4096):
+    panels = fewest // 2
+    while panels < 4096:
+        panels *= 2
         edges = np.linspace(begin, end, panels + 1)
         sums = np.concatenate([np.zeros(1), np.cumsum(_integrate_speed(curve, edges[:-1], edges[1:]))])
         if abs(sums[-1] - before) <= 1e-14 * sums[-1]:
@@ -94,14 +97,42 @@ def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) ->
     """
     measured = _measure(curve, begin, end)
     length = float(measured.sums[-1])
+    values = _pieces(measured, length, _POSITION_TOLERANCE * length, 32)
+    start = np.linspace(0.0, length, len(values), endpoint=False)
+    return make_path(start, np.full(len(values), POLYNOMIAL), values, length, closed)
+
+
+def fit_spans(curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False) -> Path:
+    """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc length.
+
+    Inside each span the curve is smooth as `fit_path` wants it; at the knots position and its first two derivatives are
+    continuous, the third may jump. The tolerance of position is that of the whole path's length.
+    """
+    spans = [_measure(curve, begin, end, 4) for begin, end in itertools.pairwise(knots.tolist())]
+    lengths = np.array([span.sums[-1] for span in spans])
+    ends = np.cumsum(lengths)
+    total = float(ends[-1])
+    values = [
+        _pieces(span, length, _POSITION_TOLERANCE * total, 2)
+        for span, length in zip(spans, lengths.tolist(), strict=True)
+    ]
+    start = [
+        before + np.linspace(0.0, length, len(rows), endpoint=False)
+        for before, length, rows in zip(ends - lengths, lengths, values, strict=True)
+    ]
+    rows = np.concatenate(values)
+    rows[:, [0, 6]] += origin
+    return make_path(np.concatenate(start), np.full(len(rows), POLYNOMIAL), rows, total, closed)
+
+
+def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) -> Floats:
+    """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as `fit_path` does."""
     if not (np.isfinite(length) and length > 0.0):
         raise ConfigError(f"curve: its length is {length!r} m, must be finite and above 0")
-    pieces = 32
     while pieces <= _MOST_PIECES:
         values = _fit(measured, np.linspace(0.0, length, pieces + 1))
-        if _follows(measured, values, length):
-            start = np.linspace(0.0, length, pieces, endpoint=False)
-            return make_path(start, np.full(pieces, POLYNOMIAL), values, length, closed)
+        if _follows(measured, values, length, tolerance):
+            return values
         pieces *= 2
     raise ConfigError("curve: it is not smooth; its parameter must not stand still and its curvature not jump")
 
@@ -119,7 +150,7 @@ def _fit(measured: _ArcLength, s: Floats) -> Floats:
     return np.asarray((in_unit / h[:, :, None] ** np.arange(6)).reshape(len(h), 12))
 
 
-def _follows(measured: _ArcLength, values: Floats, length: float) -> bool:
+def _follows(measured: _ArcLength, values: Floats, length: float, tolerance: float) -> bool:
     """Compare at the quarters of every piece, where a quintic Hermite polynomial is farthest off."""
     h = length / len(values)
     coefficients = values.reshape(-1, 2, 6)
@@ -129,7 +160,7 @@ def _follows(measured: _ArcLength, values: Floats, length: float) -> bool:
         point = coefficients @ run**powers
         slope = coefficients[:, :, 1:] @ (powers[1:] * run ** powers[:-1])
         true = measured.curve(measured.parameter(np.asarray(h * np.arange(len(values)) + run, np.float64)))[0]
-        if np.max(np.abs(point - true)) > _POSITION_TOLERANCE * length:
+        if np.max(np.abs(point - true)) > tolerance:
             return False
         if np.max(np.abs(np.hypot(slope[:, 0], slope[:, 1]) - 1.0)) > _SPEED_TOLERANCE:
             return False

@@ -7,11 +7,12 @@ import importlib.resources
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import jsonschema
+import numpy as np
 
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, Key, parse_yaml
@@ -20,7 +21,9 @@ from rfly_trajectory.fleet import Fleet, Vehicle
 from rfly_trajectory.formation import formation_offsets, turned
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.paths import Path
-from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline, Shape
+from rfly_trajectory.point_files import SAME_POINT, read_points
+from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape
+from rfly_trajectory.splines import Spline
 
 MAX_FILE_BYTES = 10_000_000
 MAX_VEHICLES = 100_000
@@ -46,7 +49,7 @@ def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
         return parse_fleet(resource.read_bytes(), f"{given}.yaml", given)
     if not os.path.exists(given):
         raise ConfigError(f"fleet {given!r}: no such file, and no shipped fleet of this name ({', '.join(shipped)})")
-    return parse_fleet(_read(given), given, FilePath(given).stem)
+    return parse_fleet(_read(given), given, FilePath(given).stem, FilePath(given).parent)
 
 
 def _read(path: str) -> bytes:
@@ -68,8 +71,8 @@ def fleet_schema() -> Mapping[str, Any]:
     return schema
 
 
-def parse_fleet(data: bytes, file: str, name: str = "") -> Fleet:
-    """The fleet of a file's content; `file` is what errors call it."""
+def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FilePath()) -> Fleet:
+    """The fleet of a file's content; `file` is what errors call it, and files that it names lie in `folder`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -80,7 +83,7 @@ def parse_fleet(data: bytes, file: str, name: str = "") -> Fleet:
     problem = first_error(jsonschema.Draft7Validator(fleet_schema()).iter_errors(document.value), document, file)
     if problem is not None:
         raise ConfigError(problem)
-    return Fleet(_Reader(document, file).vehicles(), name=name)
+    return Fleet(_Reader(document, file, folder).vehicles(), name=name)
 
 
 class _Spot(NamedTuple):
@@ -93,8 +96,8 @@ class _Spot(NamedTuple):
 class _Reader:
     """Makes vehicles of a document that fits the schema."""
 
-    def __init__(self, document: Document, file: str) -> None:
-        self._document, self._file = document, file
+    def __init__(self, document: Document, file: str, folder: FilePath) -> None:
+        self._document, self._file, self._folder = document, file, folder
         self._defaults: dict[str, Any] = document.value.get("defaults", {})
         self._paths: dict[str, Path] = {}
         self._owners: dict[tuple[str, Any], int] = {}
@@ -173,7 +176,7 @@ class _Reader:
         text = json.dumps(shape.value, sort_keys=True)
         if text not in self._paths:
             try:
-                self._paths[text] = _shape(shape.value).path()
+                self._paths[text] = _shape(shape.value, self._folder).path()
             except ConfigError as error:
                 raise self._inside(error, shape.path) from None
         return self._paths[text]
@@ -248,14 +251,35 @@ def _delays(delay: Any, count: int) -> tuple[float, float]:
     return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
 
 
-def _shape(shape: Mapping[str, Any]) -> Shape:
+def _shape(shape: Mapping[str, Any], folder: FilePath) -> Shape:
+    clockwise = shape.get("direction") == "clockwise"
     match shape["type"]:
         case "line":
             return Line(shape["from"], shape["to"])
         case "circle":
-            clockwise = shape.get("direction") == "clockwise"
             return Circle(shape["center"], shape["radius"], shape.get("start_angle_deg", 0.0), clockwise)
         case "figure_eight":
             return FigureEight(shape["center"], shape["width"], shape["height"], shape.get("heading_deg", 0.0))
+        case "ellipse":
+            heading = shape.get("heading_deg", 0.0)
+            return Ellipse(shape["center"], shape["width"], shape["height"], heading, clockwise)
+        case "lawn_mower":
+            size = shape["length"], shape["width"], shape["spacing"]
+            return LawnMower(shape["center"], *size, shape.get("heading_deg", 0.0))
+        case "spline":
+            return Spline(_points(shape, folder), shape.get("closed", False))
         case _:
-            return Polyline(shape["points"], shape.get("corner_radius", 0.0), shape.get("closed", False))
+            return Polyline(_points(shape, folder), shape.get("corner_radius", 0.0), shape.get("closed", False))
+
+
+def _points(shape: Mapping[str, Any], folder: FilePath) -> Sequence[Point]:
+    """Those of the shape itself, or of the file that it names."""
+    if ("points" in shape) == ("file" in shape):
+        raise ConfigError("points: expected exactly one of the keys file, points")
+    if "points" in shape:
+        points: Sequence[Point] = shape["points"]
+        return points
+    read = read_points(folder / shape["file"], shape.get("geo_origin", ()))
+    if shape.get("closed", False) and len(read) > 1 and np.hypot(*(read[-1] - read[0])) <= SAME_POINT:
+        read = read[:-1]  # a loop as recorded ends where it began
+    return read.tolist()

@@ -19,6 +19,8 @@ from rfly_trajectory.paths import Path, PathBuilder, spiral_end
 
 Point = Sequence[float]
 
+MOST_LANES = 10_000
+
 
 class Shape(Protocol):
     """What a fleet file calls a shape."""
@@ -37,6 +39,20 @@ def _positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0.0):
         raise ConfigError(f"{name}: {value!r} m, must be finite and above 0")
     return float(value)
+
+
+def check_points(what: str, points: Sequence[Point], closed: bool) -> NDArray[np.float64]:
+    """(n, 2) points that a path can go through; raises ConfigError where they are too few, or two are the same."""
+    array = np.array([_point(f"points[{i}]", point) for i, point in enumerate(points)]).reshape(-1, 2)
+    if len(array) < (3 if closed else 2):
+        raise ConfigError(
+            f"points: {len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
+            f"needs at least {3 if closed else 2}"
+        )
+    legs = (np.roll(array, -1, axis=0) - array)[: None if closed else -1]
+    for i in np.flatnonzero(~legs.any(axis=1)):
+        raise ConfigError(f"points[{(i + 1) % len(array)}]: the same point as points[{i}] before it")
+    return array
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,83 @@ class Circle:
         heading = angle + turn * math.pi / 2
         start = PathBuilder(x + radius * math.cos(angle), y + radius * math.sin(angle), heading)
         return start.arc(2.0 * math.pi * radius, turn / radius).path(closed=True)
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """An ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
+
+    The tightest radius of a long one is that at the tips, height²/(2 width).
+    """
+
+    center: Point
+    width: float
+    """m, from tip to tip along `heading_deg`"""
+    height: float
+    """m, across"""
+    heading_deg: float = 0.0
+    """direction of the width axis, counter-clockwise from east"""
+    clockwise: bool = False
+    """seen from above"""
+
+    def path(self) -> Path:
+        center = np.array(_point("center", self.center))
+        turn = -1.0 if self.clockwise else 1.0
+        half = np.array([_positive("width", self.width) / 2, turn * _positive("height", self.height) / 2])
+        c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
+        to_map = np.array([[c, s], [-s, c]])  # for row vectors
+
+        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+            arm = (np.stack([np.cos(u), np.sin(u)], -1) * half) @ to_map
+            slope = (np.stack([-np.sin(u), np.cos(u)], -1) * half) @ to_map
+            return center + arm, slope, -arm
+
+        return fit_path(curve, 0.0, 2.0 * math.pi, closed=True)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class LawnMower:
+    """Parallel lanes over a rectangle, to and fro, as a survey flies them; open.
+
+    Seen along `heading_deg` it begins at the near end of the lane on the right. Lanes are `spacing` apart or a little
+    less, so that the first and the last lie on the rectangle's sides. The turns lie outside of the rectangle: two
+    clothoids each, which turn by 180° with a smallest radius of 0.363 times the distance of the lanes and reach 0.89
+    times that distance out.
+    """
+
+    center: Point
+    length: float
+    """m, of the lanes"""
+    width: float
+    """m, across the lanes"""
+    spacing: float
+    """m between lanes, at most"""
+    heading_deg: float = 0.0
+    """of the first lane, counter-clockwise from east"""
+
+    def path(self) -> Path:
+        x, y = _point("center", self.center)
+        length, width = _positive("length", self.length), _positive("width", self.width)
+        spaces = max(math.ceil(width / _positive("spacing", self.spacing) * (1.0 - 1e-12)), 1)
+        if spaces >= MOST_LANES:
+            raise ConfigError(
+                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MOST_LANES} are taken"
+            )
+        across = width / spaces
+        # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of the first.
+        _, side = spiral_end(0.5 * math.pi, math.pi)
+        radius = 0.5 * across / side
+        heading = math.radians(self.heading_deg)
+        c, s = math.cos(heading), math.sin(heading)
+        path = PathBuilder(0.0, 0.0, 0.0)
+        for lane in range(spaces + 1):
+            forth = 1.0 if lane % 2 == 0 else -1.0
+            ahead, left = -forth * length / 2, lane * across - width / 2
+            path.anchor(x + c * ahead - s * left, y + s * ahead + c * left, heading + (0.0 if forth > 0 else math.pi))
+            path.arc(length)
+            if lane < spaces:
+                path.spiral_in(math.pi * radius, forth / radius).spiral_out(math.pi * radius, forth / radius)
+        return path.path()
 
 
 @dataclass(frozen=True)
@@ -124,16 +217,9 @@ class Polyline:
     closed: bool = False
 
     def path(self) -> Path:
-        points = np.array([_point(f"points[{i}]", point) for i, point in enumerate(self.points)])
-        if len(points) < (3 if self.closed else 2):
-            raise ConfigError(
-                f"points: {len(points)} are too few, {'a closed' if self.closed else 'an open'} polyline "
-                f"needs at least {3 if self.closed else 2}"
-            )
+        points = check_points("polyline", self.points, self.closed)
         legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[: None if self.closed else -1]
         lengths = np.hypot(legs[:, 0], legs[:, 1])
-        for i in np.flatnonzero(lengths == 0.0):
-            raise ConfigError(f"points[{(i + 1) % len(points)}]: the same point as points[{i}] before it")
         headings = np.arctan2(legs[:, 1], legs[:, 0])
         # turns[i] lies at the end of leg i; an open polyline has none at the end of its last leg
         after = np.roll(headings, -1)

@@ -113,6 +113,10 @@ class TestMeaning:
             ("{type: circle, center: [1, 2], radius: 5, direction: clockwise}", [6, 2], -90),
             ("{type: figure_eight, center: [1, 2], width: 100, height: 50, heading_deg: -45}", [1, 2], 0),
             ("{type: polyline, points: [[0, 0], [0, 50], [50, 50]], corner_radius: 5}", [0, 0], 90),
+            ("{type: ellipse, center: [1, 2], width: 20, height: 10, heading_deg: 90}", [1, 12], 180),
+            ("{type: ellipse, center: [1, 2], width: 20, height: 10, direction: clockwise}", [11, 2], -90),
+            ("{type: lawn_mower, center: [1, 2], length: 20, width: 10, spacing: 5, heading_deg: 90}", [6, -8], 90),
+            ("{type: spline, points: [[0, 0], [0, 50]]}", [0, 0], 90),
         ],
     )
     def test_every_shape(self, shape, start, heading_deg):
@@ -172,7 +176,8 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + "  - {id: 1, type: 3, speed: 3, shape: {type: ring}}\n",
-            "f.yaml:3: vehicles[0].shape.type: 'ring', allowed: line, circle, figure_eight, polyline",
+            "f.yaml:3: vehicles[0].shape.type: 'ring', allowed: line, circle, ellipse, figure_eight, "
+            "lawn_mower, polyline, spline",
             id="shape",
         ),
         pytest.param(

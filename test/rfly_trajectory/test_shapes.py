@@ -10,17 +10,24 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import fresnel
+from scipy.interpolate import CubicSpline
+from scipy.special import ellipe, fresnel
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.curves import fit_path
-from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline
+from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
+from rfly_trajectory.splines import Spline
 
 SHAPES = [
     pytest.param(Line((10.0, -5.0), (40.0, 35.0)), id="line"),
     pytest.param(Circle((100.0, 50.0), 30.0, 20.0), id="circle"),
     pytest.param(Circle((100.0, 50.0), 30.0, -75.0, clockwise=True), id="clockwise circle"),
     pytest.param(FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0), id="figure of eight"),
+    pytest.param(Ellipse((-20.0, 30.0), 300.0, 120.0, 25.0), id="ellipse"),
+    pytest.param(Ellipse((-20.0, 30.0), 100.0, 120.0, -70.0, clockwise=True), id="clockwise ellipse"),
+    pytest.param(LawnMower((10.0, -5.0), 200.0, 90.0, 40.0, 30.0), id="lawn mower"),
+    pytest.param(Spline([(0, 0), (200, 0), (250, 150), (100, 60), (90, 200)]), id="spline"),
+    pytest.param(Spline([(0, 0), (200, 0), (250, 150), (20, 130)], closed=True), id="closed spline"),
     pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (100, 60)], 15.0), id="polyline"),
     pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (20, 130)], 15.0, closed=True), id="closed polyline"),
 ]
@@ -263,3 +270,91 @@ def test_a_curve_with_a_corner_is_refused():
 
     with pytest.raises(ConfigError, match="not smooth"):
         fit_path(corner, -1.0, 1.3)
+
+
+class TestEllipse:
+    def test_length_and_tips_by_hand(self):
+        """The length is 2·width·E(1 − height²/width²); the curvature at the tip is a/b², beside it b/a²."""
+        path = Ellipse((5.0, 7.0), 300.0, 120.0, 90.0).path()
+        assert path.closed
+        assert path.length == pytest.approx(2 * 300 * ellipe(1 - (120 / 300) ** 2), rel=1e-12)
+        at = path.at(np.array([0.0, 0.25, 0.5]) * path.length)
+        np.testing.assert_allclose(at.position, [[5, 157], [-55, 7], [5, -143]], atol=1e-7)
+        np.testing.assert_allclose(at.tangent, [[-1, 0], [0, -1], [1, 0]], atol=1e-7)
+        np.testing.assert_allclose(at.curvature, [150 / 60**2, 60 / 150**2, 150 / 60**2], rtol=1e-6)
+
+    def test_clockwise_turns_right(self):
+        path = Ellipse((0.0, 0.0), 300.0, 120.0, clockwise=True).path()
+        at = path.at(path.length / 4)
+        np.testing.assert_allclose(at.position, [0, -60], atol=1e-7)
+        assert at.curvature == pytest.approx(-60 / 150**2, rel=1e-6)
+
+
+class TestLawnMower:
+    def test_lanes_by_hand(self):
+        """90 m at most 40 m apart: three spaces of 30 m. Northward lanes, the first one in the south-east."""
+        path = LawnMower((0.0, 0.0), 200.0, 90.0, 40.0, 90.0).path()
+        radius = 0.5 * 30.0 / (math.pi * fresnel(1.0)[0])  # half a turn's width is π·R·S(1)
+        assert radius == pytest.approx(0.363 * 30.0, rel=1e-3)
+        turn = 2 * math.pi * radius
+        assert not path.closed
+        assert path.length == pytest.approx(4 * 200 + 3 * turn, rel=1e-14)
+        starts = np.arange(4) * (200 + turn)
+        at, ends = path.at(starts + 1e-12), path.at(starts + 200)
+        np.testing.assert_allclose(at.position, [[45, -100], [15, 100], [-15, -100], [-45, 100]], atol=1e-10)
+        np.testing.assert_allclose(ends.position, [[45, 100], [15, -100], [-15, 100], [-45, -100]], atol=1e-10)
+        np.testing.assert_allclose(at.tangent, [[0, 1], [0, -1], [0, 1], [0, -1]], atol=1e-12)
+        middle = path.at(200 + turn / 2)
+        np.testing.assert_allclose(middle.position, [30, 100 + math.pi * radius * fresnel(1.0)[1]], atol=1e-9)
+        assert middle.curvature == pytest.approx(1 / radius, rel=1e-9)
+        assert path.at(400 + 1.5 * turn).curvature == pytest.approx(-1 / radius, rel=1e-9)
+
+    def test_too_many_lanes_are_refused(self):
+        with pytest.raises(ConfigError, match=r"spacing: 0\.001 m makes 90001 lanes"):
+            LawnMower((0.0, 0.0), 200.0, 90.0, 0.001).path()
+
+
+class TestSpline:
+    POINTS = np.array([(0, 0), (120, 10), (160, 90), (60, 150), (10, 80)], float)
+
+    @pytest.mark.parametrize("closed", [False, True])
+    def test_goes_through_its_points_at_the_arc_length_of_the_curve(self, closed):
+        """Against quad over SciPy's spline."""
+        path = Spline(self.POINTS.tolist(), closed).path()
+        points = np.concatenate([self.POINTS, self.POINTS[:1]]) if closed else self.POINTS
+        knots = np.concatenate([[0], np.cumsum(np.sqrt(np.linalg.norm(np.diff(points, axis=0), axis=1)))])
+        curve = CubicSpline(knots, points, bc_type="periodic" if closed else "natural")
+        lengths = [
+            quad(lambda u: np.hypot(*curve(u, 1)), a, b, epsabs=1e-12, epsrel=1e-12)[0]
+            for a, b in itertools.pairwise(knots)
+        ]
+        s = np.concatenate([[0], np.cumsum(lengths)])
+        assert path.length == pytest.approx(s[-1], rel=1e-11)
+        np.testing.assert_allclose(path.at(s).position, points, atol=1e-7)
+        steps = np.linalg.norm(np.diff(path.at(np.linspace(0, path.length, 100001)).position, axis=0), axis=1)
+        assert steps.sum() == pytest.approx(path.length, rel=1e-7)
+        if not closed:
+            np.testing.assert_allclose(path.at([0.0, path.length]).curvature, 0.0, atol=1e-9)
+
+    def test_points_on_a_line_make_a_line(self):
+        path = Spline([(0, 0), (30, 40), (33, 44), (300, 400)]).path()
+        assert path.length == pytest.approx(500.0, rel=1e-12)
+        np.testing.assert_allclose(path.at(250.0).position, [150, 200], atol=1e-7)
+
+    def test_far_from_the_origin(self):
+        here, there = Spline(self.POINTS.tolist()).path(), Spline((self.POINTS + 9e6).tolist()).path()
+        s = np.linspace(0, here.length, 50)
+        np.testing.assert_allclose(there.at(s).position - 9e6, here.at(s).position, atol=1e-7)
+
+    @pytest.mark.parametrize(
+        ("points", "text"),
+        [
+            ([(0, 0)], "points: 1 are too few, an open spline needs at least 2"),
+            ([(0, 0), (1, 1), (1, 1)], r"points\[2\]: the same point as points\[1\]"),
+            ([(0, 0), (10, 0), (0, 0)], "points: the spline through them has a corner"),
+            ([(i, i * i) for i in range(2001)], "points: 2001 of them, a spline takes at most 2000"),
+        ],
+    )
+    def test_points_without_a_smooth_curve_are_refused(self, points, text):
+        with pytest.raises(ConfigError, match=text):
+            Spline(points).path()
