@@ -192,11 +192,14 @@ def derivative(
     # 2: hubs, corners and rotors above the ground
     for k in range(at.FIRST_ROTOR + rotors):
         hx, hy, hz = p.point_x[k], p.point_y[k], p.point_z[k]
-        if k < 4:
-            hz += x[at.STRUT + k]
         out[at.POINT_X + k] = px + r00 * hx + r01 * hy + r02 * hz
         out[at.POINT_X + at.POINTS + k] = py + r10 * hx + r11 * hy + r12 * hz
         out[at.POINT_X + 2 * at.POINTS + k] = pz + r20 * hx + r21 * hy + r22 * hz
+    for i in range(4):
+        strut = x[at.STRUT + i]
+        out[at.POINT_X + i] += r02 * strut
+        out[at.POINT_X + at.POINTS + i] += r12 * strut
+        out[at.POINT_X + 2 * at.POINTS + i] += r22 * strut
     heights_above_ground(ground, at.FIRST_ROTOR + rotors, out)
     clearance = np.inf
     off_map = 0
@@ -276,7 +279,7 @@ def derivative(
         out[at.NORMAL + first], out[at.NORMAL + first + 1], out[at.NORMAL + first + 2] = nx, ny, nz
         out[at.HUB_HEIGHT + i], out[at.ROLLING_RADIUS + i] = distance, radius
     if touching:
-        for k in range(8):
+        for k in range(p.slips):  # a constant number would be unrolled, which keeps vector instructions away
             out[at.SLIP + k] = magic(out[at.SLIP + k], p.shapes[k], p.curvatures[k])
 
     # 3, 4: tyre forces, suspension, what both pass to the body

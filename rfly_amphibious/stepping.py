@@ -15,7 +15,7 @@ from rfly_amphibious import state_layout as at
 from rfly_amphibious.kernels import derivative
 from rfly_common.accel import kernel_or_plain as kernel
 
-BUILT_ON = "e5755aa332f54bc2"
+BUILT_ON = "ba3aa12cdf3558ea"
 """the beginning of the SHA-256 of `kernels.py` and `state_layout.py`, one after the other"""
 
 RK4 = 0

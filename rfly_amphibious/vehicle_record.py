@@ -80,6 +80,7 @@ def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmospher
     points = np.zeros((POINTS, 3))
     points[: FIRST_ROTOR + p.rotors] = np.concatenate([hubs, corners, rotors])
     values["point_x"], values["point_y"], values["point_z"] = points.T
+    values["slips"] = 8
     values["shapes"] = np.repeat((p.shape_x, p.shape_y), 4)
     values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), 4)
     front = np.array((1.0, 1.0, 0.0, 0.0))

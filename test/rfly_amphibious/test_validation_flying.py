@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from amphibious_cases import SETS, along, center_velocity, model, parameters, roll_pitch_yaw
+from amphibious_cases import SETS, along, center_velocity, model, parameters, plane, roll_pitch_yaw
 from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, Controls
@@ -14,6 +14,7 @@ from rfly_amphibious.kernels import density_ratio
 from rfly_amphibious.mixer import Mixer
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.pilot import Order, Pilot
+from rfly_common.geodesy import ned_to_geodetic
 
 G = 9.80665
 
@@ -186,3 +187,33 @@ def test_v21_landing(name):
     assert force.max() <= 2 * G  # V21f
     angles = np.array([roll_pitch_yaw(x)[:2] for x in run.x])
     assert np.abs(angles).max() <= 0.12  # V21g
+
+
+def ecef(latitude_deg, longitude_deg, altitude):
+    """Exact, WGS 84."""
+    latitude, longitude = np.radians((latitude_deg, longitude_deg))
+    n = 6378137.0 / np.sqrt(1 - 0.00669437999 * np.sin(latitude) ** 2)
+    level = (n + altitude) * np.cos(latitude)
+    up = (n * (1 - 0.00669437999) + altitude) * np.sin(latitude)
+    return np.array((level * np.cos(longitude), level * np.sin(longitude), up))
+
+
+def test_v29c_places_on_the_earth():
+    """1000 m east, 2000 m north, 50 m up of 40° N, against exact ECEF."""
+    origin = (40.0, 9.0, 100.0)
+    point = ned_to_geodetic((2000.0, 1000.0, -50.0), origin)
+    lat, lon = np.radians(origin[:2])
+    east = np.array((-np.sin(lon), np.cos(lon), 0.0))
+    north = np.array((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)))
+    up = np.cross(east, north)
+    offset = ecef(*point) - ecef(*origin)
+    assert np.linalg.norm(np.array((offset @ east, offset @ north, offset @ up)) - (1000.0, 2000.0, 50.0)) <= 1.0
+
+
+def test_v29d_a_forward_beam_meets_a_slope(name):
+    """The steepest lidar beam, from the rotor plane, against z = 0.1 x."""
+    height, steep = pick(name, 1.60, 0.42), np.radians(30.67)
+    beam = np.array((np.cos(steep), 0.0, -np.sin(steep)))
+    distance = float(np.squeeze(plane(0.1).cast(np.array((0.0, 0.0, height)), beam, 70.0)))
+    assert distance == pytest.approx(height / (0.1 * np.cos(steep) + np.sin(steep)), rel=1e-9)
+    assert distance == pytest.approx(pick(name, 2.6841, 0.70457), abs=5e-5)
