@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli_fleet import fleet_app
 from rfly_bringup.cli_mission import mission_app
 from rfly_bringup.cli_objects import objects_app
 from rfly_bringup.cli_record import dissector, record, replay
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.add_typer(terrain_app, name="terrain")
 app.add_typer(objects_app, name="objects")
 app.add_typer(mission_app, name="mission")
+app.add_typer(fleet_app, name="fleet")
 app.command()(send)
 app.command()(listen)
 app.command()(view)

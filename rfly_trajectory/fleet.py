@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -35,6 +35,22 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class Limits(NamedTuple):
+    """What a vehicle can do, as far as known. A fleet that asks for more moves all the same; `limit_check` tells."""
+
+    turn_radius: float | None = None
+    """m, smallest"""
+    max_slope_deg: float | None = None
+    """along the way, up and down"""
+    max_speed: float | None = None
+    """m/s over ground"""
+    lateral_acceleration: float | None = None
+    """m/s²"""
+
+
+NO_LIMITS = Limits()
+
+
 @dataclass(frozen=True)
 class Vehicle:
     """One vehicle: who it is, and where it is when. Raises ConfigError where that contradicts itself."""
@@ -60,6 +76,9 @@ class Vehicle:
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     offset: tuple[float, float] = (0.0, 0.0)
     """place in a formation that turns with the path, m ahead along it and left of it; see `formation`"""
+    limits: Limits = NO_LIMITS
+    where: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """by key, `file:line: key` in the fleet file that it comes from"""
     schedule: Schedule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +109,19 @@ class Vehicle:
                 f"formation: {self.name!r} is {abs(left):.4g} m {'left' if left > 0 else 'right'} of the path, which "
                 f"turns to that side with a radius of {1 / abs(bend.curvature):.4g} m at x {x:.1f}, y {y:.1f}"
             )
+
+
+class Motion(NamedTuple):
+    """k vehicles at an instant each, seen from above and from the side; ENU, SI."""
+
+    moved: Floats
+    """(k, 3) arc length, speed over ground and its rate along the vehicle's own way"""
+    points: Floats
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate"""
+    position: Floats
+    """(k, 3)"""
+    slope: Floats
+    """(k,) climb over distance in the direction of the path"""
 
 
 class FleetMotion(NamedTuple):
@@ -124,8 +156,19 @@ class Fleet:
     Raises ConfigError where two vehicles share an id or a name.
     """
 
-    def __init__(self, vehicles: Sequence[Vehicle], terrain: HeightMap | None = None, name: str = "") -> None:
+    def __init__(
+        self,
+        vehicles: Sequence[Vehicle],
+        terrain: HeightMap | None = None,
+        name: str = "",
+        min_separation: float | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
+        self.min_separation = min_separation
+        """m that vehicles should keep between their origins; `limit_check.check_separation` looks"""
+        self.where = where or {}
+        """as `Vehicle.where`, of the keys of the whole fleet"""
         self.vehicles = tuple(vehicles)
         self.terrain = terrain
         _refuse_repeated("id", [vehicle.id for vehicle in self.vehicles])
@@ -198,6 +241,16 @@ class Fleet:
             arc_length=moved[:, 0].reshape(m, n),
             speed=moved[:, 1].reshape(m, n),
         )
+
+    def motion_of(self, vehicle: Ints, times: Floats) -> Motion:
+        """The vehicles with these indices (k,) at the fleet times (k,) [s]."""
+        moved = motion.progress(self._departures, vehicle, times)
+        points = self._points(vehicle, moved)
+        ground = self._ground(points, moved[:, 1])
+        pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
+        follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
+        slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
+        return Motion(moved, points, pose.position, slope)
 
     def track(self, vehicle: int) -> Track:
         """The whole path of the vehicle with this index over the terrain, from its first to its last point."""

@@ -17,7 +17,7 @@ import numpy as np
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error, key_path
-from rfly_trajectory.fleet import Fleet, Vehicle
+from rfly_trajectory.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.formation import formation_offsets, turned
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.paths import Path
@@ -83,7 +83,13 @@ def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FileP
     problem = first_error(jsonschema.Draft7Validator(fleet_schema()).iter_errors(document.value), document, file)
     if problem is not None:
         raise ConfigError(problem)
-    return Fleet(_Reader(document, file, folder).vehicles(), name=name)
+    reader = _Reader(document, file, folder)
+    return Fleet(
+        reader.vehicles(),
+        name=name,
+        min_separation=document.value.get("min_separation"),
+        where={"min_separation": reader.where(("min_separation",))},
+    )
 
 
 class _Spot(NamedTuple):
@@ -124,6 +130,8 @@ class _Reader:
                 f"a phase of at least {(count - 1) * back:.10g} makes room",
             )
         offsets, moves = self._formation(index, count)
+        limits = Limits(**self._get(index, "limits", {}).value)
+        where = self._where(index, limits)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
         kind = self._get(index, "kind", "ground")
         if kind.value != "ground" and "altitude" not in self._document.value["vehicles"][index] | self._defaults:
@@ -153,6 +161,8 @@ class _Reader:
                     phase=start,
                     shift=(copy * shift[0] + moves[copy][0], copy * shift[1] + moves[copy][1]),
                     offset=offsets[copy],
+                    limits=limits,
+                    where=where,
                     height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
                     absolute="absolute" in altitude,
                     fit_ground=self._get(index, "fit_ground", False).value,
@@ -240,8 +250,19 @@ class _Reader:
         key, element, text = found.groups()
         return self._error((*path, key, *([int(element)] if element else [])), text)
 
+    def _where(self, index: int, limits: Limits) -> dict[str, str]:
+        """Where the keys stand that a check may name."""
+        spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
+        places = {key: self.where(spot) for key, spot in spots.items()}
+        set_here = {key for key, value in limits._asdict().items() if value is not None}
+        return places | {f"limits.{key}": self.where((*spots["limits"], key)) for key in set_here}
+
+    def where(self, path: tuple[Key, ...]) -> str:
+        """`file:line: key`."""
+        return f"{self._file}:{self._document.line(path)}: {key_path(path)}"
+
     def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
-        return ConfigError(f"{self._file}:{self._document.line(path)}: {key_path(path)}: {text}")
+        return ConfigError(f"{self.where(path)}: {text}")
 
 
 def _delays(delay: Any, count: int) -> tuple[float, float]:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_trajectory.fleet import Fleet
+from rfly_trajectory.limit_check import Finding, check_limits
+
+__all__ = ["Finding", "check_tracks"]
 
 MOST_POINTS = 20_000
 """on one track; its points lie at most half a cell apart where that takes no more"""
 
 
-class Finding(NamedTuple):
-    """Something that a person should know before the fleet moves. It moves all the same."""
-
-    vehicle: str
-    text: str
-
-
 def check_tracks(fleet: Fleet) -> list[Finding]:
-    """Findings of all vehicles, in their order; none without a terrain. Vehicles that stand still are looked at too.
+    """Findings of all vehicles, in their order, and then those of `check_limits`. Vehicles that stand still are looked
+    at too; without a terrain there are no places off the map.
 
     Off the map the ground has the altitude of the map's edge, and a z below the ground is raised to it: both are
     safe, and both are seldom what was meant. Copies on one track are looked at once and reported once, for the first.
     """
     terrain = fleet.terrain
     if terrain is None:
-        return []
+        return check_limits(fleet)
     half_cell = 0.5 * min(abs(terrain.step_x), abs(terrain.step_y))
     findings = []
     seen = set()
@@ -50,6 +46,7 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
                     vehicle.name,
                     f"about {share:.3g} m of its {path.length:.4g} m long track are off the map, first at "
                     f"{_place(place, ~on_map)}; the ground there has the altitude of the map's edge",
+                    vehicle.where.get("shape", ""),
                 )
             )
         if vehicle.absolute:
@@ -60,9 +57,10 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
                         vehicle.name,
                         f"its altitude of {vehicle.height:g} m is up to {under.max():.3g} m below the ground, first at "
                         f"{_place(place, under > 0.0)}; it is raised to the ground there",
+                        vehicle.where.get("altitude", ""),
                     )
                 )
-    return findings
+    return findings + check_limits(fleet)
 
 
 def _place(place: NDArray[np.float64], where: NDArray[np.bool_]) -> str:
