@@ -4,6 +4,7 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +66,19 @@ def check(
     from rfly_trajectory.track_check import check_tracks
 
     fleet = _load(file, map_name, search_path)
-    table = Table("vehicle", "id", "kind", "way m", "time s", "m/s", "radius m", "sideways m/s²", "slope °", box=None)
+    table = Table(
+        "vehicle",
+        "id",
+        "kind",
+        "way m",
+        "time s",
+        "m/s",
+        "radius m",
+        "m/s² sideways",
+        "slope °",
+        "wheel gap m",
+        box=None,
+    )
     for index, vehicle in enumerate(fleet.vehicles[:MOST_ROWS]):
         done = drive(fleet, index)
         bend = float(abs(done.curvature).max())
@@ -79,8 +92,9 @@ def check(
             f"{1 / bend:.1f}" if bend > 1e-9 else "straight",
             f"{abs(done.lateral_acceleration).max():.2f}",
             f"{math.degrees(math.atan(abs(done.slope).max())):.1f}",
+            f"{done.wheel_gap.max():.3f}" if vehicle.wheelbase else "",
         )
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
     console.print(f"{file}: {len(fleet)} vehicles over {map_name}", markup=False)
     console.print(table)
     if len(fleet) > MOST_ROWS:

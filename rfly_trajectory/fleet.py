@@ -20,6 +20,7 @@ from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terr
 from rfly_trajectory.formation import go_on_straight, step_aside
 from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
 from rfly_trajectory.paths import Path, join_paths, path_points
+from rfly_trajectory.wheels import Contact, stand
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map import HeightMap
@@ -76,6 +77,10 @@ class Vehicle:
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     offset: tuple[float, float] = (0.0, 0.0)
     """place in a formation that turns with the path, m ahead along it and left of it; see `formation`"""
+    wheelbase: float | None = None
+    """m between the axles of a ground vehicle; with `track` it stands on four wheels, see `wheels`"""
+    track: float | None = None
+    """m between the wheels of an axle"""
     limits: Limits = NO_LIMITS
     where: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """by key, `file:line: key` in the fleet file that it comes from"""
@@ -93,6 +98,16 @@ class Vehicle:
             raise ConfigError(f"altitude: {self.height!r} m above the ground, must be at least 0")
         if self.kind == "ground" and self.absolute:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
+        for name, other in (("wheelbase", "track"), ("track", "wheelbase")):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigError(f"{name}: {value!r} m, must be finite and above 0")
+            if self.kind != "ground":
+                raise ConfigError(f"{name}: is for ground vehicles, not for a {self.kind}")
+            if getattr(self, other) is None:
+                raise ConfigError(f"{name}: needs the key {other} beside it")
         if self.kind == "fixed_wing" and self.at_end == "ping_pong":
             raise ConfigError("at_end: ping_pong drives backwards, which a fixed_wing can't")
         self._check_offset()
@@ -122,6 +137,8 @@ class Motion(NamedTuple):
     """(k, 3)"""
     slope: Floats
     """(k,) climb over distance in the direction of the path"""
+    wheel_gap: Floats
+    """(k,) m, of the wheel that is farthest above the ground; 0 for vehicles without wheels"""
 
 
 class FleetMotion(NamedTuple):
@@ -191,6 +208,9 @@ class Fleet:
         self._type = np.array([vehicle.vehicle_type for vehicle in self.vehicles], np.int32)
         self._fit_ground = np.array([vehicle.fit_ground for vehicle in self.vehicles], bool)
         self._scale = np.array([vehicle.scale for vehicle in self.vehicles], np.float32).reshape(-1, 3)
+        self._wheelbase = np.array([vehicle.wheelbase or 0.0 for vehicle in self.vehicles], float)
+        self._track = np.array([vehicle.track or 0.0 for vehicle in self.vehicles], float)
+        self._on_wheels = bool(self._wheelbase.any())
         self._all = np.arange(len(self.vehicles))
 
     def __len__(self) -> int:
@@ -246,11 +266,11 @@ class Fleet:
         """The vehicles with these indices (k,) at the fleet times (k,) [s]."""
         moved = motion.progress(self._departures, vehicle, times)
         points = self._points(vehicle, moved)
-        ground = self._ground(points, moved[:, 1])
+        ground, gap = self._ground(vehicle, points, moved[:, 1])
         pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
         follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
-        return Motion(moved, points, pose.position, slope)
+        return Motion(moved, points, pose.position, slope, gap)
 
     def track(self, vehicle: int) -> Track:
         """The whole path of the vehicle with this index over the terrain, from its first to its last point."""
@@ -267,7 +287,7 @@ class Fleet:
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
         points = self._points(vehicle, moved)
-        ground = self._ground(points, moved[:, 1])
+        ground, _ = self._ground(vehicle, points, moved[:, 1])
         return poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
 
     def _points(self, vehicle: Ints | slice, moved: Floats) -> Floats:
@@ -291,17 +311,44 @@ class Fleet:
         moved[:, 0] = s
         return self._points(np.full(len(s), vehicle), moved)
 
-    def _ground(self, points: Floats, speed: Floats) -> Terrain:
+    def _ground(self, vehicle: Ints | slice, points: Floats, speed: Floats) -> tuple[Terrain, Floats]:
+        """The ground that the vehicles feel, and their wheel gaps."""
+        gap = np.zeros(len(points))
         if self.terrain is None:
             flat = np.zeros((len(points), 2))
-            return Terrain(np.zeros(len(points)), flat, flat, flat)
+            return Terrain(np.zeros(len(points)), flat, flat, flat), gap
         x, y, tx, ty = points.T[:4].copy()  # each contiguous, as the height map wants it
-        return Terrain(
+        ground = Terrain(
             np.asarray(self.terrain.altitude(x, y), dtype=float),
             self.terrain.gradient(x, y),
             self.terrain.gradient(x, y, smooth=True),
             self.terrain.gradient_rate(x, y, speed * tx, speed * ty),
         )
+        if self._on_wheels:
+            rows = np.flatnonzero(self._wheelbase[vehicle])
+            tangent, on = points[rows, 2:4], ground.smooth_gradient[rows]
+            slope = np.stack([(on * tangent).sum(1), on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1]], -1)
+            wheelbase, track, height = (
+                values[vehicle][rows] for values in (self._wheelbase, self._track, self._height)
+            )
+            contact = stand(self.terrain, wheelbase, track, points[rows], speed[rows], slope, height)
+            gap[rows] = contact.gap
+            _stand_on(ground, rows, contact, points[rows], speed[rows])
+        return ground, gap
+
+
+def _stand_on(ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats) -> None:
+    """Put the wheels' plane in the place of the ground: what `poses` makes of it are the contact's slopes and rates."""
+    tangent = points[:, 2:4]
+    left = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
+    yaw_rate = points[:, 4] * speed
+    (q, p), (q_rate, p_rate) = contact.slope.T, contact.slope_rate.T
+    climb = np.divide(contact.climb_rate, speed, out=q.copy(), where=speed != 0.0)
+    ground.altitude[rows] = contact.altitude
+    ground.gradient[rows] = climb[:, None] * tangent
+    ground.smooth_gradient[rows] = q[:, None] * tangent + p[:, None] * left
+    rate = (q_rate - p * yaw_rate)[:, None] * tangent + (p_rate + q * yaw_rate)[:, None] * left
+    ground.smooth_gradient_rate[rows] = rate
 
 
 def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleStates:

@@ -130,6 +130,7 @@ class _Reader:
                 f"a phase of at least {(count - 1) * back:.10g} makes room",
             )
         offsets, moves = self._formation(index, count)
+        wheelbase, track = (self._optional_length(index, key) for key in ("wheelbase", "track"))
         limits = Limits(**self._get(index, "limits", {}).value)
         where = self._where(index, limits)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
@@ -161,6 +162,8 @@ class _Reader:
                     phase=start,
                     shift=(copy * shift[0] + moves[copy][0], copy * shift[1] + moves[copy][1]),
                     offset=offsets[copy],
+                    wheelbase=wheelbase,
+                    track=track,
                     limits=limits,
                     where=where,
                     height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
@@ -181,6 +184,10 @@ class _Reader:
         if default is None:
             raise self._error(("vehicles", index), f"the key {key} is missing, here and in defaults")
         return _Spot(default, ("vehicles", index))
+
+    def _optional_length(self, index: int, key: str) -> float | None:
+        value = self._get(index, key, 0.0).value
+        return float(value) if value else None  # the schema takes none that is 0
 
     def _path(self, shape: _Spot) -> Path:
         text = json.dumps(shape.value, sort_keys=True)

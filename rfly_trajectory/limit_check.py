@@ -50,6 +50,8 @@ class Drive(NamedTuple):
     """m/s², to the left"""
     slope: Floats
     """of the vehicle's way, climb over distance; exact ground under what follows it"""
+    wheel_gap: Floats
+    """m, of the wheel that is farthest above the ground; 0 for vehicles without wheels"""
 
     @property
     def way(self) -> Floats:
@@ -73,10 +75,10 @@ def drive(fleet: Fleet, index: int) -> Drive:
     end = duration(vehicle)
     samples = min(max(math.ceil(end * vehicle.profile.cruise / DRIVE_STEP), 500), MOST_SAMPLES) + 1
     time = np.linspace(0.0, end, samples)
-    moved, points, position, climb = fleet.motion_of(np.full(samples, index), time + vehicle.delay)
+    moved, points, position, climb, gap = fleet.motion_of(np.full(samples, index), time + vehicle.delay)
     speed = moved[:, 1]
     ground = np.zeros(samples) if fleet.terrain is None else fleet.terrain.altitude(points[:, 0], points[:, 1])
-    return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb)
+    return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb, gap)
 
 
 def check_limits(fleet: Fleet) -> list[Finding]:
@@ -89,9 +91,10 @@ def check_limits(fleet: Fleet) -> list[Finding]:
             continue
         start = None if vehicle.path.closed else vehicle.phase
         key = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height, vehicle.profile, limits)
-        if (key, vehicle.at_end) in seen:
+        whole_key = (key, vehicle.at_end, vehicle.wheelbase, vehicle.track)
+        if whole_key in seen:
             continue
-        seen.add((key, vehicle.at_end))
+        seen.add(whole_key)
         findings += _exceeded(vehicle, drive(fleet, index))
     return findings
 

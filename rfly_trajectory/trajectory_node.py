@@ -116,7 +116,7 @@ class TrajectoryNode(Node):
         for index, path_publisher in enumerate(self._paths):
             vehicle = fleet.vehicles[index]
             place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
-            key = (*place, vehicle.kind, vehicle.profile)
+            key = (*place, vehicle.kind, vehicle.profile, vehicle.wheelbase, vehicle.track)
             if key not in made:
                 position, orientation = fleet.track(index)
                 if self._frame_id == "map_ned":

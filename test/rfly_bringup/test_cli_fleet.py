@@ -39,6 +39,16 @@ def test_check_tells_what_a_vehicle_does(tmp_path, monkeypatch, capsys):
     assert "nothing is wrong" in out
 
 
+def test_check_shows_the_gap_under_wheels(tmp_path, monkeypatch, capsys):
+    """Slopes change by about 0.05 from one cell of the map to the next: over a car's track that is some centimetres."""
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD + "    wheelbase: 2.8\n    track: 1.6\n    altitude: {agl: 0.3}\n", encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
+    assert code == 0, out
+    gap = float(next(line.split() for line in out.splitlines() if "vehicle_1" in line)[-1])
+    assert 0.005 < gap < 0.08
+
+
 def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, capsys):
     path = tmp_path / "fleet.yaml"
     path.write_text(GOOD.replace("turn_radius: 90", "turn_radius: 110"), encoding="utf-8")

@@ -160,7 +160,8 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD + "  - id: 1\n    typ: 3\n",
             "f.yaml:4: vehicles[0].typ: unknown key; did you mean type? allowed: altitude, at_end, count, delay, "
-            "fit_ground, formation, id, kind, limits, name, phase, scale, shape, spacing, speed, type",
+            "fit_ground, formation, id, kind, limits, name, phase, scale, shape, spacing, speed, track, type, "
+            "wheelbase",
             id="unknown key",
         ),
         pytest.param(HEAD + "  - type: 3\n", "f.yaml:3: vehicles[0]: the key id is missing", id="no id"),
