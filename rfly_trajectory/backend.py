@@ -11,5 +11,6 @@ from rfly_common.accel import use_numba
 
 @functools.lru_cache(maxsize=1)
 def functions() -> ModuleType:
-    """The module with `path_points`, `progress` and `poses`: `kernels` where numba is to be used, else `numpy_path`."""
+    """The module with `path_points`, `progress`, `poses` and what `wheels` calls: `kernels` where numba is to be used,
+    else `numpy_path`."""
     return importlib.import_module("rfly_trajectory.kernels" if use_numba() else "rfly_trajectory.numpy_path")

@@ -328,12 +328,11 @@ class Fleet:
             rows = np.flatnonzero(self._wheelbase[vehicle])
             tangent, on = points[rows, 2:4], ground.smooth_gradient[rows]
             slope = np.stack([(on * tangent).sum(1), on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1]], -1)
-            wheelbase, track, height = (
-                values[vehicle][rows] for values in (self._wheelbase, self._track, self._height)
-            )
-            contact = stand(self.terrain, wheelbase, track, points[rows], speed[rows], slope, height)
+            wheelbase, track, height = (each[vehicle][rows] for each in (self._wheelbase, self._track, self._height))
+            middle, on_points, own_speed = ground.altitude[rows] - height, points[rows], speed[rows]
+            contact = stand(self.terrain, wheelbase, track, on_points, own_speed, slope, middle, ground.gradient[rows])
             gap[rows] = contact.gap
-            _stand_on(ground, rows, contact, points[rows], speed[rows])
+            _stand_on(ground, rows, contact, on_points, own_speed)
         return ground, gap
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.accel import kernel
-from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND
+from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND, STEEPEST
 from rfly_trajectory.motion import Departures
 from rfly_trajectory.paths import ARC, SPIRAL, SPIRAL_TERMS, PathTable
 
@@ -206,3 +206,112 @@ def poses(
         rates[i, 1] = pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch
         rates[i, 2] = -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch
     return position, orientation, velocity, rates
+
+
+@kernel()
+def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) -> tuple[float, float]:
+    """How far ahead and left of the origin a wheel is, seen from above."""
+    a = math.sqrt(1.0 + q * q)
+    b = math.sqrt(a * a + p * p)
+    fore = 0.5 * wheelbase if wheel < 2 else -0.5 * wheelbase
+    side = 0.5 * track if wheel % 2 == 0 else -0.5 * track
+    return fore / a - side * p * q / (a * b), side * a / b
+
+
+@kernel()
+def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
+    x, y = np.empty((q.size, 4)), np.empty((q.size, 4))
+    for i in range(q.size):
+        tx, ty = points[i, 2], points[i, 3]
+        for wheel in range(4):
+            ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q[i], p[i])
+            x[i, wheel] = points[i, 0] + tx * ahead - ty * left
+            y[i, wheel] = points[i, 1] + ty * ahead + tx * left
+    return x, y
+
+
+@kernel()
+def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
+    """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    plane = np.empty((wheelbase.size, 4))
+    for i in range(wheelbase.size):
+        alpha = (h[i, 0] + h[i, 1] - h[i, 2] - h[i, 3]) / (2.0 * wheelbase[i])
+        alpha = min(max(alpha, -STEEPEST), STEEPEST)
+        a = 1.0 / math.sqrt(1.0 - alpha * alpha)
+        u = a * (h[i, 0] - h[i, 1] + h[i, 2] - h[i, 3]) / (2.0 * track[i])
+        u = min(max(u, -STEEPEST), STEEPEST)
+        plane[i, 0] = alpha
+        plane[i, 1] = u / a
+        plane[i, 2] = alpha * a
+        plane[i, 3] = a * u / math.sqrt(1.0 - u * u)
+    return plane
+
+
+@kernel()
+def wheel_contact(
+    h: Floats,
+    under: Floats,
+    middle: Floats,
+    gradient: Floats,
+    wheelbase: Floats,
+    track: Floats,
+    points: Floats,
+    speed: Floats,
+    plane: Floats,
+) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap. h (k, 4) and under (k, 4, 2) are altitude and gradient
+    at the wheels, middle (k,) and gradient (k, 2) those at the origin; plane (k, 4) as `wheel_plane` gives it."""
+    rows = np.empty((speed.size, 7))
+    needed, h_rate = np.empty(4), np.empty(4)
+    for i in range(speed.size):
+        alpha, beta, q, p = plane[i, 0], plane[i, 1], plane[i, 2], plane[i, 3]
+        half_base, half_track = 0.5 * wheelbase[i], 0.5 * track[i]
+        lowest = 0
+        for wheel in range(4):
+            fore = half_base if wheel < 2 else -half_base
+            side = half_track if wheel % 2 == 0 else -half_track
+            needed[wheel] = h[i, wheel] - alpha * fore - beta * side
+            if needed[wheel] > needed[lowest]:
+                lowest = wheel
+        altitude = max(needed[lowest], middle[i])
+        tx, ty = points[i, 2], points[i, 3]
+        yaw_rate = points[i, 4] * speed[i]
+        a = math.sqrt(1.0 + q * q)
+        b = math.sqrt(a * a + p * p)
+        u = p / b
+        root = math.sqrt(1.0 - u * u)
+        q_rate = p_rate = alpha_rate = beta_rate = 0.0
+        for _ in range(2):  # how the wheels move depends on how the body turns
+            a_rate = q * q_rate / a
+            b_rate = (a * a_rate + p * p_rate) / b
+            left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
+            left_y_rate = a_rate / b - a * b_rate / (b * b)
+            for wheel in range(4):
+                fore = half_base if wheel < 2 else -half_base
+                side = half_track if wheel % 2 == 0 else -half_track
+                ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
+                ahead_rate = speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
+                aside_rate = yaw_rate * ahead + side * left_y_rate
+                gx, gy = under[i, wheel, 0], under[i, wheel, 1]
+                h_rate[wheel] = (gx * tx + gy * ty) * ahead_rate + (gy * tx - gx * ty) * aside_rate
+            alpha_rate = (h_rate[0] + h_rate[1] - h_rate[2] - h_rate[3]) / (2.0 * wheelbase[i])
+            beta_rate = (h_rate[0] - h_rate[1] + h_rate[2] - h_rate[3]) / (2.0 * track[i])
+            q_rate = a * a * a * alpha_rate
+            a_rate = q * q_rate / a
+            u_rate = beta_rate * a + u / a * a_rate
+            p_rate = a_rate * u / root + a * u_rate / (root * root * root)
+        if middle[i] > needed[lowest]:
+            climb = speed[i] * (gradient[i, 0] * tx + gradient[i, 1] * ty)
+        else:
+            fore = half_base if lowest < 2 else -half_base
+            side = half_track if lowest % 2 == 0 else -half_track
+            climb = h_rate[lowest] - alpha_rate * fore - beta_rate * side
+        rows[i, 0] = altitude
+        rows[i, 1] = q
+        rows[i, 2] = p
+        rows[i, 3] = climb
+        rows[i, 4] = q_rate
+        rows[i, 5] = p_rate
+        rows[i, 6] = altitude - needed.min()
+    return rows

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.frames import euler_to_quat
-from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND
+from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND, STEEPEST
 from rfly_trajectory.motion import Departures
 from rfly_trajectory.paths import ARC, POLYNOMIAL, SPIRAL, SPIRAL_TERMS, PathTable
 
@@ -164,3 +164,79 @@ def poses(
         np.stack([speed * tx, speed * ty, climb_rate], axis=-1),
         np.stack(rates, axis=-1),
     )
+
+
+_FORE = np.array([1.0, 1.0, -1.0, -1.0])
+_LEFT = np.array([1.0, -1.0, 1.0, -1.0])
+
+
+def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
+    ahead, left = _wheel_arms(wheelbase, track, q, p)
+    tx, ty = points[:, 2, None], points[:, 3, None]
+    return points[:, 0, None] + tx * ahead - ty * left, points[:, 1, None] + ty * ahead + tx * left
+
+
+def _wheel_arms(wheelbase: Floats, track: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """(k, 4) how far ahead and left of the origin the wheels are, seen from above."""
+    a = np.sqrt(1.0 + q * q)
+    b = np.sqrt(a * a + p * p)
+    fore, side = 0.5 * wheelbase[:, None] * _FORE, 0.5 * track[:, None] * _LEFT
+    return fore / a[:, None] - side * (p * q / (a * b))[:, None], side * (a / b)[:, None]
+
+
+def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
+    """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    alpha = np.clip((h @ _FORE) / (2.0 * wheelbase), -STEEPEST, STEEPEST)
+    a = 1.0 / np.sqrt(1.0 - alpha * alpha)
+    u = np.clip(a * (h @ _LEFT) / (2.0 * track), -STEEPEST, STEEPEST)
+    return np.stack([alpha, u / a, alpha * a, a * u / np.sqrt(1.0 - u * u)], axis=-1)
+
+
+def wheel_contact(
+    h: Floats,
+    under: Floats,
+    middle: Floats,
+    gradient: Floats,
+    wheelbase: Floats,
+    track: Floats,
+    points: Floats,
+    speed: Floats,
+    plane: Floats,
+) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap. h (k, 4) and under (k, 4, 2) are altitude and gradient
+    at the wheels, middle (k,) and gradient (k, 2) those at the origin; plane (k, 4) as `wheel_plane` gives it."""
+    alpha, beta, q, p = plane.T
+    fore, side = 0.5 * wheelbase[:, None] * _FORE, 0.5 * track[:, None] * _LEFT
+    needed = h - alpha[:, None] * fore - beta[:, None] * side
+    lowest = np.argmax(needed, axis=1)
+    rows = np.arange(len(lowest))
+    altitude = np.maximum(needed[rows, lowest], middle)
+
+    tx, ty = points[:, 2, None], points[:, 3, None]
+    along, across = under[..., 0] * tx + under[..., 1] * ty, under[..., 1] * tx - under[..., 0] * ty
+    yaw_rate = (points[:, 4] * speed)[:, None]
+    ahead, left = _wheel_arms(wheelbase, track, q, p)
+    a = np.sqrt(1.0 + q * q)
+    b = np.sqrt(a * a + p * p)
+    u = p / b
+    root = np.sqrt(1.0 - u * u)
+    q_rate, p_rate = np.zeros_like(q), np.zeros_like(p)
+    for _ in range(2):  # how the wheels move depends on how the body turns
+        a_rate = q * q_rate / a
+        b_rate = (a * a_rate + p * p_rate) / b
+        left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
+        left_y_rate = a_rate / b - a * b_rate / b**2
+        ahead_rate = speed[:, None] - yaw_rate * left - fore * (a_rate / a**2)[:, None] + side * left_x_rate[:, None]
+        aside_rate = yaw_rate * ahead + side * left_y_rate[:, None]
+        h_rate = along * ahead_rate + across * aside_rate
+        alpha_rate, beta_rate = (h_rate @ _FORE) / (2.0 * wheelbase), (h_rate @ _LEFT) / (2.0 * track)
+        q_rate = a**3 * alpha_rate
+        a_rate = q * q_rate / a
+        u_rate = beta_rate * a + u / a * a_rate
+        p_rate = a_rate * u / root + a * u_rate / root**3
+    climb = h_rate[rows, lowest] - alpha_rate * fore[rows, lowest] - beta_rate * side[rows, lowest]
+    on_origin = middle > needed[rows, lowest]
+    climb = np.where(on_origin, speed * (gradient * points[:, 2:4]).sum(axis=1), climb)
+    gap = (altitude[:, None] - needed).max(axis=1)
+    return np.stack([altitude, q, p, climb, q_rate, p_rate, gap], axis=-1)

@@ -17,7 +17,8 @@ def warm_up() -> None:
     from rfly_trajectory.motion import SpeedProfile
     from rfly_trajectory.shapes import Circle
 
-    vehicle = Vehicle("warm_up", 1, 3, Circle((0.0, 0.0), 1.0).path(), SpeedProfile(1.0), "repeat")
+    path = Circle((0.0, 0.0), 0.5).path()
+    vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)
     flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
     for terrain in (None, flat):
         fleet = Fleet([vehicle], terrain)

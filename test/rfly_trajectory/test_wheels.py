@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 
 import numpy as np
@@ -10,12 +12,20 @@ from scipy.spatial.transform import Rotation
 
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map import HeightMap
+from rfly_trajectory import backend
 from rfly_trajectory.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet_file import parse_fleet
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.shapes import Circle, FigureEight, Line
 
 BASE, TRACK = 2.8, 1.6
+BACKENDS = ["numpy_path"] + ["kernels"] * bool(importlib.util.find_spec("numba"))
+
+
+@pytest.fixture(params=BACKENDS, autouse=True)
+def either_backend(request, monkeypatch):
+    module = importlib.import_module(f"rfly_trajectory.{request.param}")
+    monkeypatch.setattr(backend, "functions", lambda: module)
 
 
 def grid(function, cells=20, step=10.0):
@@ -150,3 +160,20 @@ def test_a_fleet_file_gives_wheels():
 def test_errors_name_the_key(keys, message):
     with pytest.raises(ConfigError, match=message):
         parse_fleet((VEHICLE + keys).encode(), "f.yaml")
+
+
+def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
+    rng = np.random.default_rng(8)
+    terrain = grid(lambda x, y: rng.uniform(-1.0, 1.0, x.shape), cells=60, step=5.0)
+    path = FigureEight((0.0, 0.0), 220.0, 110.0).path()
+    vehicles = [
+        Vehicle(f"v{i}", i + 1, 3, path, SpeedProfile(8.0), "repeat", phase=9.0 * i, wheelbase=base, track=track)
+        for i, (base, track) in enumerate(rng.uniform(0.5, 6.0, (40, 2)).tolist())
+    ]
+    results = []
+    for name in BACKENDS:
+        module = importlib.import_module(f"rfly_trajectory.{name}")
+        monkeypatch.setattr(backend, "functions", lambda module=module: module)
+        results.append(Fleet(vehicles, terrain).sample_times(np.arange(20.0)))
+    for name in results[0]._fields:
+        np.testing.assert_allclose(getattr(results[0], name), getattr(results[-1], name), rtol=1e-9, atol=1e-9)
