@@ -378,6 +378,11 @@ vehicles:
   - &b {{id: 7, type: 30, shape: {CIRCLE}, scale: [1, 2, 3], phase: 2.5, altitude: {{agl: 1}}, fit_ground: true}}
   - {{<<: *b, id: 8, shape: {{type: polyline, points: [[0, 0], [50, 0], [50, 60]], corner_radius: 9}}}}
   - {{<<: *b, id: 9, shape: {{type: figure_eight, center: [3, 4], width: 50, height: 20, heading_deg: 30}}}}
+  - {{<<: *b, id: 10, count: 3, shape: {{type: ellipse, center: [3, 4], width: 90, height: 60}},
+     formation: {{type: wedge, spacing: 2.5, angle_deg: 60}}, wheelbase: 2.5, track: 1.5, limits: {{turn_radius: 9}}}}
+  - {{<<: *b, id: 20, count: 2, shape: {{type: lawn_mower, center: [3, 4], length: 50, width: 20, spacing: 9}},
+     formation: {{type: custom, offsets: [[0, 0], [-4, 2]], frame: world, heading_deg: 30}}}}
+  - {{<<: *b, id: 30, shape: {{type: spline, points: [[0, 0], [50, 0], [50, 60]], closed: true}}}}
 """
 
 
