@@ -144,8 +144,9 @@ class Peer:
         """End the peer."""
         import rclpy
 
-        self.node.destroy_node()
+        self._executor.remove_node(self.node)
         self._executor.shutdown(timeout_sec=0.5)
+        self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
     def _graph(self) -> str:
