@@ -385,6 +385,7 @@ def run(make_node: Callable[[], Node]) -> None:
         raise SystemExit(2) from None
     finally:
         if node is not None:
+            executor.remove_node(node)  # one that still held it could use it while it goes
             node.destroy_node()
         executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
