@@ -1,0 +1,1 @@
+"""Which vehicles, objects and terrain touch: shapes, broad phase, narrow phase, contact events."""
