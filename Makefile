@@ -24,7 +24,7 @@ lint: ## ruff and mypy
 	@$(IN_ENV) --lib mypy
 
 bench: ## speed beside what one would use instead, one table; FLOOD=20 shortens the flood of 600 s
-	@RFLY_FLOOD_SECONDS=$(FLOOD) $(IN_ENV) python -m benchmarks
+	@RFLY_FLOOD_SECONDS=$(FLOOD) $(IN_ENV) --peers python -m benchmarks
 
 fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
 	@$(IN_ENV) pytest -m fuzz_full -o faulthandler_timeout=0

@@ -1,6 +1,6 @@
 """Rays against a terrain beside Embree (triangles) and MuJoCo's height field.
 
-Both are optional: `pip install embreex` and `pip install mujoco`. Rows of a peer that is not installed are left out.
+Both are optional: `make bench` installs them where it can. Rows of a peer that is not installed are left out.
 """
 
 from __future__ import annotations

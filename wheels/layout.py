@@ -17,4 +17,5 @@ SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packa
 STAND_INS = ("tf2_msgs",)
 LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"
+PEERS_LOCK = WHEELS / "requirements-peers.txt"
 SOURCED = os.environ.get("RFLY_ROS") == "sourced"  # by setup.sh: a ROS 2 installation is sourced and is used

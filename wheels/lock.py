@@ -1,7 +1,8 @@
 """Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS), requirements-dev.txt (the libraries and
-all extras, no ROS), requirements-uv.txt and requirements-zig.txt (tools of the set-up).
+all extras but the peers, no ROS), requirements-peers.txt (what `make bench` compares with), requirements-uv.txt and
+requirements-zig.txt (tools of the set-up).
 
-One resolution for Python 3.10 to 3.13 comes first and constrains both lists, so that they never disagree. Only the
+One resolution for Python 3.10 to 3.13 comes first and constrains all lists, so that they never disagree. Only the
 public index counts: local wheel folders and configuration are left out, and no address is written.
 """
 
@@ -34,7 +35,9 @@ def main() -> None:
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, "--all-extras", libraries, ros)
         compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
-        compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, "--all-extras", libraries)
+        extras = [option for extra in ("dev", "geo", "view") for option in ("--extra", extra)]
+        compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)
+        compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, "--extra", "peers", libraries)
     for name, package in (("uv", "uv"), ("zig", "ziglang")):
         compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin=package)
 

@@ -1,10 +1,11 @@
 """Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
 
-    sh wheels/setup.sh [--lib | --browser] [command ...]        (setup.sh picks the Python and calls this)
+    sh wheels/setup.sh [--lib | --browser | --peers] [command ...]        (setup.sh picks the Python and calls this)
 
 With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they lack. `--lib` is the
 quick way for library tests: no ROS, no compiler, the packages imported from the tree. `--browser` also
-installs Chromium where one can, for the tests that look at `rfly view`.
+installs Chromium where one can, for the tests that look at `rfly view`, and `--peers` the libraries that the benchmarks
+compare with.
 
 What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
 run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library
@@ -28,6 +29,7 @@ from layout import (
     BUILD,
     INSTALLED,
     LIBRARY_LOCK,
+    PEERS_LOCK,
     PYTHON,
     ROOT,
     ROS_LOCK,
@@ -51,6 +53,8 @@ from tree import (
     remove_if_only_caches,
 )
 from variables import base_environment, run_environment, uv_settings
+
+OPTIONS = ("--lib", "--browser", "--peers")
 
 
 class Environment:
@@ -85,6 +89,22 @@ class Environment:
             self._warm_up()
         if self._steps is not None:
             self._steps.finish(".venv is ready")
+
+    def ensure_peers(self) -> None:
+        """The libraries that `make bench` compares with; without them it leaves their rows out."""
+        key = digest([PEERS_LOCK])
+        if self.state.get("peers") == key:
+            return
+        with self.steps.step("libraries that the benchmarks compare with"):
+            env = run_environment()
+            if SOURCED:
+                constraint = ["-c", BUILD / "constraints.txt"] if (BUILD / "constraints.txt").is_file() else []
+                pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *constraint]
+                self.steps.run([*pip, *dict(_requirements("peers")).values()], env, may_fail=True)
+            else:
+                uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON, "-r", PEERS_LOCK]
+                self.steps.run(uv, {**env, **uv_settings(env)}, may_fail=True)
+        self._write_state(peers=key)
 
     def ensure_browser(self) -> None:
         """Chromium for the tests of `rfly view`; tried once for each .venv where it cannot be had."""
@@ -177,7 +197,7 @@ class Environment:
             return
         with self.steps.step("packages that ROS and the system lack"):
             env = run_environment()
-            wanted = dict(_requirements(ROOT / "pyproject.toml"))
+            wanted = dict(_requirements("dependencies", "dev", "view"))
             script = WHEELS / "missing_modules.py"
             report = BUILD / "missing.json"
             self.steps.run([PYTHON, script, report, *wanted], env)
@@ -278,12 +298,12 @@ class Environment:
         self._write_state(kernels=kernels)
 
 
-def _requirements(pyproject: Path) -> Iterator[tuple[str, str]]:
-    """(module to look for, requirement) of dependencies and extras `dev` and `view`, without types-only packages."""
-    modules = {"opencv-python-headless": "cv2", "PyYAML": "yaml"}
-    text = pyproject.read_text(encoding="utf-8")
-    for table in (r"^dependencies = \[(.*?)^\]", r"^dev = \[(.*?)^\]", r"^view = \[(.*?)\]"):
-        block = re.search(table, text, re.MULTILINE | re.DOTALL)
+def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
+    """(module to look for, requirement) of these lists of pyproject.toml, without types-only packages."""
+    modules = {"opencv-python-headless": "cv2", "pytest-xdist": "xdist", "PyYAML": "yaml"}
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for table in tables:
+        block = re.search(rf"^{table} = \[(.*?)\](?:  #.*)?$", text, re.MULTILINE | re.DOTALL)
         for requirement in re.findall(r'"([^"]+)"', block.group(1) if block else ""):
             name = re.split(r"[<>=!~;\s]", requirement)[0]
             if not name.startswith("types-"):
@@ -307,8 +327,8 @@ def only_one() -> Iterator[int]:
 
 
 def main(arguments: list[str]) -> None:
-    lib, browser = arguments[:1] == ["--lib"], arguments[:1] == ["--browser"]
-    command = arguments[1:] if lib or browser else arguments
+    lib, browser, peers = (arguments[:1] == [option] for option in OPTIONS)
+    command = arguments[1:] if lib or browser or peers else arguments
     try:
         with only_one() as lock:
             environment = Environment(lock)
@@ -318,6 +338,8 @@ def main(arguments: list[str]) -> None:
             environment.ensure(lib=lib)
             if browser:
                 environment.ensure_browser()
+            if peers:
+                environment.ensure_peers()
     except SetupError as error:
         sys.exit(f"rfly_suite: {error}")
     except KeyboardInterrupt:
