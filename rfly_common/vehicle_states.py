@@ -14,6 +14,8 @@ from rfly_common.errors import VehicleStatesError
 MAX_VEHICLES = 1_000_000
 MAX_MOTORS = 8
 QUATERNION_NORM_TOLERANCE = 1e-3
+NOT_FINITE = "not_finite"
+BAD_QUATERNION = "bad_quaternion"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,26 @@ class VehicleStates:
             source=self.source,
             stamp_ns=self.stamp_ns,
         )
+
+
+def usable_states(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """(n,) which vehicles have numbers that a vehicle can have, and how many have not, by reason.
+
+    Not usable: a NaN or infinity in position, orientation, velocity, motor speed or scale (`not_finite`), and a
+    quaternion whose norm differs from 1 by more than QUATERNION_NORM_TOLERANCE (`bad_quaternion`).
+    """
+    with np.errstate(all="ignore"):
+        arrays = (states.position, states.velocity, states.motor_speed, states.scale)  # a good norm says it of the rest
+        norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
+        good = np.abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE  # False for NaN too
+    if good.all() and all(np.isfinite(array).all() for array in arrays):
+        return good, {}
+    finite = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
+    finite &= np.isfinite(states.orientation).all(axis=1)
+    bad = ~good & np.isfinite(states.orientation).all(axis=1)
+    usable = finite & good
+    counts = {NOT_FINITE: int(np.count_nonzero(~usable & ~bad)), BAD_QUATERNION: int(np.count_nonzero(bad))}
+    return usable, {reason: count for reason, count in counts.items() if count}
 
 
 def _repeats(ids: NDArray[np.int32]) -> bool:

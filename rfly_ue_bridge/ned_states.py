@@ -21,13 +21,11 @@ from rfly_common.frames import (
     quat_rotate,
     quat_to_euler,
 )
-from rfly_common.vehicle_states import MAX_MOTORS, QUATERNION_NORM_TOLERANCE, VehicleStates
+from rfly_common.vehicle_states import MAX_MOTORS, NOT_FINITE, VehicleStates, usable_states
 
 Array = NDArray[np.floating[Any]]
 
 RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
-NOT_FINITE = "not_finite"
-BAD_QUATERNION = "bad_quaternion"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ def states_to_ned(
     from 1 by more than 1e-3 (`bad_quaternion`). A smaller difference is normalised.
     """
     with np.errstate(all="ignore"):  # whatever overflows or is NaN is found below, and left out
-        usable, dropped = _usable(states)
+        usable, dropped = usable_states(states)
         if dropped:
             states = states.select(usable)
         n = len(states)
@@ -134,20 +132,6 @@ def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id
         q = q / np.sqrt(q @ q)
         vector = np.asarray(vector_body, dtype=float)
         return quat_rotate(q, flu_to_frd(vector) if child_frame_id.endswith("_frd") else vector)
-
-
-def _usable(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    arrays = (states.position, states.velocity, states.motor_speed, states.scale)  # a good norm says it of the fifth
-    norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
-    good = np.abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE  # False for NaN too
-    if good.all() and all(np.isfinite(array).all() for array in arrays):
-        return good, {}
-    finite = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
-    finite &= np.isfinite(states.orientation).all(axis=1)
-    bad = ~good & np.isfinite(states.orientation).all(axis=1)
-    usable = finite & good
-    counts = {NOT_FINITE: int(np.count_nonzero(~usable & ~bad)), BAD_QUATERNION: int(np.count_nonzero(bad))}
-    return usable, {reason: count for reason, count in counts.items() if count}
 
 
 def _fits_the_floats(ned: NedStates) -> NDArray[np.bool_]:

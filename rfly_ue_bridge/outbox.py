@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rfly_common.state_sources import IdTable
 from rfly_ue_bridge.ned_states import NedStates
-from rfly_ue_bridge.tracking import IdTable
 
 _NEVER_NS = -(2**62)
 

@@ -33,6 +33,7 @@ from rfly_common.ros import (
     run,
     subscription,
 )
+from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
 from rfly_common.vehicle_msgs import msg_to_states, state_msg_to_states
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
@@ -40,7 +41,6 @@ from rfly_ue_bridge.ned_states import NedStates, states_to_ned
 from rfly_ue_bridge.outbox import Outbox
 from rfly_ue_bridge.pose_msgs import odometry_to_states, pose_to_states
 from rfly_ue_bridge.state_datagrams import encode_pose, encode_states, goes_in_fleet
-from rfly_ue_bridge.tracking import Claim, Conflict, IdOwners, StampFilter
 from rfly_ue_bridge.udp_sender import DEFAULT_HOST, DEFAULT_PORT, UdpSender
 from rfly_ue_bridge.ue_bridge_feedback_node import FeedbackTopics
 from rfly_ue_bridge.ue_bridge_objects_node import PlacedObjects

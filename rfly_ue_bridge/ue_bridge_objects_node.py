@@ -18,6 +18,7 @@ from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_common.errors import ConfigError, FrameError, PlacementError
 from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher
+from rfly_common.state_sources import IdOwners
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
 from rfly_ue_bridge.ned_states import NedStates
@@ -25,7 +26,6 @@ from rfly_ue_bridge.object_registry import ObjectRegistry
 from rfly_ue_bridge.placement import PlacedObject, Placement, place
 from rfly_ue_bridge.placement_frames import FrameAxes, place_in_enu
 from rfly_ue_bridge.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
-from rfly_ue_bridge.tracking import IdOwners
 
 OWNER = "place_object"
 """what the bridge calls the source of objects"""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rfly_ue_bridge.tracking import Conflict, IdOwners, IdTable, StampFilter
+from rfly_common.state_sources import Conflict, IdOwners, IdTable, StampFilter
 
 S = 1_000_000_000
 

@@ -118,7 +118,7 @@ class IdTable:
 
 
 class IdOwners:
-    """The bridge takes each id from one source: the first one, until it is silent for `stale_after`.
+    """Each id is taken from one source: the first one, until it is silent for `stale_after`.
 
     `configured` (id -> topic) are ids that a topic of their own brings; no source gets them.
     """
