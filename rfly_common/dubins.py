@@ -1,0 +1,60 @@
+"""Dubins' curves: the shortest ways between two poses for a vehicle that drives forwards and has a turning radius.
+
+One function of plain floats that calls nothing but `math`, so that a kernel can compile it as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+
+Word = tuple[float, float, float, float, float, float]
+"""lengths (m) of three pieces, one after the other, then their turns: 1 left, 0 straight on, -1 right"""
+
+
+def shortest_dubins(x: float, y: float, heading: float, to_x: float, to_y: float, to_heading: float, r: float) -> Word:
+    """The shortest of the six Dubins words from one pose to another; arcs have the radius `r` (m).
+
+    Coordinates in metres, headings in radians counter-clockwise from x. The length of the way is the sum of the first
+    three numbers; a piece may have the length 0. After A. M. Shkel and V. Lumelsky, Classification of the Dubins set,
+    Robotics and Autonomous Systems 34 (2001), equations (11)-(16): distances there are in radii, the x axis runs from
+    the one point to the other.
+    """
+    turn = 2.0 * math.pi
+    along = math.atan2(to_y - y, to_x - x)
+    d = math.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y)) / r
+    a, b = heading - along, to_heading - along
+    sin_a, cos_a, sin_b, cos_b, cos_ab = math.sin(a), math.cos(a), math.sin(b), math.cos(b), math.cos(a - b)
+    best, best_t, best_p, best_q, first, middle, last = math.inf, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0
+    for word in range(6):
+        kind = 1.0 if word % 2 == 0 else -1.0  # the first turn; right turns are left turns in the mirror
+        m_a, m_b, s_a, s_b = kind * a, kind * b, kind * sin_a, kind * sin_b
+        if word < 2:  # the same turn at both ends
+            square = 2.0 + d * d - 2.0 * cos_ab + 2.0 * d * (s_a - s_b)
+            p = math.sqrt(max(square, 0.0))
+            angle = math.atan2(cos_b - cos_a, d + s_a - s_b)
+            t, q = angle - m_a, m_b - angle
+        elif word < 4:  # one turn to each side
+            square = -2.0 + d * d + 2.0 * cos_ab + 2.0 * d * (s_a + s_b)
+            if square < -1e-9:  # rounding: the two circles may just touch
+                continue
+            p = math.sqrt(max(square, 0.0))
+            angle = math.atan2(-cos_a - cos_b, d + s_a + s_b) - math.atan2(-2.0, p)
+            t, q = angle - m_a, angle - m_b
+        else:  # three turns
+            cosine = (6.0 - d * d + 2.0 * cos_ab - 2.0 * d * (s_a - s_b)) / 8.0
+            if abs(cosine) > 1.0:
+                continue
+            p = turn - math.acos(cosine)
+            t = math.atan2(cos_b - cos_a, d + s_a - s_b) - m_a + p / 2.0
+            q = m_b - m_a - t + p
+        t %= turn
+        q %= turn
+        if turn - t < 1e-9:  # a whole turn that rounding made of none
+            t = 0.0
+        if turn - q < 1e-9:
+            q = 0.0
+        if t + p + q < best - 1e-12:
+            best, best_t, best_p, best_q, first = t + p + q, t, p, q, kind
+            middle = 0.0 if word < 4 else -kind
+            last = -kind if 2 <= word < 4 else kind
+    return best_t * r, best_p * r, best_q * r, first, middle, last
