@@ -13,6 +13,8 @@ RflyError
 ├── VehicleXmlError (ValueError)        a vehicle description of RflySim3D that cannot be used
 ├── CommandError (ValueError)           a console command that no packet can carry
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
+├── ShapeError (ValueError)             a collision shape that has no volume or is not finite
+├── BodiesError (ValueError)            bodies of a collision scene that contradict each other
 ├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
     └── TruncatedCaptureError           it ends within a record; what comes before is whole
@@ -39,6 +41,14 @@ class FrameError(RflyError, ValueError):
 
 class VehicleStatesError(RflyError, ValueError):
     """Vehicle states whose arrays disagree in length, repeat an id or hold values that no vehicle can have."""
+
+
+class ShapeError(RflyError, ValueError):
+    """A collision shape that is not finite, has a size of 0 or less, or encloses no volume; names the field."""
+
+
+class BodiesError(RflyError, ValueError):
+    """Bodies of a collision scene whose arrays disagree in length or hold values that no body can have."""
 
 
 class DynamicsError(RflyError, ArithmeticError):

@@ -1,0 +1,235 @@
+"""Convex shapes of bodies: sphere, capsule, box and convex hull. The terrain is a shape of the scene, not of a body.
+
+Sizes are metres; axes are those of the body (FLU, as base_link). Shapes are immutable and refuse what has no volume.
+Each is a core, the convex hull of some points, and a radius around it: a point, a line, or a polyhedron with radius 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.errors import ShapeError
+
+Offset: TypeAlias = tuple[float, float, float]
+
+MAX_VERTICES = 256
+"""corners of a hull: the work of two hulls grows with the square of their edges"""
+
+FLAT = 1e-6
+"""of the largest extent: hulls thinner than that count as flat, and faces that differ by less as one"""
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere about `offset`."""
+
+    radius: float
+    """m"""
+    offset: Offset = (0.0, 0.0, 0.0)
+    """the middle, m, in body axes"""
+
+    def __post_init__(self) -> None:
+        _set(self, radius=_size("Sphere.radius", self.radius), offset=_offset("Sphere.offset", self.offset))
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A cylinder along body x with half spheres at both ends."""
+
+    radius: float
+    """m"""
+    length: float
+    """of the cylinder alone, m: all in all the capsule is length + 2·radius long"""
+    offset: Offset = (0.0, 0.0, 0.0)
+    """the middle, m, in body axes"""
+
+    def __post_init__(self) -> None:
+        _set(
+            self,
+            radius=_size("Capsule.radius", self.radius),
+            length=_size("Capsule.length", self.length),
+            offset=_offset("Capsule.offset", self.offset),
+        )
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box along the body's axes."""
+
+    size: tuple[float, float, float]
+    """full lengths along body x, y, z, m"""
+    offset: Offset = (0.0, 0.0, 0.0)
+    """the middle, m, in body axes"""
+
+    def __post_init__(self) -> None:
+        size = _three("Box.size", self.size)
+        checked = tuple(_size(f"Box.size[{axis}]", value) for axis, value in enumerate(size))
+        _set(self, size=checked, offset=_offset("Box.offset", self.offset))
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexHull:
+    """The convex hull of points; those that are no corner of it are dropped."""
+
+    vertices: NDArray[np.float64]
+    """(n, 3) m, in body axes before the offset; read-only, corners of the hull only"""
+    offset: Offset = (0.0, 0.0, 0.0)
+    """moves all vertices, m, in body axes"""
+
+    def __post_init__(self) -> None:
+        _set(self, offset=_offset("ConvexHull.offset", self.offset))
+        _set(self, vertices=_corners(self.vertices))
+
+
+Shape: TypeAlias = Sphere | Capsule | Box | ConvexHull
+
+
+class Polyhedron(NamedTuple):
+    """The core of a shape in body axes, offset included."""
+
+    vertices: NDArray[np.float64]
+    """(v, 3) m"""
+    planes: NDArray[np.float64]
+    """(f, 4): unit normal out of each face, and its distance from the body's origin along it; none for points, lines"""
+    edges: NDArray[np.int64]
+    """(e, 4): both vertices, and both faces (-1 for a line)"""
+    triangles: NDArray[np.int64]
+    """(t, 3) vertices: the faces cut into triangles"""
+
+
+def radius_of(shape: Shape) -> float:
+    """The radius around the core, m; 0 for boxes and hulls."""
+    return shape.radius if isinstance(shape, Sphere | Capsule) else 0.0
+
+
+def core_of(shape: Shape) -> Polyhedron:
+    """The core, whose radius is `radius_of`."""
+    if isinstance(shape, Sphere):
+        core = Polyhedron(np.zeros((1, 3)), np.empty((0, 4)), np.empty((0, 4), np.int64), np.empty((0, 3), np.int64))
+    elif isinstance(shape, Capsule):
+        ends = np.array([(-0.5 * shape.length, 0.0, 0.0), (0.5 * shape.length, 0.0, 0.0)])
+        edge = np.array([(0, 1, -1, -1)], np.int64)
+        core = Polyhedron(ends, np.empty((0, 4)), edge, np.empty((0, 3), np.int64))
+    elif isinstance(shape, Box):
+        unit = _unit_box()
+        size = np.array(shape.size)
+        planes = unit.planes * 1.0
+        planes[:, 3] = np.abs(unit.planes[:, :3]) @ size / 2
+        core = Polyhedron(unit.vertices * size, planes, unit.edges, unit.triangles)
+    else:
+        core = _polyhedron(shape.vertices)
+    offset = np.array(shape.offset)
+    planes = core.planes.copy()
+    planes[:, 3] += planes[:, :3] @ offset
+    return core._replace(vertices=core.vertices + offset, planes=planes)
+
+
+@functools.cache
+def _unit_box() -> Polyhedron:
+    return _polyhedron(np.array(list(itertools.product((-0.5, 0.5), repeat=3))))
+
+
+def _polyhedron(vertices: NDArray[np.float64]) -> Polyhedron:
+    """Faces, edges and triangles of points that are all corners of their hull; triangles in one plane are one face."""
+    hull = _hull(vertices)
+    scale = float(np.ptp(vertices, axis=0).max())
+    inside = vertices.mean(axis=0)
+    planes: list[NDArray[np.float64]] = []
+    face_of = np.empty(len(hull.simplices), np.int64)
+    for index, equation in enumerate(hull.equations):
+        for known, plane in enumerate(planes):
+            if np.linalg.norm(plane[:3] - equation[:3]) < 10 * FLAT and abs(plane[3] + equation[3]) < 10 * FLAT * scale:
+                face_of[index] = known
+                break
+        else:
+            face_of[index] = len(planes)
+            planes.append(np.append(equation[:3], -equation[3]))
+    faces_at: dict[tuple[int, int], list[int]] = {}
+    for face, corners in zip(face_of.tolist(), hull.simplices.tolist(), strict=True):
+        for one, other in itertools.combinations(sorted(corners), 2):
+            faces_at.setdefault((one, other), []).append(face)
+    edges = [(*ends, *faces) for ends, faces in sorted(faces_at.items()) if len(faces) == 2 and faces[0] != faces[1]]
+    table = np.array(planes)
+    table[:, 3] = (table[:, :3] @ vertices.T).max(axis=1)  # no corner lies outside by rounding
+    assert (table[:, :3] @ inside < table[:, 3]).all()
+    return Polyhedron(vertices, table, np.array(edges, np.int64), hull.simplices.astype(np.int64))
+
+
+def _corners(points: ArrayLike) -> NDArray[np.float64]:
+    try:
+        array = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"ConvexHull.vertices: expected numbers of shape (n, 3), got {points!r:.80}") from None
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ShapeError(f"ConvexHull.vertices: expected shape (n, 3), got {array.shape}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        row, axis = bad[0].tolist()
+        raise ShapeError(f"ConvexHull.vertices[{row}, {axis}] is {array[row, axis]}, expected finite metres")
+    if len(array) < 4:
+        raise ShapeError(f"ConvexHull.vertices: {len(array)} points enclose no volume, expected 4 or more")
+    singular = np.linalg.svd(array - array.mean(axis=0), compute_uv=False)
+    if not singular[2] > FLAT * singular[0]:
+        raise ShapeError("ConvexHull.vertices: the points lie in one plane or line and enclose no volume")
+    corners = array[np.sort(_hull(array).vertices)]
+    if len(corners) > MAX_VERTICES:
+        raise ShapeError(
+            f"ConvexHull.vertices: the hull has {len(corners)} corners, expected at most {MAX_VERTICES}; thin it out"
+        )
+    corners.flags.writeable = False
+    return corners
+
+
+def _hull(points: NDArray[np.float64]) -> Any:
+    from scipy.spatial import ConvexHull as QuickHull
+    from scipy.spatial import QhullError
+
+    try:
+        return QuickHull(points)
+    except QhullError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ShapeError(f"ConvexHull.vertices: no hull can be built around them ({reason})") from None
+
+
+def _size(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not 0.0 < number < math.inf:
+        raise ShapeError(f"{name} is {number}, expected more than 0 and finite metres")
+    return number
+
+
+def _offset(name: str, value: Any) -> Offset:
+    x, y, z = _three(name, value)
+    for axis, number in enumerate((x, y, z)):
+        if not math.isfinite(number):
+            raise ShapeError(f"{name}[{axis}] is {number}, expected finite metres")
+    return x, y, z
+
+
+def _three(name: str, value: Any) -> tuple[float, float, float]:
+    try:
+        x, y, z = value
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} is {value!r}, expected three numbers x, y, z in metres") from None
+    return _number(name, x), _number(name, y), _number(name, z)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, str | bytes | bool | np.bool_):
+        raise ShapeError(f"{name} is {value!r}, expected a number of metres")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} is {value!r}, expected a number of metres") from None
+
+
+def _set(shape: Any, **values: Any) -> None:
+    for key, value in values.items():
+        object.__setattr__(shape, key, value)
