@@ -52,7 +52,9 @@ def _describe(error: ValidationError) -> tuple[list[Key], str]:
         return path, f"the key {missing} is missing"
     if rule == "dependencies":
         return path, "; ".join(
-            f"{key} needs {', '.join(needed)} beside it" for key, needed in schema["dependencies"].items()
+            f"{key} needs {', '.join(needed)} beside it"
+            for key, needed in schema["dependencies"].items()
+            if key in value and not set(needed) <= set(value)
         )
     if rule in ("minProperties", "maxProperties"):
         return path, f"expected exactly one of the keys {', '.join(sorted(schema['properties']))}"

@@ -79,7 +79,7 @@ def poses(
     """Poses of k vehicles.
 
     kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where `absolute` (k,) is true (a
-    z below the ground is raised to it); progress (k, 3) as `motion.progress` and points (k, 6) as `paths.path_points`
+    z below the ground is raised to it); progress (k, 4) as `motion.progress` and points (k, 6) as `paths.path_points`
     give them.
     """
     return Poses(*backend.functions().poses(kind, height, absolute, progress, points, *terrain))

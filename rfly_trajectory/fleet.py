@@ -130,7 +130,7 @@ class Motion(NamedTuple):
     """k vehicles at an instant each, seen from above and from the side; ENU, SI."""
 
     moved: Floats
-    """(k, 3) arc length, speed over ground and its rate along the vehicle's own way"""
+    """(k, 4) arc length; speed over ground, its rate and the rate of that along the vehicle's own way"""
     points: Floats
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate"""
     position: Floats
@@ -276,14 +276,14 @@ class Fleet:
         """The whole path of the vehicle with this index over the terrain, from its first to its last point."""
         path = self.vehicles[vehicle].path
         points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
-        moved = np.zeros((points, 3))
+        moved = np.zeros((points, 4))
         moved[:, 0] = np.linspace(0.0, path.length, points)
         moved[:, 1] = self.vehicles[vehicle].profile.cruise
         pose = self._place(np.full(points, vehicle), moved)
         return Track(pose.position, pose.orientation)
 
     def _place(self, vehicle: Ints | slice, moved: Floats) -> Poses:
-        """Poses of the vehicles with these indices (k,), whose progress (k, 3) is given. A slice costs no copies."""
+        """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice costs no copies."""
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
         points = self._points(vehicle, moved)
@@ -307,7 +307,7 @@ class Fleet:
     def places(self, vehicle: int, s: Floats) -> Floats:
         """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate of the vehicle with this index where the path's
         point that it drives by is at arc length s (k,) [m]: its place in a formation and its shift included."""
-        moved = np.zeros((len(s), 3))
+        moved = np.zeros((len(s), 4))
         moved[:, 0] = s
         return self._points(np.full(len(s), vehicle), moved)
 

@@ -110,8 +110,9 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
 
 @kernel()
 def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
-    """(k, 3) arc length s [m], its rate [m/s] and acceleration [m/s²] of the vehicles (k,) at the times (k,) [s]."""
-    rows = np.empty((time.size, 3))
+    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
+    (k,) [s]."""
+    rows = np.empty((time.size, 4))
     for i in range(time.size):
         v = vehicle[i]
         first = departures.first[v]
@@ -120,16 +121,18 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
             rows[i, 0] = departures.law[first, 0]
             rows[i, 1] = 0.0
             rows[i, 2] = 0.0
+            rows[i, 3] = 0.0
             continue
         begin, period = departures.loop_start[v], departures.loop_period[v]
         if since > begin and period < math.inf:
             since = begin + np.fmod(since - begin, period)
         piece = last_not_above(departures.start, first, departures.first[v + 1], since)
         run = since - departures.start[piece]
-        s, speed, acceleration = departures.law[piece, 0], departures.law[piece, 1], departures.law[piece, 2]
-        rows[i, 0] = s + run * (speed + 0.5 * run * acceleration)
-        rows[i, 1] = speed + run * acceleration
-        rows[i, 2] = acceleration
+        speed, acceleration, jerk = departures.law[piece, 1], departures.law[piece, 2], departures.law[piece, 3]
+        rows[i, 0] = departures.law[piece, 0] + run * (speed + run * (0.5 * acceleration + run * (jerk / 6.0)))
+        rows[i, 1] = speed + run * (acceleration + 0.5 * run * jerk)
+        rows[i, 2] = acceleration + run * jerk
+        rows[i, 3] = jerk
     return rows
 
 
@@ -179,7 +182,7 @@ def poses(
             left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) / GRAVITY
         elif kind[i] != GROUND:
             along = -acceleration / GRAVITY
-            along_rate = 0.0
+            along_rate = -progress[i, 3] / GRAVITY
             left = -lateral / GRAVITY
             left_rate = -lateral_rate / GRAVITY
 

@@ -65,7 +65,7 @@ def duration(vehicle: Vehicle) -> float:
     motion = vehicle.schedule
     if math.isfinite(motion.loop_period):
         return motion.loop_start + motion.loop_period
-    start, _, speed, _ = motion.pieces[-1]
+    start, _, speed, *_ = motion.pieces[-1]
     return start + vehicle.path.length / abs(speed) if speed else start
 
 

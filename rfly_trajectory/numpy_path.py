@@ -98,7 +98,8 @@ def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
 
 
 def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
-    """(k, 3) arc length s [m], its rate [m/s] and acceleration [m/s²] of the vehicles (k,) at the times (k,) [s]."""
+    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
+    (k,) [s]."""
     since = time - departures.delay[vehicle]
     begin, period = departures.loop_start[vehicle], departures.loop_period[vehicle]
     loops = (since > begin) & np.isfinite(period)
@@ -106,8 +107,16 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
     last_start = departures.start[departures.first[1:] - 1]
     piece = _last_not_above(departures.first, departures.start, vehicle, np.maximum(since, 0.0), last_start)
     run = since - departures.start[piece]
-    s, speed, acceleration = departures.law[piece].T
-    rows = np.stack([s + run * (speed + 0.5 * run * acceleration), speed + run * acceleration, acceleration], axis=-1)
+    s, speed, acceleration, jerk = departures.law[piece].T
+    rows = np.stack(
+        [
+            s + run * (speed + run * (0.5 * acceleration + run * (jerk / 6.0))),
+            speed + run * (acceleration + 0.5 * run * jerk),
+            acceleration + run * jerk,
+            jerk,
+        ],
+        axis=-1,
+    )
     waiting = since < 0.0
     rows[waiting] = 0.0
     rows[waiting, 0] = departures.law[departures.first[vehicle[waiting]], 0]
@@ -126,7 +135,7 @@ def poses(
     smooth_rate: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`."""
-    speed, acceleration = progress[:, 1], progress[:, 2]
+    speed, acceleration, jerk = progress[:, 1:].T
     x, y, tx, ty, curvature, curvature_rate = points.T
     yaw_rate = curvature * speed
     lateral = curvature * speed**2
@@ -144,7 +153,7 @@ def poses(
     climb = 1.0 + along**2
     left = np.where(wing, -climb * lateral / GRAVITY, left)
     left_rate = np.where(wing, -(2.0 * along * along_rate * lateral + climb * lateral_rate) / GRAVITY, left_rate)
-    along, along_rate = np.where(rotor, -acceleration / GRAVITY, along), np.where(rotor, 0.0, along_rate)
+    along, along_rate = np.where(rotor, -acceleration / GRAVITY, along), np.where(rotor, -jerk / GRAVITY, along_rate)
     left = np.where(rotor, -lateral / GRAVITY, left)
     left_rate = np.where(rotor, -lateral_rate / GRAVITY, left_rate)
 

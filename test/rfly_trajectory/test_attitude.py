@@ -139,7 +139,11 @@ PATHS = {
     "figure_eight": FigureEight((0.0, 0.0), 600.0, 300.0, 20.0).path(),
     "polyline": Polyline([(-300, -200), (250, -180), (200, 200), (-150, 30)], 40.0, closed=True).path(),
 }
-PROFILES = {"constant": SpeedProfile(12.0), "trapezoid": SpeedProfile(15.0, 0.8, 1.1)}
+PROFILES = {
+    "constant": SpeedProfile(12.0),
+    "trapezoid": SpeedProfile(15.0, 0.8, 1.1),
+    "s_curve": SpeedProfile(15.0, 0.8, 1.1, 0.1),
+}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -160,6 +164,24 @@ def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
     np.testing.assert_allclose((after.position - before.position) / (2 * h), moved.velocity, atol=2e-6)
     np.testing.assert_allclose(body_rates_by_difference(fleet, times, h), moved.angular_velocity, atol=2e-6)
     assert np.max(np.abs(moved.angular_velocity)) > 1e-3 or (kind, path) == ("multirotor", "line")
+
+
+def test_members_of_a_formation_tilt_as_their_own_motion_asks():
+    """Beside a clothoid under an S-curve: the body rates of members are the derivatives of their attitudes."""
+    path = PATHS["polyline"]
+    profile = SpeedProfile(15.0, 0.8, 1.1, 0.1)
+    places = [(0.0, 12.0), (-5.0, -9.0)]
+    vehicles = [
+        Vehicle(f"v{i}", i + 1, 3, path, profile, "stop", "multirotor", height=30.0, offset=place)
+        for i, place in enumerate(places)
+    ]
+    fleet, h = Fleet(vehicles), 1e-5
+    times = np.linspace(1.01, 60.0, 400)
+    joints = np.min(np.abs(np.mod(fleet.sample_times(times).arc_length[..., None], path.length) - path.start), axis=-1)
+    times = times[(joints > 0.1).all(axis=1)]
+    rates = fleet.sample_times(times).angular_velocity
+    np.testing.assert_allclose(body_rates_by_difference(fleet, times, h), rates, atol=2e-6)
+    assert np.abs(rates[..., 1]).max() > 5e-3
 
 
 def test_attitude_is_continuous_over_cells():

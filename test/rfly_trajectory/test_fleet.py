@@ -50,7 +50,7 @@ def mixed_vehicles(count, seed=3):
                 1000 - i,
                 int(rng.integers(1, 200)),
                 path,
-                SpeedProfile(rng.uniform(0, 20), *([rng.uniform(0.5, 3)] * rng.integers(0, 2))),
+                SpeedProfile(rng.uniform(0, 20), *rng.uniform(0.5, 3, rng.integers(0, 4)).tolist()),
                 ends[rng.integers(len(ends))],
                 kind,
                 delay=rng.uniform(0, 20),
