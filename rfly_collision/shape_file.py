@@ -1,4 +1,4 @@
-"""Reads shapes of vehicle types: YAML, checked against `schema/shapes.schema.json`, to a ShapeTable."""
+"""Reads shapes of vehicle types: YAML, checked against `schema/shapes.schema.json`, to a VehicleShapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from rfly_collision.vehicle_shapes import Range, ShapeTable, VehicleShape, make_shape, parse_types, repeated_type
+from rfly_collision.vehicle_shapes import Range, VehicleShapes, VehicleShape, make_shape, parse_types, repeated_type
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error, key_path
@@ -28,7 +28,7 @@ def shipped_shapes() -> list[str]:
     return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
 
 
-def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> ShapeTable:
+def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> VehicleShapes:
     """The shapes of a file, or of the shipped set of that name.
 
     Raises ConfigError that names file, line, key and what is allowed.
@@ -52,7 +52,7 @@ def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> ShapeTable:
     return parse_shapes(data, given, given)
 
 
-def parse_shapes(data: bytes, file: str, name: str = "") -> ShapeTable:
+def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
     """The shapes of a file's content; `file` is what errors call it."""
     try:
         text = data.decode("utf-8-sig")
@@ -81,7 +81,7 @@ class _Reader:
     def __init__(self, document: Document, file: str) -> None:
         self._document, self._file = document, file
 
-    def table(self, name: str) -> ShapeTable:
+    def table(self, name: str) -> VehicleShapes:
         entries: list[dict[str, Any]] = self._document.value["vehicles"]
         shapes = tuple(self._shape(entry, ("vehicles", index)) for index, entry in enumerate(entries))
         types: list[tuple[Range, int]] = []
@@ -93,8 +93,8 @@ class _Reader:
                 raise self._error(path, f"type {repeated} is listed twice")
         default = self._document.value.get("default")
         if default is None:
-            return ShapeTable(shapes, tuple(types), name=name)
-        return ShapeTable(shapes, tuple(types), self._shape({"name": "box", **default}, ("default",)), name)
+            return VehicleShapes(shapes, tuple(types), name=name)
+        return VehicleShapes(shapes, tuple(types), self._shape({"name": "box", **default}, ("default",)), name)
 
     def _shape(self, entry: dict[str, Any], path: tuple[Key, ...]) -> VehicleShape:
         centre_height = float(entry.get("centre_height", 0.0))

@@ -66,7 +66,7 @@ class VehicleShape:
 
 
 @dataclass(frozen=True, eq=False)
-class ShapeTable:
+class VehicleShapes:
     """VehicleShapes by vehicleType. Where neither a type nor its class is listed, `default` serves.
 
     Raises ValueError where two ranges of `types` overlap.

@@ -7,7 +7,7 @@ import pytest
 
 from rfly_collision.shape_file import load_shapes, parse_shapes, shipped_shapes
 from rfly_collision.shapes import Box, Capsule, ConvexHull, Sphere
-from rfly_collision.vehicle_shapes import ShapeTable, VehicleShape, scaled, shape_bounds
+from rfly_collision.vehicle_shapes import VehicleShapes, VehicleShape, scaled, shape_bounds
 from rfly_common.errors import ConfigError
 
 ONE_OF_EACH = """\
@@ -82,7 +82,7 @@ def test_scales_stretch_along_the_axes():
 
 
 def test_a_table_without_types_gives_the_default():
-    assert ShapeTable((), ()).index_of(np.array([3, 4])).tolist() == [0, 0]
+    assert VehicleShapes((), ()).index_of(np.array([3, 4])).tolist() == [0, 0]
 
 
 def test_clearance_is_for_boxes():

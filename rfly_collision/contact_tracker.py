@@ -1,0 +1,155 @@
+"""Which contacts begin, go on and end, from one look at the scene to the next. No clock, no shapes and no ROS in here.
+
+A contact is one between a vehicle and the ground, a placed object or another vehicle; each pair has at most one.
+
+With the ground and placed objects a contact ends when the two have drawn more than HOLD_CLEARANCE apart, or have not
+touched for HOLD_S, whichever comes first: what rests on the ground, or rattles on it, touches it all the time. Between
+two vehicles it ends when they do not touch any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+GROUND, STATIC = -2, -1
+"""in `other`, with RflySim3D's meaning; else the id of a vehicle"""
+BEGIN, STAY, END = 0, 1, 2
+
+HOLD_S = 0.1
+HOLD_CLEARANCE = 0.002
+"""m"""
+
+MAX_ID = 2**31 - 1
+_STATIC_CODE = np.uint64(2**32)
+_SHIFT = np.uint64(33)
+
+
+@dataclass(frozen=True, eq=False)
+class PairContacts:
+    """m contacts by the ids of what touches, at most one for each pair. ENU, m, s."""
+
+    vehicle: NDArray[np.int64]
+    """(m,) id of the vehicle, 1 … MAX_ID; of two vehicles the smaller one"""
+    other: NDArray[np.int64]
+    """(m,) GROUND, STATIC, or the id of the other vehicle"""
+    object_id: NDArray[np.int64]
+    """(m,) with STATIC the id of the placed object, 0 … MAX_ID; else 0"""
+    position: NDArray[np.float64]
+    """(m, 3) the middle of the contact"""
+    normal: NDArray[np.float64]
+    """(m, 3) unit vectors from the other to the vehicle"""
+    depth: NDArray[np.float64]
+    """(m,) >= 0"""
+    time: NDArray[np.float64]
+    """(m,) from the begin of the step to the first touch"""
+
+    def __len__(self) -> int:
+        return len(self.vehicle)
+
+    def select(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> PairContacts:
+        """The contacts that a mask or index array names, in that order."""
+        return PairContacts(**{name: getattr(self, name)[rows] for name in PairContacts.__dataclass_fields__})
+
+    @property
+    def key(self) -> NDArray[np.uint64]:
+        """(m,) a number for each pair: sorted by vehicle; then the ground, other vehicles, objects."""
+        code = np.where(self.other == GROUND, 0, self.other).astype(np.uint64)
+        code = np.where(self.other == STATIC, _STATIC_CODE + self.object_id.astype(np.uint64), code)
+        keys: NDArray[np.uint64] = (self.vehicle.astype(np.uint64) << _SHIFT) | code
+        return keys
+
+
+@dataclass(frozen=True, eq=False)
+class ContactEvents:
+    """What happened to contacts, sorted by their keys.
+
+    Those that end are as they were last seen; those that small clearance holds have the depth 0.
+    """
+
+    contacts: PairContacts
+    event: NDArray[np.uint8]
+    """(m,) BEGIN, STAY or END"""
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+def no_pairs() -> PairContacts:
+    """Contacts of length 0."""
+    none, ids = np.empty(0), np.empty(0, np.int64)
+    return PairContacts(ids, ids, ids, np.empty((0, 3)), np.empty((0, 3)), none, none)
+
+
+def joined(first: PairContacts, second: PairContacts) -> PairContacts:
+    """All contacts of both."""
+    names = PairContacts.__dataclass_fields__
+    return PairContacts(**{name: np.concatenate((getattr(first, name), getattr(second, name))) for name in names})
+
+
+class ContactTracker:
+    """Compares each look with the one before."""
+
+    def __init__(self, hold_s: float = HOLD_S) -> None:
+        self._hold_ns = round(hold_s * 1e9)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all contacts; they end unheard."""
+        self._active = no_pairs()
+        self._key: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._touched_ns: NDArray[np.int64] = np.empty(0, np.int64)
+
+    @property
+    def active(self) -> PairContacts:
+        """The contacts that have begun and not ended, as they were last seen."""
+        return self._active
+
+    def lost(self, found: PairContacts, now_ns: int) -> PairContacts:
+        """Those active contacts that the look at `now_ns` has not found, and that small clearance may hold."""
+        return self._active.select(~np.isin(self._key, found.key) & self._holdable(now_ns))
+
+    def update(self, now_ns: int, found: PairContacts, near: NDArray[np.uint64] | None = None) -> ContactEvents:
+        """What the look at `now_ns` changes.
+
+        `found` are the contacts of now. `near` are keys of those of `lost(found, now_ns)` whose clearance is at most
+        HOLD_CLEARANCE: they go on.
+        """
+        key = found.key
+        order = np.argsort(key)
+        found, key = found.select(order), key[order]
+        known = np.isin(key, self._key)
+        gone = ~np.isin(self._key, key)
+        held = gone & self._holdable(now_ns) & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
+        kept, ended = self._active.select(held), self._active.select(gone & ~held)
+        now_apart = replace(kept, depth=np.zeros(len(kept)), time=np.zeros(len(kept)))
+        contacts = joined(joined(found, now_apart), replace(ended, time=np.zeros(len(ended))))
+        event = np.repeat(np.array([STAY, STAY, END], np.uint8), [len(found), len(kept), len(ended)])
+        event[: len(found)][~known] = BEGIN
+        self._active = joined(found, kept)
+        self._touched_ns = np.concatenate((np.full(len(found), now_ns), self._touched_ns[held]))
+        self._key = np.concatenate((key, self._key[held]))
+        self._sort()
+        order = np.argsort(contacts.key)
+        return ContactEvents(contacts.select(order), event[order])
+
+    def end(self, gone: NDArray[np.bool_] | None = None) -> ContactEvents:
+        """The active contacts of a mask (without: all) end now: what they belonged to is gone."""
+        mask = np.ones(len(self._active), np.bool_) if gone is None else gone
+        ended = self._active.select(mask)
+        ended = replace(ended, time=np.zeros(len(ended)))
+        self._active = self._active.select(~mask)
+        self._key, self._touched_ns = self._key[~mask], self._touched_ns[~mask]
+        return ContactEvents(ended, np.full(len(ended), END, np.uint8))
+
+    def _holdable(self, now_ns: int) -> NDArray[np.bool_]:
+        """Which active contacts may go on without touching."""
+        since_ns = now_ns - self._touched_ns
+        return (self._active.other < 0) & (since_ns >= 0) & (since_ns < self._hold_ns)
+
+    def _sort(self) -> None:
+        order = np.argsort(self._key)
+        self._active = self._active.select(order)
+        self._key, self._touched_ns = self._key[order], self._touched_ns[order]
