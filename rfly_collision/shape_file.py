@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from rfly_collision.vehicle_shapes import Range, VehicleShapes, VehicleShape, make_shape, parse_types, repeated_type
+from rfly_collision.vehicle_shapes import Range, VehicleShape, VehicleShapes, make_shape, parse_types, repeated_type
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error, key_path

@@ -75,13 +75,8 @@ def test_more_than_2_mm_ends_at_once():
 
 def test_each_pair_is_one_contact():
     """One vehicle on the ground, on two objects, beside two vehicles; told in one order, whatever came first."""
-    five = [
-        (3, GROUND, 0, 0.1),
-        (3, 4, 0, 0.2),
-        (3, 2**31 - 1, 0, 0.3),
-        (3, STATIC, 0, 0.4),
-        (3, STATIC, 2**31 - 1, 0.5),
-    ]
+    last = 2**31 - 1
+    five = [(3, GROUND, 0, 0.1), (3, 4, 0, 0.2), (3, last, 0, 0.3), (3, STATIC, 0, 0.4), (3, STATIC, last, 0.5)]
     mixed = [five[i] for i in (4, 1, 3, 0, 2)]
     tracker = ContactTracker()
     assert told(tracker.update(0, pairs((last, GROUND, 0, 1.0), *mixed))) == [

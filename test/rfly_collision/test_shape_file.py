@@ -7,7 +7,7 @@ import pytest
 
 from rfly_collision.shape_file import load_shapes, parse_shapes, shipped_shapes
 from rfly_collision.shapes import Box, Capsule, ConvexHull, Sphere
-from rfly_collision.vehicle_shapes import VehicleShapes, VehicleShape, scaled, shape_bounds
+from rfly_collision.vehicle_shapes import VehicleShape, VehicleShapes, scaled, shape_bounds
 from rfly_common.errors import ConfigError
 
 ONE_OF_EACH = """\
