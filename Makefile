@@ -3,6 +3,7 @@
 .PHONY: help env demo test test-lib lint bench fuzz lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
+SCALE ?= 60
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
@@ -23,8 +24,8 @@ lint: ## ruff and mypy
 	@$(IN_ENV) --lib ruff check .
 	@$(IN_ENV) --lib mypy
 
-bench: ## speed beside what one would use instead, one table; FLOOD=20 shortens the flood of 600 s
-	@RFLY_FLOOD_SECONDS=$(FLOOD) $(IN_ENV) --peers python -m benchmarks
+bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
+	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --peers python -m benchmarks
 
 fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
 	@$(IN_ENV) pytest -m fuzz_full -o faulthandler_timeout=0

@@ -1,0 +1,139 @@
+"""Fleets through the real nodes at 50 Hz: trajectory_node, ue_bridge_node and terrain_node as processes, and a receiver
+in RflySim3D's place that counts every vehicle and compares its place with a plain formula at its packet's time.
+
+60 s each; the environment variable RFLY_SCALE_SECONDS (`make bench SCALE=10`) shortens that, and what was run is in the
+rows. Processor time is what the system counted for the two processes (user and system, /proc/<pid>/stat).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench_fleet_wire import processor_seconds
+from benchmarks.harness import Row, same
+from benchmarks.ring_fleet import RingFleet
+
+VEHICLES, STRETCH_VEHICLES = 1_000, 10_000
+RATE_HZ = 50
+DEFAULT_SECONDS = 60.0
+MAP = "JacksboroFault"
+MOST_ERROR_M = 1e-3
+ONE_CORE, TWO_CORES = 1.0, 2.0
+MOST_INTERVAL_RATIO = 1.005
+"""of the mean interval between two series: no more than one in two hundred is missing"""
+MOST_P99_RATIO = 1.5
+"""of the 99th percentile of the intervals"""
+NODES = ("trajectory_node", "ue_bridge_node")
+
+
+def rows() -> Iterator[Row]:
+    seconds = float(os.environ.get("RFLY_SCALE_SECONDS", DEFAULT_SECONDS))
+    if importlib.util.find_spec("rclpy") is None:
+        print("fleets through the nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
+        return
+    print(f"scale: {VEHICLES:,} and {STRETCH_VEHICLES:,} vehicles for {seconds:g} s each", file=sys.stderr)
+    yield from _rows_of(VEHICLES, seconds, ONE_CORE, "one core")
+    yield from _rows_of(STRETCH_VEHICLES, seconds, TWO_CORES, "two cores")
+
+
+def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> Iterator[Row]:
+    found = run(vehicles, seconds)
+    missing = round(RATE_HZ * found["seconds"]) + 1 - found["series"]
+    whole = found["wrong_packets"] == found["incomplete_series"] == found["dropped_by_system"] == 0
+    agree = same(
+        whole and found["worst_m"] <= MOST_ERROR_M,
+        f"{found['series']:,} series of {vehicles:,} vehicles, {found['incomplete_series']} incomplete; "
+        f"{found['compared']:,} places within {1e3 * found['worst_m']:.2g} mm of the formula",
+    )
+    name = f"scale: {vehicles:,} vehicles at {RATE_HZ} Hz for {seconds:g} s"
+    used = [found["cpu"][node] for node in NODES]
+    yield Row(
+        f"{name}: processor time of trajectory node and bridge",
+        sum(used) / found["cpu_seconds"],
+        cores,
+        cores_name,
+        target_ratio=1.0,
+        agree=agree,
+        note=f"{used[0]:.2f} + {used[1]:.2f} s in {found['cpu_seconds']:.1f} s",
+        kind="at most",
+        unit="cores",
+    )
+    yield Row(
+        f"{name}: mean interval between two series",
+        found["arrival_seconds"] / (found["series"] - 1),
+        1.0 / RATE_HZ,
+        f"{RATE_HZ} Hz",
+        target_ratio=MOST_INTERVAL_RATIO,
+        agree=agree,
+        note=f"{found['states'] / (found['arrival_seconds'] + 1 / RATE_HZ):,.0f} vehicle states/s at the socket; "
+        f"instants without a series: {missing}",
+        kind="at most",
+    )
+    yield Row(
+        f"{name}: interval between two series, 99th percentile",
+        found["interval_p99"],
+        1.0 / RATE_HZ,
+        f"{RATE_HZ} Hz",
+        target_ratio=MOST_P99_RATIO,
+        agree=agree,
+        note=f"the longest {1e3 * found['interval_max']:.1f} ms; delay to the socket varies by "
+        f"{1e3 * found['delay_spread_p99']:.1f} ms (99 %)",
+        kind="at most",
+    )
+
+
+def run(vehicles: int, seconds: float) -> dict[str, Any]:
+    """What the receiver found (`fleet_receiver.examine`), and with it `cpu`: s by node, in `cpu_seconds`."""
+    root = Path(__file__).parent.parent
+    environment = {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(1 + (os.getpid() + vehicles // 1000) % 100),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "rings.yaml").write_text(RingFleet(vehicles).yaml(), encoding="utf-8")
+        receiver = subprocess.Popen(
+            [sys.executable, str(root / "benchmarks" / "fleet_receiver.py"), str(vehicles), str(seconds), MAP],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        opened.callback(receiver.wait)
+        opened.callback(receiver.kill)
+        port = _next_line(receiver)["port"]
+        parameters = {
+            "terrain_node": [f"map:={MAP}"],
+            "ue_bridge_node": [f"port:={port}", "feedback_port:=0"],
+            "trajectory_node": [f"fleet:={folder / 'rings.yaml'}", f"rate:={RATE_HZ}.0"],
+        }
+        nodes = {}
+        for node, given in parameters.items():
+            command = [sys.executable, "-c", f"from rfly_bringup.entry_points import {node}; {node}()"]
+            command += ["--ros-args", "--log-level", "error", *(part for p in given for part in ("-p", p))]
+            nodes[node] = subprocess.Popen(command, env=environment, cwd=root)
+            opened.callback(nodes[node].wait)
+            opened.callback(nodes[node].send_signal, signal.SIGINT)
+        begin = _next_line(receiver)["begin"]
+        before = {node: processor_seconds(nodes[node].pid) for node in NODES}
+        end = _next_line(receiver)["end"]
+        cpu = {node: processor_seconds(nodes[node].pid) - before[node] for node in NODES}
+        return _next_line(receiver) | {"cpu": cpu, "cpu_seconds": end - begin}
+
+
+def _next_line(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"the receiver ended with exit code {process.wait()} (no vehicle arrived?)")
+    told: dict[str, Any] = json.loads(line)
+    return told

@@ -1,0 +1,180 @@
+"""In RflySim3D's place for a fleet of `ring_fleet`: counts what arrives, and compares it with the plain formula.
+
+python benchmarks/fleet_receiver.py VEHICLES SECONDS [MAP]
+
+Prints JSON lines: {"port": …} at once, {"begin": …} when it starts to count, {"end": …} after that many seconds, and
+then what it found (see `examine`). It starts to count when the fleet has moved for two seconds. While it receives it
+only stores; the system stamps each datagram's arrival, and says how many it had to drop for want of room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.ring_fleet import CLOCK_SPEED, PER_PACKET, RingFleet
+
+PACKET_BYTES = 3804
+KEPT_BYTES = 4 + 200 + 200 + 1200  # checksum, ids, types, positions
+CHECKSUM = 1234567890
+BUFFER_BYTES = 1 << 25
+SETTLED_S = 2.0
+FIRST_PACKET_TIMEOUT_S = 120.0
+SILENCE_S = 10.0
+_TIMESTAMP_NS, _DROPS = 35, 40  # SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
+_RECEIVE_BUFFER_FORCE = 33  # SO_RCVBUFFORCE
+
+Floats = NDArray[np.float64]
+
+
+class Received:
+    """Datagrams as they came: their beginnings, lengths and arrival times."""
+
+    def __init__(self, capacity: int) -> None:
+        self.kept = np.zeros((capacity, KEPT_BYTES), np.uint8)
+        self.size = np.zeros(capacity, np.int64)
+        self.arrival = np.zeros(capacity)
+        """s, system clock"""
+        self.count = 0
+        self.dropped = 0
+        """by the system, for want of room"""
+
+    def take(self, opened: socket.socket) -> float:
+        """Wait for one datagram; returns its clock's time where it begins a series, else NaN."""
+        n = self.count
+        size, ancillary, _, _ = opened.recvmsg_into([self.kept[n]], 128, socket.MSG_TRUNC)
+        self.size[n] = size
+        for _, kind, data in ancillary:
+            if kind == _TIMESTAMP_NS:
+                seconds, nanoseconds = struct.unpack("=qq", data)
+                self.arrival[n] = seconds + 1e-9 * nanoseconds
+            elif kind == _DROPS:
+                (self.dropped,) = struct.unpack("=I", data)
+        self.count = n + 1
+        head = self.kept[n]
+        is_first = head[4] == 1 and head[5] == 0
+        return float(head[408:412].view("<f4")[0]) / CLOCK_SPEED if is_first else float("nan")
+
+
+def open_socket() -> socket.socket:
+    """A socket on a free port of the loopback, with the largest buffer that the system grants."""
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    with contextlib.suppress(PermissionError):  # then it is what net.core.rmem_max allows
+        opened.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCE, BUFFER_BYTES)
+    for option in (_TIMESTAMP_NS, _DROPS):
+        opened.setsockopt(socket.SOL_SOCKET, option, 1)
+    opened.bind(("127.0.0.1", 0))
+    return opened
+
+
+def receive(opened: socket.socket, received: Received, seconds: float) -> tuple[float, float]:
+    """Store until `seconds` after the fleet has settled; the clock's times of the first and the last series counted."""
+    opened.settimeout(FIRST_PACKET_TIMEOUT_S)
+    begin = latest = float("nan")
+    while True:
+        t = received.take(opened)
+        opened.settimeout(SILENCE_S)
+        if t != t:
+            continue
+        if begin != begin and t >= SETTLED_S:
+            begin = t
+            say(begin=begin)
+        if t >= begin + seconds:
+            say(end=t)
+            return begin, latest
+        latest = t
+
+
+def examine(received: Received, fleet: RingFleet, terrain: Any, begin: float, end: float) -> dict[str, Any]:
+    """What arrived, and how it compares with the formula.
+
+    wrong_packets: of another length or content than a hundred of the fleet. times: of all series since the start, by
+    the clock of the first packet; series: those of `begin` … `end` [s], incomplete_series: those of them that lack one
+    of their packets or have it twice. worst_m: the largest distance between a vehicle and its place by the formula,
+    over all of them. intervals: between the last datagrams of successive series by the system's stamps. delay_spread:
+    arrival after the packet's time, less the quickest one's.
+    """
+    n = received.count
+    raw, arrival = received.kept[:n], received.arrival[:n]
+    checksum = raw[:, :4].copy().view("<i4")[:, 0]
+    ids = raw[:, 4:204].copy().view("<u2").astype(np.int64)
+    packet = (ids[:, 0] - 1) // PER_PACKET
+    right = (received.size[:n] == PACKET_BYTES) & (checksum == CHECKSUM)
+    right &= (ids == PER_PACKET * packet[:, None] + np.arange(1, PER_PACKET + 1)).all(axis=1)
+    right &= (packet >= 0) & (packet < fleet.packets)
+    raw, arrival, packet = raw[right], arrival[right], packet[right]
+    north_east_down = raw[:, 404:].copy().view("<f4").reshape(-1, PER_PACKET, 3)
+    t = north_east_down[:, 0, 1].astype(float) / CLOCK_SPEED
+    in_time = (t >= begin) & (t <= end)
+    series, which = np.unique(t[in_time], return_inverse=True)
+    table = np.zeros((len(series), fleet.packets), np.int64)
+    np.add.at(table, (which, packet[in_time]), 1)
+    last = np.full(len(series), -np.inf)
+    np.maximum.at(last, which, arrival[in_time])
+    interval, delay = np.diff(last), last - series
+    return {
+        "datagrams": n,
+        "wrong_packets": int(np.count_nonzero(~right)),
+        "dropped_by_system": received.dropped,
+        "times": np.round(t[packet == 0], 6).tolist(),
+        "begin": begin,
+        "seconds": float(series[-1] - series[0]),
+        "arrival_seconds": float(last[-1] - last[0]),
+        "series": len(series),
+        "incomplete_series": int(np.count_nonzero((table != 1).any(axis=1))),
+        "states": int(np.count_nonzero(in_time)) * PER_PACKET,
+        "compared": int(np.count_nonzero(in_time)) * (PER_PACKET - 1),
+        "worst_m": worst_error(fleet, terrain, packet[in_time], t[in_time], north_east_down[in_time]),
+        "interval_median": float(np.median(interval)),
+        "interval_p99": float(np.percentile(interval, 99)),
+        "interval_max": float(interval.max()),
+        "delay_spread_p99": float(np.percentile(delay - delay.min(), 99)),
+    }
+
+
+def worst_error(
+    fleet: RingFleet, terrain: Any, packet: NDArray[np.int64], t: Floats, north_east_down: NDArray[np.float32]
+) -> float:
+    """m, over all vehicles but the clocks."""
+    worst = 0.0
+    for first in range(0, len(t), 2000):
+        part = slice(first, first + 2000)
+        shown = north_east_down[part, 1:].astype(float)[..., [1, 0, 2]] * (1.0, 1.0, -1.0)
+        error = np.linalg.norm(shown - fleet.positions(packet[part], t[part], terrain), axis=-1)
+        worst = max(worst, float(error.max()) if np.isfinite(error).all() else float("inf"))
+    return worst
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def main() -> None:
+    vehicles, seconds = int(sys.argv[1]), float(sys.argv[2])
+    name = sys.argv[3] if len(sys.argv) > 3 else "JacksboroFault"
+    from rfly_terrain.height_map import HeightMap
+
+    fleet, terrain = RingFleet(vehicles), HeightMap.load(name)
+    received = Received(round(1.5 * (seconds + 30.0) * 50.0) * fleet.packets)
+    with open_socket() as opened:
+        say(port=opened.getsockname()[1])
+        begin, end = receive(opened, received, seconds)
+    started = time.perf_counter()
+    found = examine(received, fleet, terrain, begin, end)
+    say(**found, examined_in=time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    main()
