@@ -8,6 +8,8 @@ from typing import Any
 _HOME = {
     "Circle": "shapes",
     "CompletionMonitor": "completion_monitor",
+    "Dubins": "dubins",
+    "DubinsPath": "dubins",
     "Ellipse": "shapes",
     "FigureEight": "shapes",
     "FixedWing": "mission_fixed_wing",
@@ -30,6 +32,7 @@ _HOME = {
     "SpeedProfile": "motion",
     "Spline": "splines",
     "Vehicle": "fleet",
+    "dubins_path": "dubins",
     "load_fleet": "fleet_file",
     "read_mission": "mission_files",
     "read_points": "point_files",
@@ -40,6 +43,8 @@ _HOME = {
 __all__ = [
     "Circle",
     "CompletionMonitor",
+    "Dubins",
+    "DubinsPath",
     "Ellipse",
     "FigureEight",
     "FixedWing",
@@ -62,6 +67,7 @@ __all__ = [
     "SpeedProfile",
     "Spline",
     "Vehicle",
+    "dubins_path",
     "load_fleet",
     "read_mission",
     "read_points",

@@ -17,6 +17,7 @@ import numpy as np
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error, key_path
+from rfly_trajectory.dubins import Dubins
 from rfly_trajectory.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.formation import formation_offsets, turned
 from rfly_trajectory.motion import SpeedProfile
@@ -294,6 +295,8 @@ def _shape(shape: Mapping[str, Any], folder: FilePath) -> Shape:
         case "lawn_mower":
             size = shape["length"], shape["width"], shape["spacing"]
             return LawnMower(shape["center"], *size, shape.get("heading_deg", 0.0))
+        case "dubins":
+            return Dubins(shape["poses"], shape["turning_radius"], shape.get("closed", False))
         case "spline":
             return Spline(_points(shape, folder), shape.get("closed", False))
         case _:
