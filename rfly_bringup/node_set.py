@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
     Argument("map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"),
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
+    Argument("shard", "which part of the fleet is driven here, i/n with i from 0 to n - 1 (default 0/1: all)"),
+    Argument("start_time", "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)"),
+    Argument("time_scale", "seconds of the fleet in a second (default 1; 0 stands still)"),
     Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
@@ -75,7 +79,14 @@ TRAJECTORY = NodeDescription(
     "trajectory_node",
     "rfly_trajectory.trajectory_node",
     "drives a fleet over the terrain",
-    {"fleet": "fleet", "frame_id": "frame_id", "map_search_path": "map_search_path"},
+    {
+        "fleet": "fleet",
+        "shard": "shard",
+        "start_time": "start_time",
+        "time_scale": "time_scale",
+        "frame_id": "frame_id",
+        "map_search_path": "map_search_path",
+    },
 )
 MISSION = NodeDescription(
     "mission_node",
@@ -89,6 +100,7 @@ NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})
+_NUMBERS = frozenset({"start_time", "time_scale"})
 _LISTS = {"map_search_path": os.pathsep, "mission_vehicles": ","}
 
 
@@ -107,6 +119,13 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
                 parameters[parameter] = int(text)
             except ValueError:
                 raise ValueError(f"{argument}: {text!r} is not a whole number") from None
+        elif argument in _NUMBERS:
+            try:
+                parameters[parameter] = float(text)
+            except ValueError:
+                raise ValueError(f"{argument}: {text!r} is not a number") from None
+            if not 0.0 <= parameters[parameter] < math.inf:
+                raise ValueError(f"{argument}: {text!r} is not a number from 0 on")
         elif argument in _LISTS:
             parts = (part.strip() for part in text.split(_LISTS[argument]))
             parameters[parameter] = [part for part in parts if part]

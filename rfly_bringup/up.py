@@ -80,6 +80,10 @@ def _check_map_and_fleet(arguments: Mapping[str, str]) -> None:
         from rfly_trajectory.fleet_file import load_fleet
 
         load_fleet(arguments["fleet"])
+    if arguments.get("shard"):
+        from rfly_trajectory.shard import shard_range
+
+        shard_range(arguments["shard"], 0)
 
 
 def _rviz_command(arguments: Mapping[str, str]) -> list[str]:

@@ -37,6 +37,11 @@ def run_number(start_ns: int) -> int:
     return start_ns % MICROSECOND
 
 
+def with_run_of(start_ns: int, other_ns: int) -> int:
+    """A start at the time of the one (to a microsecond) and of the run of the other."""
+    return start_ns - run_number(start_ns) + run_number(other_ns)
+
+
 def agreed(one_ns: int, other_ns: int) -> int:
     """That of two starts which counts."""
     ahead = (run_number(one_ns) - run_number(other_ns)) % RUNS

@@ -6,9 +6,11 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from rfly_common.errors import ConfigError
+import numpy as np
 
-NS = 1_000_000_000
+from rfly_common.errors import ConfigError
+from rfly_common.vehicle_states import VehicleStates
+
 HIGHEST_TIME_SCALE = 1000.0
 
 
@@ -71,3 +73,12 @@ def check_time_scale(time_scale: float) -> None:
     """Raises ConfigError for a scale that is negative, too high or no number."""
     if not (math.isfinite(time_scale) and 0.0 <= time_scale <= HIGHEST_TIME_SCALE):
         raise ConfigError(f"time_scale: {time_scale!r}, expected a number from 0 (standing still) to 1000")
+
+
+def states_at_pace(states: VehicleStates, pace: float) -> VehicleStates:
+    """States sampled in fleet time, with the velocities that an onlooker sees: those of the fleet times `pace`."""
+    if pace == 1.0:
+        return states
+    velocity = None if states.velocity is None else states.velocity * np.float32(pace)
+    turning = None if states.angular_velocity is None else states.angular_velocity * np.float32(pace)
+    return dataclasses.replace(states, velocity=velocity, angular_velocity=turning)

@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from typing import Any, NamedTuple
 
-import numpy as np
-from geometry_msgs.msg import PoseStamped
-from nav_msgs.msg import Path
 from rclpy.node import Node
+from rclpy.task import Future
 from rfly_suite.msg import VehicleStateArray
-from tf2_msgs.msg import TFMessage
+from rfly_suite.srv import LoadFleet
 
 from rfly_common.errors import ConfigError
-from rfly_common.frames import enu_to_ned
-from rfly_common.ros import (
-    ERROR,
-    FLEET_OUT,
-    LATCHED,
-    OK,
-    STALE,
-    STATE_OUT,
-    TF,
-    WARN,
-    ClockWatch,
-    Diagnostics,
-    declare,
-    publisher,
-    run,
-)
+from rfly_common.ros import ERROR, FLEET_OUT, OK, STALE, WARN, ClockWatch, Diagnostics, declare, publisher, run
 from rfly_common.vehicle_msgs import states_to_msg
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
-from rfly_trajectory.fleet import Fleet, orientation_in_ned, states_in_ned
+from rfly_trajectory.fleet import Fleet, states_in_ned
 from rfly_trajectory.fleet_file import load_fleet
+from rfly_trajectory.per_vehicle_node import PerVehicleTopics
+from rfly_trajectory.run_clock import states_at_pace
+from rfly_trajectory.run_control_node import RunControl
+from rfly_trajectory.shard import shard_range
 from rfly_trajectory.track_check import Finding, check_tracks
-from rfly_trajectory.track_msgs import states_to_poses, states_to_transforms, track_to_path
 from rfly_trajectory.warm_up import warm_up
 
 DEFAULT_FLEET = "demo_convoy"
 PER_VEHICLE_LIMIT = 20
-"""vehicles up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
+"""vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
 LOGGED_FINDINGS = 5
 
 
+class _Loaded(NamedTuple):
+    """A fleet file that was read, or what is wrong with it."""
+
+    name: str
+    whole: Fleet | None
+    findings: list[Finding]
+    """empty without a terrain"""
+    error: str
+
+
 class TrajectoryNode(Node):
-    """Publishes the states of a fleet as soon as a terrain is known; its time starts then."""
+    """Publishes the states of a fleet, or of a shard of it, as soon as a terrain and a start are known."""
 
     def __init__(self) -> None:
         super().__init__("trajectory_node")
@@ -57,108 +54,175 @@ class TrajectoryNode(Node):
             "frame of all that is published: map (ENU) or map_ned (RflySim's axes)",
             choices=("map", "map_ned"),
         )
-        per_vehicle = declare(
+        self._publish_per_vehicle: str = declare(
             self,
             "publish_per_vehicle",
             "auto",
-            f"<name>/pose, <name>/path and /tf of each vehicle; auto: for fleets of up to {PER_VEHICLE_LIMIT}",
+            f"<name>/pose, <name>/path and /tf of each vehicle; auto: where the node drives up to {PER_VEHICLE_LIMIT}",
             choices=("auto", "always", "never"),
         )
+        self._shard: str = declare(
+            self,
+            "shard",
+            "0/1",
+            "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter",
+        )
+        shard_range(self._shard, 0)  # a shard that is none ends the node
         self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "fleet", fleet, self._say)
+        self._whole: Fleet | None = None
         self._fleet: Fleet | None = None
         self._fleet_error = ""
+        self._load_error = ""
         self._findings: list[Finding] = []
-        self._start_ns: int | None = None
+        self._loading = threading.Lock()
         self._last_ns = 0
         self._clock_watch = ClockWatch(self)
+        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
+        self._topics = PerVehicleTopics(self, self._frame_id)
+        self._run = RunControl(self, self._begin_anew, self._say)
         try:
-            self._fleet = load_fleet(fleet)
+            self._use(load_fleet(fleet))
         except ConfigError as error:
             self._fleet_error = " ".join(str(error).split())
             self.get_logger().error(self._fleet_error)
-        vehicles = self._fleet.vehicles if self._fleet is not None else ()
-        self._names = [vehicle.name for vehicle in vehicles]
-        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
-        self._per_vehicle = per_vehicle == "always" or (per_vehicle == "auto" and len(vehicles) <= PER_VEHICLE_LIMIT)
-        one_by_one = self._names if self._per_vehicle else []
-        self._poses = [publisher(self, PoseStamped, f"{name}/pose", STATE_OUT) for name in one_by_one]
-        self._paths = [publisher(self, Path, f"{name}/path", LATCHED) for name in one_by_one]
-        self._tf = publisher(self, TFMessage, "/tf", TF) if one_by_one else None
+        self.create_service(LoadFleet, "~/load_fleet", self._load_fleet)
         self._ground.start()
         self._say()
         self._period_ns = int(1e9 / rate)
         self._timer = self.create_timer(1.0 / rate, self._tick)
-        self.get_logger().info(f"fleet {fleet!r}: {len(vehicles)} vehicles at {rate:g} Hz; waiting for terrain_map")
+        self.get_logger().info(f"fleet {fleet!r}: {self._count()} at {rate:g} Hz; waiting for terrain_map")
         if self._fleet is not None:
             warm_up()  # last: the node is seen by others meanwhile
 
+    def _use(self, whole: Fleet) -> None:
+        """Drive this node's shard of a fleet."""
+        mine = shard_range(self._shard, len(whole))
+        self._whole = self._fleet = whole
+        if len(mine) < len(whole):
+            shard = whole.vehicles[mine.start : mine.stop]
+            self._fleet = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.where)
+        few = self._publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
+        with_topics = self._publish_per_vehicle == "always" or few
+        self._topics.use([vehicle.name for vehicle in self._fleet.vehicles] if with_topics else [])
+
+    def _count(self) -> str:
+        mine, all_of_them = (0 if fleet is None else len(fleet) for fleet in (self._fleet, self._whole))
+        return f"{mine} vehicles" + (f" (shard {self._shard} of {all_of_them})" if mine != all_of_them else "")
+
     def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
-        if self._fleet is None:
+        if self._whole is None or self._fleet is None:
             return
-        self._fleet = self._fleet.on_terrain(terrain)
-        self._findings = check_tracks(self._fleet)
+        self._whole, self._fleet = self._whole.on_terrain(terrain), self._fleet.on_terrain(terrain)
         self.get_logger().info(f"driving over map {terrain.name!r}, {terrain.rows} x {terrain.columns} cells")
-        for finding in self._findings[:LOGGED_FINDINGS]:
-            self.get_logger().warning(f"vehicle {finding.vehicle!r}: {finding.text}")
-        self._publish_paths(self._fleet)
+        self._tell(check_tracks(self._whole))
+        self._topics.publish_paths(self._fleet)
         self._say()
 
     def _refuse_terrain(self) -> None:
         self._diagnostics.count("refused_terrains")
         self._say()
 
-    def _publish_paths(self, fleet: Fleet) -> None:
-        """Copies on the same track share one message."""
-        made: dict[tuple[Any, ...], Path] = {}
-        now = self.get_clock().now().nanoseconds
-        for index, path_publisher in enumerate(self._paths):
-            vehicle = fleet.vehicles[index]
-            place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
-            key = (*place, vehicle.kind, vehicle.profile, vehicle.wheelbase, vehicle.track)
-            if key not in made:
-                position, orientation = fleet.track(index)
-                if self._frame_id == "map_ned":
-                    position, orientation = np.asarray(enu_to_ned(position)), orientation_in_ned(orientation)
-                made[key] = track_to_path(position, orientation, self._frame_id, now)
-            path_publisher.publish(made[key])
+    def _tell(self, findings: list[Finding]) -> None:
+        self._findings = findings
+        for finding in findings[:LOGGED_FINDINGS]:
+            self.get_logger().warning(f"vehicle {finding.vehicle!r}: {finding.text}")
+
+    def _begin_anew(self) -> None:
+        """Fleet time is 0 again."""
 
     def _tick(self) -> None:
+        self._run.listen()
         fleet = self._fleet
         if fleet is None or fleet.terrain is None:
             return
         now = self.get_clock().now().nanoseconds
-        if self._start_ns is None:
-            self._start_ns = now
-        elif now < self._last_ns:
-            self.get_logger().warning("the clock went back: the fleet starts anew")
-            self._diagnostics.count("clock_jumps_back")
-            self._start_ns = now
-        elif now - self._last_ns > 1.5 * self._period_ns:
+        fleet_time = self._run.tick(now)
+        if fleet_time is None:
+            return
+        if self._last_ns and now - self._last_ns > 1.5 * self._period_ns:
             self._diagnostics.count("late_states")
         self._last_ns = now
-        states = fleet.sample((now - self._start_ns) * 1e-9, source=self._source, stamp_ns=now)
+        if not len(fleet):
+            return
+        states = fleet.sample(fleet_time, source=self._source, stamp_ns=now)
+        states = states_at_pace(states, self._run.pace)
         if self._frame_id == "map_ned":
             states = states_in_ned(states, self._frame_id)
         self._states.publish(states_to_msg(states))
         self._diagnostics.count("published_states")
-        if self._tf is not None:
-            self._tf.publish(states_to_transforms(states, self._names))
-            for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
-                pose_publisher.publish(pose)
+        self._topics.publish_states(states)
+
+    async def _load_fleet(self, request: Any, response: Any) -> Any:
+        if not self._loading.acquire(blocking=False):
+            response.message = "another fleet is being loaded: ask again when it is done"
+            return response
+        done: Future = Future(executor=self.executor)
+        terrain = self._ground.terrain
+
+        def load() -> None:
+            loaded = _load(request.fleet, terrain)
+            if self.executor is not None:
+                self.executor.create_task(done.set_result, loaded)
+
+        # a large file takes a second to read and check; the old fleet drives on meanwhile
+        threading.Thread(target=load, daemon=True).start()
+        try:
+            loaded = await done
+        finally:
+            self._loading.release()
+        response.message = self._take_fleet(loaded)
+        response.success, response.vehicles = loaded.whole is not None, 0 if self._fleet is None else len(self._fleet)
+        return response
+
+    def _take_fleet(self, loaded: _Loaded) -> str:
+        """Drive a loaded fleet from its start; one that failed leaves the present one driving. What was done."""
+        self._load_error = loaded.error
+        if loaded.whole is None:
+            self.get_logger().error(loaded.error)
+            self._diagnostics.count("failed_loads")
+            self._say()
+            return loaded.error
+        self._fleet_error = ""
+        self._diagnostics.hardware_id = loaded.name
+        first = self._fleet is None
+        self._use(loaded.whole)
+        assert self._fleet is not None
+        if first:
+            warm_up()
+        terrain = self._ground.terrain
+        if terrain is not None:
+            stale = loaded.whole.terrain is not terrain  # another map came while the file was read
+            if stale:
+                self._whole, self._fleet = loaded.whole.on_terrain(terrain), self._fleet.on_terrain(terrain)
+            self._tell(check_tracks(self._whole) if stale and self._whole is not None else loaded.findings)
+            self._topics.publish_paths(self._fleet)
+        self._run.begin_anew()
+        text = f"fleet {loaded.name!r}: {self._count()}"
+        self.get_logger().info(text)
+        self._say()
+        return text
 
     def _say(self) -> None:
         terrain = self._fleet.terrain if self._fleet is not None else None
+        run = self._run
         values: dict[str, Any] = {
-            "vehicles": len(self._names),
+            "vehicles": 0 if self._fleet is None else len(self._fleet),
+            "shard": self._shard,
             "terrain": "" if terrain is None else terrain.name,
-            "fleet_time_s": "" if self._start_ns is None else f"{(self._last_ns - self._start_ns) * 1e-9:.2f}",
+            "run": run.state,
+            "fleet_start": "" if run.start_ns is None else f"{run.start_ns * 1e-9:.6f}",
+            "fleet_time_s": "" if run.fleet_time is None else f"{run.fleet_time:.2f}",
+            "pace": f"{run.pace:g}",
+            "clock_jumps_back": run.jumps,
         }
         if self._fleet_error:
             level, text = ERROR, self._fleet_error
         elif self._ground.trouble:
             level, text = ERROR, self._ground.trouble
+        elif self._load_error:
+            level, text = ERROR, f"the last load failed, the fleet before it drives on: {self._load_error}"
         elif terrain is None:
             level, text = STALE, NOT_YET
         elif self._clock_watch.trouble:
@@ -169,6 +233,20 @@ class TrajectoryNode(Node):
         else:
             level, text = OK, "publishing"
         self._diagnostics.set(level, text, **values)
+
+
+def _load(name: str, terrain: HeightMap | None) -> _Loaded:
+    """A fleet over a terrain; touches nothing of a node, so that another thread may run it."""
+    try:
+        fleet = load_fleet(name)
+    except ConfigError as error:
+        return _Loaded(name, None, [], " ".join(str(error).split()))
+    except MemoryError:
+        return _Loaded(name, None, [], f"fleet {name!r}: not enough memory to load it")
+    if terrain is None:
+        return _Loaded(name, fleet, [], "")
+    fleet = fleet.on_terrain(terrain)
+    return _Loaded(name, fleet, check_tracks(fleet), "")
 
 
 def main() -> None:

@@ -34,6 +34,8 @@ def test_arguments_get_the_types_of_their_parameters():
     """ROS refuses a string for an integer or a list."""
     assert node_parameters(BRIDGE, {"windows": "2", "host": "10.0.0.5"}) == {"windows": 2, "host": "10.0.0.5"}
     assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {"map_search_path": ["/a", "/b"]}
+    run = {"shard": "1/2", "start_time": "1700000000", "time_scale": ".5"}
+    assert node_parameters(TRAJECTORY, run) == {"shard": "1/2", "start_time": 1.7e9, "time_scale": 0.5}
     assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
     assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {"vehicles": ["hawk", "crow"]}
 
@@ -43,6 +45,8 @@ def test_arguments_get_the_types_of_their_parameters():
     [
         ({"mapp": "x"}, "mapp: no such argument; there are map, "),
         ({"windows": "two"}, "windows: 'two' is not a whole number"),
+        ({"start_time": "noon"}, "start_time: 'noon' is not a number"),
+        ({"time_scale": "-1"}, "time_scale: '-1' is not a number from 0 on"),
         ({"frame_id": "enu"}, "frame_id: 'enu', expected one of map, map_ned"),
         ({"params_file": "/no/such.yaml"}, "params_file: there is no file '/no/such.yaml'"),
     ],

@@ -149,6 +149,7 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
         (["up", "--frame-id", "enu"], "frame_id: 'enu', expected one of map, map_ned"),
         (["up", "--params-file", "/no/such.yaml"], "there is no file '/no/such.yaml'"),
         (["up", "--windows", "two"], "windows: 'two' is not a whole number"),
+        (["up", "--shard", "2/2"], "shard: '2/2', expected i/n with i from 0 to n - 1"),
         (["up", "--nonsense"], "nonsense"),
         (["fly"], "fly"),
     ],

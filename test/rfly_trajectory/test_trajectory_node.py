@@ -6,6 +6,17 @@ import math
 
 import numpy as np
 import pytest
+from fleet_harness import (
+    TerrainSource,
+    fleet_start,
+    ground,
+    positions,
+    receive_diagnostics,
+    receive_states,
+    seconds,
+    stamp,
+    told,
+)
 
 from rfly_common.frames import enu_to_ned, quat_rotate
 from rfly_terrain.height_map import HeightMap
@@ -28,14 +39,6 @@ version: 1
 vehicles:
   - {id: 1, type: 3, count: 21, spacing: even, shape: {type: circle, center: [0, 0], radius: 120}, speed: 10}
 """
-
-
-def ground(lift=0.0, name="waves"):
-    """400 m x 400 m of hills around the origin."""
-    axis = np.arange(-200.0, 201.0, 10.0)
-    x, y = np.meshgrid(axis, axis, indexing="ij")
-    heights = lift + 6 * np.sin(x / 37) * np.cos(y / 29) + 0.03 * x
-    return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name=name)
 
 
 @pytest.fixture
@@ -65,25 +68,6 @@ def start(domain_id):
         yield lambda **parameters: stack.enter_context(NodeProcess("trajectory_node", domain_id, parameters))
 
 
-class TerrainSource:
-    """Publishes terrain_map as terrain_node does."""
-
-    def __init__(self, peer):
-        from rfly_suite.msg import TerrainMap
-
-        from rfly_common.ros import LATCHED
-
-        self._publisher = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
-
-    def publish(self, height_map, max_cells=10**9):
-        from rfly_terrain.terrain_msgs import height_map_to_msg
-
-        self._publisher.publish(height_map_to_msg(height_map, (0.0, 0.0, 0.0), 1, max_cells))
-
-    def publish_message(self, message):
-        self._publisher.publish(message)
-
-
 @pytest.fixture(scope="module")
 def served(shared_domain_id, tmp_path_factory):
     """A peer of one running node with FLEET on ground(), for tests that only read; its terrain_map is latched."""
@@ -98,42 +82,12 @@ def served(shared_domain_id, tmp_path_factory):
     peer.close()
 
 
-def receive_states(peer):
-    from rfly_suite.msg import VehicleStateArray
-
-    from rfly_common.ros import FLEET_IN
-
-    return peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
-
-
-def receive_diagnostics(peer):
-    from diagnostic_msgs.msg import DiagnosticArray
-
-    from rfly_common.ros import STATE_OUT
-
-    return peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-
-
-def told(messages):
-    """(level, message, values) of the newest diagnostic of the fleet, or None."""
-    from node_harness import diagnostic
-
-    return diagnostic(messages, "fleet")
-
-
-def positions(message):
-    return np.asarray(message.position).reshape(-1, 3)
-
-
-def stamp(header):
-    return header.stamp.sec + header.stamp.nanosec * 1e-9
-
-
 def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
     """Every state of 2 s: z is the map's altitude, and the cars go round as 10 m/s on a radius of 120 m say."""
     terrain = ground()
     states = receive_states(served)
-    served.spin_until(lambda: len(states) > 100)
+    start = fleet_start(served)
+    served.spin_until(lambda: states and stamp(states[-1].header) > start + 2.0)
     first = states[0]
     assert first.source == "/trajectory_node"
     assert first.header.frame_id == "map"
@@ -151,7 +105,7 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
         np.testing.assert_allclose(up[:4], terrain.normal(p[:4, 0], p[:4, 1], smooth=True), atol=1e-12)
     angle = np.unwrap([math.atan2(*positions(message)[0, 1::-1]) for message in states])
     times = np.array([stamp(message.header) for message in states])
-    np.testing.assert_allclose(angle - angle[0], (times - times[0]) * 10.0 / 120.0, atol=1e-6)
+    np.testing.assert_allclose(angle, np.maximum(times - start, 0.0) * 10.0 / 120.0, atol=1e-6)
     assert np.median(np.diff(times)) == pytest.approx(0.02, abs=0.01)
 
 
@@ -255,7 +209,7 @@ def test_a_large_fleet_in_map_ned_with_topics_for_each_vehicle(start, peer, tmp_
     terrain = ground()
     TerrainSource(peer).publish(terrain)
     states = receive_states(peer)
-    start(fleet=f"'{path}'", frame_id="map_ned", publish_per_vehicle="always")
+    start(fleet=f"'{path}'", frame_id="map_ned", publish_per_vehicle="always", start_time="1.0")
     message = peer.spin_until(lambda: states and states[-1])
     assert message.header.frame_id == "map_ned"
     p = positions(message)
@@ -309,12 +263,14 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     from builtin_interfaces.msg import Time
     from rosgraph_msgs.msg import Clock
 
-    from rfly_common.ros import STATE_OUT
+    from rfly_common.ros import LATCHED, STATE_OUT
 
     TerrainSource(peer).publish(ground())
     states, diagnostics = receive_states(peer), receive_diagnostics(peer)
     start(fleet=f"'{fleet_file}'", use_sim_time="true")
     clock = peer.publisher(Clock, "/clock", STATE_OUT)
+    starts = []
+    peer.node.create_subscription(Time, "fleet_start", lambda time: starts.append(seconds(time)), LATCHED)
 
     def run_until(begin, ready):
         """Publish a clock that advances 20 ms a step from `begin` on."""
@@ -329,19 +285,21 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     def angle(message):
         return math.atan2(*positions(message)[0, 1::-1])
 
-    run_until(1000.0, lambda: states and stamp(states[-1].header) > states_start(states) + 2.0)
-    for message in states:
-        elapsed = stamp(message.header) - states_start(states)
-        assert angle(message) == pytest.approx(elapsed * 10.0 / 120.0, abs=1e-6)
-    run_until(500.0, lambda: stamp(states[-1].header) < 900.0)
-    again = states[-1]
-    assert angle(again) == pytest.approx(0.0, abs=10.0 / 120.0 * 0.5)
+    def check():
+        """They stand until the start, a whole second, and are where they should be after it."""
+        assert 0.0 < starts[-1] - stamp(states[0].header) <= 1.0
+        assert starts[-1] == pytest.approx(round(starts[-1]), abs=1e-6)
+        for message in states:
+            elapsed = max(0.0, stamp(message.header) - starts[-1])
+            assert angle(message) == pytest.approx(elapsed * 10.0 / 120.0, abs=1e-6)
+
+    run_until(1000.0, lambda: starts and stamp(states[-1].header) > starts[0] + 2.0)
+    check()
+    states.clear()
+    run_until(500.0, lambda: len(starts) == 2 and states and stamp(states[-1].header) > starts[1] + 1.0)
+    states[:] = [message for message in states if stamp(message.header) < 900.0]
+    check()
     peer.spin_for(0.3)
     count = len(states)
     peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 1 and "/clock has not moved for" in d[1])
     assert len(states) == count  # a clock that stands still publishes nothing
-
-
-def states_start(states):
-    """The fleet's time 0: its first state."""
-    return stamp(states[0].header)
