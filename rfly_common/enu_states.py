@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +31,10 @@ def states_to_enu(
     usable, dropped = usable_states(states)
     if dropped:
         states = states.select(usable)
-    position, velocity = np.asarray(states.position), np.asarray(states.velocity, float)
+    position: Any = states.position
+    velocity: Any = states.velocity.astype(float)
     norm = np.sqrt(np.einsum("ij,ij->i", states.orientation, states.orientation))
-    orientation = np.asarray(states.orientation / norm[:, None])
+    orientation: Any = states.orientation / norm[:, None]
     if quat_xyzw is not None:
         orientation = quat_multiply(np.asarray(quat_xyzw, float), orientation)
         position, velocity = quat_rotate(quat_xyzw, position), quat_rotate(quat_xyzw, velocity)
