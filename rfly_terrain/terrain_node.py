@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped, Vector3
@@ -37,13 +37,16 @@ from rfly_terrain.height_map import HeightMap
 from rfly_terrain.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.warm_up import warm_up
 
+if TYPE_CHECKING:
+    from rfly_terrain.terrain_occupancy_node import TerrainOccupancy
+
 DEFAULT_MAP = "JacksboroFault"
 MAX_POINTS_PER_CALL = 10_000_000
 VERTICAL_TOLERANCE = 1e-6
 
 
 class TerrainNode(Node):
-    """Publishes `outTerrainPoint` and `terrain_map`, answers altitude queries, loads maps."""
+    """Publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`, answers altitude queries, loads maps."""
 
     def __init__(self) -> None:
         super().__init__("terrain_node")
@@ -87,6 +90,7 @@ class TerrainNode(Node):
             self._frame_id = worlds.split(", ")[0]
 
         self._terrain: HeightMap | None = None
+        self._occupancy: TerrainOccupancy | None = None
         self._load_error = ""
         self._loading = threading.Lock()
         self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
@@ -94,6 +98,7 @@ class TerrainNode(Node):
         self._diagnostics = Diagnostics(self, "terrain", first_map, self._say)
         warm_up()
         self._take(self._load(first_map))
+        self._occupancy = self._make_occupancy()
         if publish_tf:
             self._publish_static_transform()
         self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
@@ -138,6 +143,17 @@ class TerrainNode(Node):
         self._cloud.publish(cloud_to_msg(points, self._frame_id, stamp))
         self._diagnostics.hardware_id = terrain.name
         self._say()
+        if self._occupancy is not None:
+            self._occupancy.take(terrain)
+
+    def _make_occupancy(self) -> TerrainOccupancy:
+        """What only `terrain_occupancy` needs, imports too: the first cloud has not waited for it."""
+        from rfly_terrain.terrain_occupancy_node import TerrainOccupancy
+
+        occupancy = TerrainOccupancy(self, self._frames)
+        if self._terrain is not None:
+            occupancy.take(self._terrain)
+        return occupancy
 
     def _choose_geo_origin(self, terrain: HeightMap) -> tuple[GeoPoint, str]:
         if self._geo_origin is not None:

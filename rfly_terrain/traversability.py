@@ -10,6 +10,7 @@ the millimetres.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,8 @@ def traversability(
     limits: TraversabilityLimits | None = None,
     objects: ObjectBoxes | None = None,
     resolution: float | None = None,
+    *,
+    stop: Callable[[], bool] | None = None,
 ) -> TraversabilityGrid:
     """Costs of driving over a map, for the limits of a vehicle.
 
@@ -134,8 +137,10 @@ def traversability(
     `resolution` (m): side of the square cells, by default the smaller step of the map. Cell 0, 0 has its centre on the
     map's south-westernmost sample; the last centres are the last that lie on the map. Heights between the samples are
     bilinear. Where cells are larger than the map's, all is worked out on finer ones, an odd number to a side, and a
-    cell takes the worst of those within it: what is narrower than a cell does not get lost. Raises ConfigError for a
-    resolution that is not above 0 or makes more than MAX_CELLS cells.
+    cell takes the worst of those within it: what is narrower than a cell does not get lost (as long as the finer ones
+    are at most MAX_CELLS). Raises ConfigError for a resolution that is not above 0 or makes more than MAX_CELLS cells.
+
+    `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is raised.
     """
     limits = limits or TraversabilityLimits()
     grid, factor = _grids(terrain, resolution)
@@ -144,8 +149,10 @@ def traversability(
     reach = max(1, math.floor(limits.half_wheelbase / fine.side + 1e-9))
     tiles = [(row, column) for row in range(0, fine.rows, _TILE) for column in range(0, fine.columns, _TILE)]
 
-    def work(start: int, stop: int) -> None:
-        for row, column in tiles[start:stop]:
+    def work(first: int, last: int) -> None:
+        for row, column in tiles[first:last]:
+            if stop is not None and stop():
+                raise InterruptedError("the costs of a map were not worked out to the end")
             _fill_tile(terrain, limits, fine, reach, row, column, cost)
 
     in_chunks(work, len(tiles), 1)
@@ -167,15 +174,17 @@ def _grids(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid, int]
         raise ConfigError(f"resolution: {resolution}, expected a finite number of metres above 0")
     x_min, x_max, y_min, y_max = terrain.bounds
     columns, rows = (math.floor(extent / side + 1e-6) + 1 for extent in (x_max - x_min, y_max - y_min))
+    if rows * columns > MAX_CELLS:
+        raise ConfigError(f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}")
     factor = max(1, math.ceil(side / native - 1e-6))
-    factor += 1 - factor % 2
-    if rows * columns * factor * factor > MAX_CELLS:
-        smallest = math.sqrt((x_max - x_min) * (y_max - y_min) / MAX_CELLS)
-        raise ConfigError(
-            f"resolution: {side:g} m makes {rows * columns * factor * factor:,} cells, at most {MAX_CELLS:,} are "
-            f"worked out; {smallest:.2g} m and more are possible"
-        )
+    factor = _odd(factor, math.isqrt(MAX_CELLS // (rows * columns)))
     return CellGrid(rows, columns, side, x_min, y_min), factor
+
+
+def _odd(wanted: int, most: int) -> int:
+    """The next odd number from `wanted` on, or the largest one up to `most`."""
+    odd = wanted + 1 - wanted % 2
+    return odd if odd <= most else most - 1 + most % 2
 
 
 def _fill_tile(

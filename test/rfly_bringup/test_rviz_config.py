@@ -13,6 +13,7 @@ from rfly_trajectory.fleet_file import load_fleet
 CONFIG = Path(__file__).resolve().parents[2] / "rviz" / "rfly.rviz"
 TAKES = {
     "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
+    "rviz_default_plugins/Map": "nav_msgs/msg/OccupancyGrid",
     "rviz_default_plugins/Path": "nav_msgs/msg/Path",
     "rviz_default_plugins/Pose": "geometry_msgs/msg/PoseStamped",
 }
@@ -40,6 +41,12 @@ def test_the_cloud_is_coloured_by_height(config):
     (cloud,) = displays(config, "PointCloud2")
     assert (cloud["Color Transformer"], cloud["Axis"]) == ("AxisColor", "Z")
     assert cloud["Autocompute Value Bounds"]["Value"] is True
+
+
+def test_the_costs_do_not_hide_the_cloud(config):
+    """They lie in the plane z = 0; who wants them ticks them."""
+    (costs,) = displays(config, "Map")
+    assert (costs["Topic"]["Value"], costs["Enabled"], costs["Color Scheme"]) == ("terrain_occupancy", False, "costmap")
 
 
 def test_every_vehicle_of_the_demo_fleet_has_a_path_and_a_pose(config):
