@@ -32,20 +32,21 @@ def use_numba() -> bool:
 def kernel(**options: Any) -> Callable[[F], F]:
     """`numba.njit(cache=True, **options)`, without the cache where no folder can be written (a read-only install).
 
-    Import modules with kernels only where `use_numba()` is true.
+    Import modules with kernels only where `use_numba()` is true. `cache=False` is for what only other kernels call:
+    it is kept with those.
     """
     import numba
 
     def compile_lazily(function: F) -> F:
         try:
-            return numba.njit(cache=True, **options)(function)
+            return numba.njit(**{"cache": True, **options})(function)
         except RuntimeError as error:  # numba: "cannot cache function: no locator available"
             if "cache" not in str(error):
                 raise
             _logger.info(
                 "no folder can be written for the cache of %s: it is compiled in each process", function.__name__
             )
-            return numba.njit(**options)(function)
+            return numba.njit(**{**options, "cache": False})(function)
 
     return compile_lazily
 
