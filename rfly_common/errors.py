@@ -16,6 +16,7 @@ RflyError
 ├── ShapeError (ValueError)             a collision shape that has no volume or is not finite
 ├── BodiesError (ValueError)            bodies of a collision scene that contradict each other
 ├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
+├── PlanError (ValueError)              a path that cannot be planned, and why
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
     └── TruncatedCaptureError           it ends within a record; what comes before is whole
 """
@@ -92,6 +93,14 @@ class FeedbackError(RflyError, OSError):
 
 class PacketError(RflyError, ValueError):
     """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as ``length``."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class PlanError(RflyError, ValueError):
+    """A path that cannot be planned. `reason` is a short key, such as ``unreachable``; the text says what is where."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
