@@ -3,6 +3,7 @@
 .PHONY: help env demo test test-lib lint bench fuzz lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
+JOBS ?= 2
 SCALE ?= 60
 
 help: ## this list
@@ -14,8 +15,8 @@ env: ## .venv with ROS 2, the interfaces and this package; PYTHON=... chooses th
 demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s
 	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo
 
-test: ## the whole test suite
-	@$(IN_ENV) --browser pytest
+test: ## the whole test suite; JOBS=4 runs it in four processes
+	@$(IN_ENV) --browser pytest -n $(JOBS) --dist loadgroup
 
 test-lib: ## the library tests alone: no ROS, no compiler, seconds
 	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow"

@@ -21,8 +21,23 @@ _NEEDED_MODULES = {
 }
 
 
+# Modules whose tests use RflySim's own ports (20006, 20009, 20010 …), which only one process at a time can have.
+_FIXED_PORTS = (
+    "test/examples/test_experiments.py",
+    "test/rfly_bringup/test_up.py",
+    "test/rfly_ue_bridge/test_matlab_calls.py",
+    "test/rfly_ue_bridge/test_sdk_listener.py",
+    "test/rfly_ue_bridge/test_ue4_ctrl_api.py",
+    "test/rfly_ue_bridge/viewer/test_listener.py",
+    "test/test_docs.py",
+)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Minutes of random input run only where `-m` names them."""
+    """Minutes of random input run only where `-m` names them; a module's tests stay in one process (pytest-xdist)."""
+    for item in items:
+        module = item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group("fixed ports" if module in _FIXED_PORTS else module))
     if "fuzz_full" in config.option.markexpr:
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("fuzz_full")])
