@@ -29,6 +29,7 @@ from rfly_bringup.cli_terrain_options import (
     read_rfly_map,
     status,
 )
+from rfly_bringup.cli_terrain_traversable import traversable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ def plot(
 
 terrain_app.command("import")(import_)
 terrain_app.command()(export)
+terrain_app.command()(traversable)
 
 
 def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:

@@ -104,10 +104,27 @@ def load_map(path: StrPath) -> MapImage:
 
 def save_map(path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str) -> None:
     """Writes `path` with the ending .yaml and its image beside it; `cell_size` in metres."""
+    image = cells_to_image(cells * np.int8(100))
+    _save(Path(path).with_suffix(".yaml"), image, "trinary", cell_size, origin, image_format)
+
+
+def save_costs(
+    path: StrPath, costs: NDArray[np.int8], cell_size: float, origin: Sequence[float], image_format: str = "png"
+) -> None:
+    """Writes costs −1 … 100, top row first, so that map_server gives them back as they are: in the mode "raw".
+
+    Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
+    """
+    file = Path(path) if Path(path).suffix == ".yml" else Path(path).with_suffix(".yaml")
+    image = np.where(costs < 0, 255, costs).astype(np.uint8)
+    _save(file, image, "raw", cell_size, origin, image_format)
+
+
+def _save(
+    file: Path, image: NDArray[np.uint8], mode: str, cell_size: float, origin: Sequence[float], image_format: str
+) -> None:
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
-    file = Path(path).with_suffix(".yaml")
-    image = cells_to_image(cells * np.int8(100))
     if image_format == "pgm":
         encoded = b"P5\n%d %d\n255\n" % image.shape[::-1] + image.tobytes()
     else:
@@ -115,7 +132,7 @@ def save_map(path: StrPath, cells: Bools, cell_size: float, origin: Sequence[flo
     file.with_suffix(f".{image_format}").write_bytes(encoded)
     keys = {
         "image": f"{file.stem}.{image_format}",
-        "mode": "trinary",
+        "mode": mode,
         "resolution": cell_size,
         "origin": [float(origin[0]), float(origin[1]), 0.0],
         "negate": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,13 @@ def draw_relief(
     vertical_exaggeration: float | None = None,
     contours: bool = True,
     colour_bar: bool = True,
+    colours: Sequence[str] = _TINTS,
 ) -> ScalarMappable:
     """Draws the map, or the samples in `region` (x_min, x_max, y_min, y_max; ENU metres), into matplotlib axes.
 
     x east to the right, y north up, equal scales, metres; what is drawn over it takes the same coordinates. Returns
-    what a colour bar of one's own needs. `vertical_exaggeration` is the shading's only, by default chosen for contrast.
+    what a colour bar of one's own needs. `colours`: from the lowest to the highest ground. `vertical_exaggeration` is
+    the shading's only, by default chosen for contrast.
     Raises ValueError for a region without at least 2 x 2 samples.
     """
     from matplotlib.cm import ScalarMappable
@@ -59,7 +62,7 @@ def draw_relief(
     np.clip(z, low, high, out=z)
     step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
 
-    tints = LinearSegmentedColormap.from_list("rfly_terrain", _TINTS)
+    tints = LinearSegmentedColormap.from_list("rfly_terrain", list(colours))
     scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
     light = _light(z, step_x, step_y, vertical_exaggeration)
     picture = _lit(tints(scale(z))[..., :3], light[..., None])
@@ -67,11 +70,11 @@ def draw_relief(
     if contours and high > low:
         _draw_contours(axes, z, (low, high), (extent[0], extent[2], step_x, step_y))
     axes.set(aspect="equal", xlim=(x_min, x_max), ylim=(y_min, y_max), xlabel="x east (m)", ylabel="y north (m)")
-    colours = ScalarMappable(scale, tints)
+    heights = ScalarMappable(scale, tints)
     if colour_bar:
         figure: Any = axes.figure
-        figure.colorbar(colours, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
-    return colours
+        figure.colorbar(heights, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
+    return heights
 
 
 def write_relief(

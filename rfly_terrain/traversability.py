@@ -10,6 +10,7 @@ the millimetres.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,12 @@ class TraversabilityGrid:
 
         cells = np.where(self.cost < 0, unknown, self.cost >= threshold)[::-1]
         return BinaryOccupancyMap.from_matrix(cells, 1.0 / self.resolution, local_origin_in_world=self.origin)
+
+    def save(self, path: str | os.PathLike[str], image_format: str = "png") -> None:
+        """Writes map_server's files, a yaml and beside it the image (png or pgm), with all costs (its mode "raw")."""
+        from rfly_terrain.occupancy_files import save_costs
+
+        save_costs(path, self.cost[::-1], self.resolution, self.origin, image_format)
 
 
 def traversability(

@@ -169,6 +169,37 @@ def test_cloud_with_stride_region_and_frame(rfly):
     )
 
 
+# --- traversable -----------------------------------------------------------------------------------------------------
+
+
+def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
+    """Map E: 3 x 4 samples, of which the two inner ones have a disc of one cell on the map.
+
+    By hand: both rise 100 counts of 2 cm over 4 m to the east and 200 to the north, 0.5 and 1.0: 48.19°. Five
+    samples have fewer than 175 counts, 9.5 m.
+    """
+    arguments = ["traversable", "E", "--max-slope", "60", "--water-level", "9.5", "--vehicle-radius", "0"]
+    code, out, _ = rfly(*arguments, "--save", "costs.yaml")
+    assert code == 0
+    first, picture, saved = out.splitlines()
+    assert first == "E: 8.3% traversable, 41.7% forbidden, 50.0% unknown (3 x 4 cells of 2 m, east x north)"
+    assert (picture, saved) == ("E-traversable.png", "costs.yaml")
+    assert cv2.imread("E-traversable.png").shape[2] == 3
+    costs = cv2.imread("costs.png", cv2.IMREAD_UNCHANGED)
+    assert costs.tolist() == [[255] * 3, [255, 80, 255], [100, 100, 255], [100] * 3]  # 99 · 48.19 / 60
+    assert "mode: raw" in Path("costs.yaml").read_text()
+
+
+def test_traversable_as_json_replaces_only_its_own_picture(rfly):
+    for slope, free in (("60", 2 / 12), ("20", 0.0)):
+        code, out, _ = rfly("traversable", "E", "--max-slope", slope, "--vehicle-radius", "0", "--json")
+        assert code == 0
+        assert json.loads(out)["share_free"] == pytest.approx(free)
+    assert rfly("traversable", "E", "--out", "mine.png")[0] == 0
+    assert rfly("traversable", "E", "--out", "mine.png")[0] == 2
+    assert rfly("traversable", "E", "--out", "mine.png", "--overwrite")[0] == 0
+
+
 # --- plot ------------------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +269,10 @@ def test_export_and_import_of_every_kind(rfly):
         (["cloud", "E", "--out", "c.ply", "--region", "50", "60", "0", "1"], "region"),
         (["cloud", "E", "--out", "no/such/c.ply"], "no/such/c.ply: No such file or directory"),
         (["cloud", "E", "--out", "E.txt"], "E.txt exists; choose another name or add --overwrite"),
+        (["traversable", "E", "--max-slope", "95"], "max_slope_deg: 95"),
+        (["traversable", "E", "--resolution", "0"], "resolution: 0"),
+        (["traversable", "E", "--save", "costs.png"], "ends in .yaml"),
+        (["traversable", "E", "--out", "E.txt"], "E.txt exists"),
         (["plot", "E", "--out", "picture.xyz"], "pictures can be written as"),
         (["export", "E", "--out", "e.las"], "heights are written as .tif, .npy or .npz"),
         (["export", "E", "--out", "e.npz", "--geo-origin", "95", "0", "0"], "--geo-origin"),
@@ -295,7 +330,7 @@ def test_a_query_needs_no_heavy_import():
 
 
 def test_every_command_shows_examples():
-    for command in ("info", "query", "cloud", "plot", "import", "export"):
+    for command in ("info", "query", "cloud", "plot", "import", "export", "traversable"):
         result = run_process("-c", START, "terrain", command, "--help")
         assert result.returncode == 0
         assert f"rfly terrain {command}" in result.stdout

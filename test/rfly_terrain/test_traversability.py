@@ -317,3 +317,50 @@ def test_the_result_cannot_be_changed():
     grid = traversability(plane(0))
     with pytest.raises(ValueError, match="read-only"):
         grid.cost[0, 0] = 5
+
+
+def test_map_servers_files_bring_all_costs_back(tmp_path):
+    """In the mode raw; map_server's own reader does with these numbers what `image_to_cells` does."""
+    from rfly_terrain.occupancy_files import load_map
+
+    terrain = some_map(8)
+    limits = TraversabilityLimits(40.0, 0.5, 1.0, vehicle_radius=0.0, half_wheelbase=0.5)
+    grid = traversability(terrain, limits)
+    for image_format in ("png", "pgm"):
+        grid.save(tmp_path / "costs.yaml", image_format)
+        loaded = load_map(tmp_path / "costs.yaml")
+        np.testing.assert_array_equal(loaded.cells[::-1], grid.cost)
+        assert (loaded.resolution, loaded.origin) == (2.0, grid.origin)
+
+
+def test_the_picture_shows_each_cost_in_its_place():
+    from matplotlib.figure import Figure
+
+    from rfly_terrain.traversability_picture import draw_traversability
+
+    heights = np.zeros((9, 14))
+    heights[2, 10] = 9.0  # x = 2, y = 10
+    terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
+    grid = traversability(terrain, TraversabilityLimits(vehicle_radius=0.0))
+    axes = Figure().add_subplot()
+    draw_traversability(axes, terrain, grid)
+    image = axes.images[-1]
+    red = np.asarray(image.get_array())[..., 0] > 0.6
+    red &= np.asarray(image.get_array())[..., 1] < 0.1
+    rows, columns = np.nonzero(red)
+    left, right, bottom, top = image.get_extent()
+    assert image.origin == "lower"
+    x = left + (columns + 0.5) * (right - left) / red.shape[1]
+    y = bottom + (rows + 0.5) * (top - bottom) / red.shape[0]
+    assert set(zip(x.tolist(), y.tolist(), strict=True)) == {(2, 10), (1, 10), (3, 10), (2, 9), (2, 11)}
+
+
+def test_a_picture_of_many_cells_keeps_the_single_forbidden_one(monkeypatch):
+    from rfly_terrain.traversability_picture import _thinned
+
+    monkeypatch.setattr("rfly_terrain.traversability_picture._PIXELS", 5)
+    cost = np.zeros((11, 7), np.int8)
+    cost[10, 4] = 100
+    thin, covered = _thinned(cost)
+    assert (thin.shape, covered) == ((4, 3), (12, 9))
+    assert np.argwhere(thin == 100).tolist() == [[3, 1]]
