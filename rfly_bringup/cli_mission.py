@@ -25,10 +25,12 @@ mission_app = typer.Typer(
 
 
 class UavType(str, Enum):
-    """How a vehicle flies."""
+    """How a vehicle flies, or drives."""
 
     multirotor = "multirotor"
     fixed_wing = "fixed-wing"
+    ground = "ground"
+    land_air = "land-air"
 
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
@@ -44,7 +46,7 @@ OriginOption = Annotated[
         show_default=False,
     ),
 ]
-UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies the mission")]
+UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
 RadiusOption = Annotated[float, typer.Option(min=0.01, help="m, of way-points that have none")]
 LoiterOption = Annotated[float, typer.Option(min=0.1, help="m, of orbits that have none, and of a fixed wing's hold")]
 
@@ -147,6 +149,10 @@ def fly(
         rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488 --uav-type fixed-wing
     """
     mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    for text in mission.lost:
+        print(f"note: {text}")
+    for text in _never_done(mission):
+        raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
     for seconds, text in flown.told:
         print(f"{seconds:8.1f} s  {text}")
@@ -180,11 +186,10 @@ def _fly(
 ) -> _Flight:
     from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
     from rfly_common.geodesy import geodetic_to_ned
-    from rfly_trajectory.mission_fixed_wing import FixedWing
-    from rfly_trajectory.mission_followers import Follower, Multirotor
     from rfly_trajectory.mission_ground import Ground
     from rfly_trajectory.mission_items import MissionMode
     from rfly_trajectory.mission_runner import MissionRunner
+    from rfly_trajectory.mission_vehicles import make_follower
 
     ground = Ground(terrain, min_height)
     north, east, down = 0.0, 0.0, 0.0
@@ -198,9 +203,7 @@ def _fly(
                 "choose another map, or fly without one"
             )
     start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
-    follower: Follower = Multirotor(start, ground=ground)
-    if uav_type is UavType.fixed_wing:
-        follower = FixedWing(start, ground=ground, loiter_radius=loiter_radius)
+    follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)
     flight = _Flight()
     runner = MissionRunner(
         uav_type.value,

@@ -36,6 +36,11 @@ MAX_ITEMS = 65_535
 MAX_FENCE_VERTICES = 10_000
 WAYPOINTS_HEADER = "QGC WPL 110"
 GROUND_STATION = "rfly_suite"
+VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
+"""MAVLink's MAV_TYPE"""
+ABOVE_CALCULATED_TERRAIN = 3
+"""QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when it uploads"""
+ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
 
 StrPath = str | os.PathLike[str]
 
@@ -113,8 +118,11 @@ def write_mission(
 ) -> tuple[str, ...]:
     """Write a .plan or .waypoints file, as the path's extension says; returns what it can't say, one line each.
 
-    Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't express.
+    Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't express; ValueError for
+    an unknown `uav_type`.
     """
+    if uav_type not in VEHICLE_TYPES:
+        raise ValueError(f"uav_type: {uav_type!r}, expected one of {', '.join(VEHICLE_TYPES)}")
     target = Path(path)
     if target.suffix.lower() not in (".plan", ".waypoints"):
         raise MissionFileError(f"{target}: extension {target.suffix!r}, expected .plan or .waypoints")
@@ -181,7 +189,13 @@ def _read_plan(text: str, settings: ImportSettings) -> Mission:
         _read_plan_item(_object(entry, f"item {index + 1}"), f"item {index + 1}", rows)
         if len(rows) > MAX_ITEMS:
             raise MissionFileError(f"more than {MAX_ITEMS} items")
-    return _finish(rows, home, settings, _read_fence(plan.get("geoFence") or {}, home))
+    areas = _object(plan.get("geoFence") or {}, "geoFence")
+    read = _finish(rows, home, settings, _read_fence(areas, home))
+    if areas.get("breachReturn"):
+        read = replace(
+            read, lost=(*read.lost, "geoFence.breachReturn: has no place, a breach is followed by a return home")
+        )
+    return read
 
 
 def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) -> None:
@@ -208,6 +222,12 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
     if len(values) != 7:
         raise MissionFileError(f"{where}: params: {len(values)} values, expected 7")
     params = [math.nan if v is None else _number(v, f"{where}: params[{i}]") for i, v in enumerate(values)]
+    if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
+        where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
+        if entry.get("AMSLAltAboveTerrain") is not None:
+            frame, params[6] = ABSOLUTE_FRAME, _number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain")
+        else:
+            frame, params[6] = TERRAIN_FRAME, _number(_get(entry, "Altitude", where), f"{where}: Altitude")
     _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
     number = _integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
     rows.append(MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
@@ -219,8 +239,7 @@ def _simple(entry: dict[str, Any], where: str) -> dict[str, Any]:
     return entry
 
 
-def _read_fence(fence: Any, home: GeoPoint) -> Geofence:
-    fence = _object(fence, "geoFence")
+def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
     if fence.get("polygon"):
         raise MissionFileError("geoFence: version 1 with a single polygon, expected version 2 (polygons and circles)")
     areas: list[FencePolygon | FenceCircle] = []
@@ -280,7 +299,7 @@ def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str,
             "hoverSpeed": 5,
             "items": items,
             "plannedHomePosition": list(mission.home),
-            "vehicleType": 1 if uav_type == "fixed-wing" else 2,
+            "vehicleType": VEHICLE_TYPES[uav_type],
             "version": 2,
         },
         "rallyPoints": {"points": [], "version": 2},
@@ -291,7 +310,8 @@ def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str,
 def _read_waypoints(
     text: str, settings: ImportSettings, first_row_is_home: bool, home: Sequence[float] | None
 ) -> Mission:
-    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    numbered = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1))
+    lines = [(number, columns) for number, columns in numbered if columns and not columns[0].startswith("#")]
     if not lines or " ".join(lines[0][1]) != WAYPOINTS_HEADER:
         first = " ".join(lines[0][1])[:40] if lines else ""
         raise MissionFileError(f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan")

@@ -44,6 +44,8 @@ class FixedWing:
     whose direction it chooses by the ground, and goes around when it misses.
     """
 
+    mode: str | None = None
+
     def __init__(
         self,
         position: Vector = (0.0, 0.0, 0.0),
@@ -88,6 +90,11 @@ class FixedWing:
         """x, y, z, course."""
         return (*self.position, self._course)
 
+    @property
+    def lead(self) -> float:
+        """See Follower."""
+        return 1.5 * self.limits.speed
+
     def turn_radius(self, speed: float) -> float:
         """m, the tightest turn at a speed."""
         return speed * speed / (GRAVITY * math.tan(self.limits.bank))
@@ -113,7 +120,7 @@ class FixedWing:
                 self._descent = limits.descent if value == -2.0 else value
         return True
 
-    def begin(self, item: MissionItem, previous: MissionItem) -> None:
+    def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
         self._final, self._arrived, self._approach, self._spiral = False, False, None, False
         self._cruise_down = self.position[2]

@@ -19,8 +19,13 @@ RETURN_HEIGHT = 15.0
 class Follower(Protocol):
     """A vehicle that flies one item at a time."""
 
-    position: Vector
     ground: Ground
+    mode: str | None
+    """DRIVE, TAKEOFF, FLIGHT or LAND of a land-air vehicle, None of any other"""
+
+    @property
+    def position(self) -> Vector:
+        """NED, m."""
 
     @property
     def velocity(self) -> Vector:
@@ -34,8 +39,12 @@ class Follower(Protocol):
     def pose(self) -> tuple[float, float, float, float]:
         """x, y, z and course angle, as the path manager wants them."""
 
-    def begin(self, item: MissionItem, previous: MissionItem) -> None:
-        """Another item is to be flown from now on."""
+    @property
+    def lead(self) -> float:
+        """m that it may be ahead of a vehicle which follows it."""
+
+    def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
+        """Another item is to be flown from now on; `driven`: on the road, for what can do both."""
 
     def flown(self, item: MissionItem) -> MissionItem:
         """The item as this vehicle can fly it."""
@@ -79,6 +88,8 @@ class Multirotor:
     It follows the straight line between way-points; before rising ground it slows down and climbs first.
     """
 
+    mode: str | None = None
+
     def __init__(
         self,
         position: Vector = (0.0, 0.0, 0.0),
@@ -101,6 +112,11 @@ class Multirotor:
         """x, y, z, heading."""
         return (*self.position, self.euler[2])
 
+    @property
+    def lead(self) -> float:
+        """See Follower."""
+        return 1.5 * self.limits.speed
+
     def flown(self, item: MissionItem) -> MissionItem:
         """Any item can be flown as it is."""
         return item
@@ -121,7 +137,7 @@ class Multirotor:
                 self._descent = wanted
         return True
 
-    def begin(self, item: MissionItem, previous: MissionItem) -> None:
+    def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Choose the turn direction of an orbit that leaves it free, and the height of a return."""
         north, east, down = self.position
         if item.mode is MissionMode.ORBIT:

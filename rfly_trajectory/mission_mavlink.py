@@ -33,6 +33,9 @@ TERRAIN_FRAMES = frozenset({10, 11})
 RELATIVE_FRAME, MISSION_FRAME, LOCAL_NED, LOCAL_ENU = 3, 2, 1, 4
 FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 
+_AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
+"""corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission"""
+
 _PLACED_COMMANDS = frozenset({179, 189, 195, 201})
 """beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of landing, what to look at"""
 
@@ -77,13 +80,19 @@ def to_mission_items(
     """
     items: list[MissionItem] = []
     lost: list[str] = []
-    last = (0.0, 0.0, 0.0)
+    last = vehicle = (0.0, 0.0, 0.0)
     for row in rows:
-        position = _position(row, home, last, settings)
-        item = _item(row, position, settings)
+        if row.command in _AREA_COMMANDS:
+            raise row.error(
+                "command", row.command, "a mission item; fences and rally points belong in files of their own"
+            )
+        aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
+        item = _item(row, _position(row, home, last if aside else vehicle, settings), settings)
         lost += _lost(row)
         items.append(item)
         last = tuple(item.position.tolist())
+        if not (aside and row.command in _PLACED_COMMANDS):  # what a camera looks at, a new home: nobody flies there
+            vehicle = last
     return tuple(items), tuple(lost)
 
 

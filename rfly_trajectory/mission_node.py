@@ -36,12 +36,13 @@ from rfly_terrain.height_map import HeightMap
 from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet import states_in_ned
 from rfly_trajectory.mission_ground import Ground
-from rfly_trajectory.mission_vehicle_node import MissionVehicle, NodeSettings, VehicleSettings
+from rfly_trajectory.mission_runner import UAV_TYPES
+from rfly_trajectory.mission_vehicle_node import SILENCE_S, MissionVehicle, NodeSettings, VehicleSettings
 from rfly_trajectory.track_msgs import states_to_poses, states_to_transforms
 
 FIRST_ID = 501
 """id of the first vehicle that has none given; the next count up"""
-TYPES = {"multirotor": 3, "fixed-wing": 100}
+TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
 """RflySim3D's vehicle types"""
 START_SPACING = 10.0
 """m along east between vehicles that have no start given"""
@@ -104,7 +105,7 @@ class MissionNode(Node):
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
         if not _NAME.fullmatch(name):
             raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
-        uav_type = declare(self, f"{name}.uav_type", "multirotor", "how it flies", choices=("multirotor", "fixed-wing"))
+        uav_type = declare(self, f"{name}.uav_type", "multirotor", "how it flies, or drives", choices=UAV_TYPES)
         id_ = declare(self, f"{name}.id", FIRST_ID + index, "RflySim copterID", low=1, high=2**31 - 1)
         vehicle_type = declare(
             self, f"{name}.type", TYPES[uav_type], "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1
@@ -204,11 +205,13 @@ class MissionNode(Node):
     def _say(self) -> None:
         terrain = "" if self._ground.terrain is None else self._ground.terrain.name
         values: dict[str, Any] = {"vehicles": len(self._names), "terrain": terrain}
-        breached, unseen = [], []
+        breached, unseen, silent = [], [], []
         for vehicle in self._vehicles:
             name, state = vehicle.settings.name, vehicle.state
-            if vehicle.pose is None:
-                unseen.append(name)
+            if vehicle.missing:
+                unseen.append(f"{vehicle.missing} of {name}")
+            elif vehicle.silence_s > SILENCE_S:
+                silent.append(f"{name} for {vehicle.silence_s:.0f} s")
             if state is None:
                 continue
             values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
@@ -225,7 +228,9 @@ class MissionNode(Node):
         elif breached:
             level, text = WARN, "; ".join(breached)
         elif unseen:
-            level, text = STALE, f"no pose yet of {', '.join(unseen)}"
+            level, text = STALE, f"not known yet: {', '.join(unseen)}"
+        elif silent:
+            level, text = STALE, f"no pose of {', '.join(silent)}"
         else:
             level, text = OK, "running"
         self._diagnostics.set(level, text, **values)

@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +46,13 @@ BREACH_HOLD = 2.0
 """s of HOLD after leaving the fence, then RTL"""
 CIRCLE_CHECKS = 32
 
+UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
+"""what flies or drives a mission; the path manager knows the first two, and holds the others like a multirotor"""
+UAV_TYPES: tuple[str, ...] = get_args(UavType)
+
 _CONDITIONS = range(112, 116)
+ON_THE_ROAD = ("DISARMED", "DRIVE", "SPOOL_DOWN")
+"""modes of a land-air vehicle on the ground"""
 _PLACED = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
 _logger = logging.getLogger(__name__)
 
@@ -69,18 +75,21 @@ class RunnerState(NamedTuple):
     """m to the flown target, or to the circle of an orbit"""
     breach: str
     """the area of the fence that was left, "" for none"""
+    driven: bool = False
+    """the current item is driven: its z is the terrain's"""
 
 
 class MissionRunner:
     """One vehicle's missions. `load` gives it one, `command` interrupts it, `step` carries it on.
 
     With a `follower` the vehicle is simulated; without one its pose goes into `step` and guidance reads
-    `RunnerState.params`. `custom` decides about the user's CUSTOM items (see CompletionMonitor).
+    `RunnerState.params`, or goes to where `guide` is: a vehicle that flies ahead, and waits where it gets too far.
+    `custom` decides about the user's CUSTOM items (see CompletionMonitor). ValueError for an unknown `uav_type`.
     """
 
     def __init__(
         self,
-        uav_type: Literal["multirotor", "fixed-wing"] = "multirotor",
+        uav_type: UavType = "multirotor",
         *,
         follower: Follower | None = None,
         ground: Ground | None = None,
@@ -89,15 +98,21 @@ class MissionRunner:
         custom: CustomDone | None = None,
         log: Callable[[str], None] = _logger.info,
     ) -> None:
-        self.manager = PathManager(uav_type, loiter_radius, hold_turn_direction)
+        if uav_type not in UAV_TYPES:
+            raise ValueError(f"uav_type: {uav_type!r}, expected one of {', '.join(UAV_TYPES)}")
+        flies_as: Literal["multirotor", "fixed-wing"] = "fixed-wing" if uav_type == "fixed-wing" else "multirotor"
+        self.manager = PathManager(flies_as, loiter_radius, hold_turn_direction)
         self.follower = follower
+        self.guide: Follower | None = None
+        self._uav_type = uav_type
+        self._mode: str | None = None
         self.ground = ground or (follower.ground if follower is not None else Ground())
         self._fixed_wing = uav_type == "fixed-wing"
         self._loiter_radius = loiter_radius
         self._now = 0.0
         self._log = log
         self._monitor = CompletionMonitor(
-            uav_type, loiter_radius=loiter_radius, custom=custom, clock=lambda: self._now, log=log
+            flies_as, loiter_radius=loiter_radius, custom=custom, clock=lambda: self._now, log=log
         )
         self._command = MissionCommand.DEFAULT
         self._begun = 0.0
@@ -105,8 +120,9 @@ class MissionRunner:
         self._switches = 0
         self._last: RunnerState | None = None
         self._guided: tuple[MissionItem, MissionItem] | None = None
-        self._guided_switch = 0
+        self._guided_switch = (0, False)
         self._begun_at = (0.0, 0.0, 0.0)
+        self._line_from, self._line_switch = np.zeros(3), 0
         self._last_place: tuple[float, float] | None = None
         self._load((), (0.0, 0.0, 0.0), Geofence(), (), False)
 
@@ -134,6 +150,8 @@ class MissionRunner:
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
         names = tuple(numbers) or tuple(range(1, len(mission) + 1))
         for index, item in enumerate(mission):
+            if self._uav_type == "ground" and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
+                raise ConfigError(f"mission item {index}: {item.mode.name}, which a ground vehicle can't do")
             if mavlink_command(item) == DO_JUMP and item.params[1] not in names:
                 raise ConfigError(f"mission item {index}: jump to {item.params[1]:g}, no item has that number")
             if item.mode is MissionMode.ORBIT and not (item.params[0] > 0.0 and math.isfinite(item.params[0])):
@@ -183,20 +201,36 @@ class MissionRunner:
             self._breach = ""
 
     @property
+    def home(self) -> tuple[float, float, float]:
+        """NED m, of the mission that is loaded."""
+        north, east, down = self._home
+        return north, east, down
+
+    @property
     def items(self) -> tuple[MissionItem, ...]:
         """The whole mission."""
         return self._items
 
-    def step(self, dt: float, pose: ArrayLike | None = None, is_mode_done: bool | None = None) -> RunnerState:
+    def step(
+        self,
+        dt: float,
+        pose: ArrayLike | None = None,
+        is_mode_done: bool | None = None,
+        mode: str | None = None,
+    ) -> RunnerState:
         """Carry on for dt seconds; the state after it.
 
         `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: what somebody else says about the
-        item shown last; None: the completion monitor decides. ValueError where a pose is missing or not finite.
+        item shown last; None: the completion monitor decides. `mode`: that of a land-air vehicle which tells it (DRIVE,
+        FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and way-points before TAKEOFF and
+        after LAND are driven. ValueError where a pose is missing or not finite.
         """
         if not (math.isfinite(dt) and dt > 0.0):
             raise ValueError(f"dt: {dt!r}, expected a positive finite number of seconds")
-        if pose is None and self.follower is not None:
-            pose = self.follower.pose
+        if self.follower is not None:
+            pose = self.follower.pose if pose is None else pose
+            mode = self.follower.mode if mode is None else mode
+        self._mode = mode
         if pose is None:
             raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
         at = tuple(finite_numbers(pose, 4, "pose").tolist())
@@ -207,8 +241,13 @@ class MissionRunner:
         params = self._manage(at, done, command)
         if self.manager.switches != self._switches:
             self._begin(params, at)
-        flown = self._flown(params.current, at)
-        self._guide(params, flown, dt)
+        driven = self._is_driven()
+        if self.manager.switches != self._line_switch:
+            self._line_switch = self.manager.switches
+            if not _is_of_a_moment(params.previous):
+                self._line_from = self._previous_flown(params.previous)
+        flown = self._flown(params.current, at, driven)
+        self._guide(params, flown, at, driven, dt)
         finished = self.manager.finished and not (self._command is MissionCommand.REPEAT and self._items)
         self._last = RunnerState(
             params,
@@ -217,16 +256,39 @@ class MissionRunner:
             len(self._items),
             self._items_done,
             finished,
-            _distance(flown, at),
+            _distance(flown, (*at[:2], float(flown.position[2])) if driven else at),
             self._breach,
+            driven,
         )
         return self._last
+
+    def _is_driven(self) -> bool:
+        """Whether the way to the item of now leads over the ground.
+
+        A land-air vehicle drives before its TAKEOFF and after its LAND; without either it goes on as it does now.
+        """
+        if self._uav_type == "ground":
+            return True
+        if self._mode is None:
+            return False
+        on_the_road = self._mode in ON_THE_ROAD
+        if not self.manager.shows_item or not self._items:
+            return on_the_road
+        index = self._offset + self.manager.index
+        switches = (MissionMode.TAKEOFF, MissionMode.LAND)
+        if self._items[index].mode in switches:
+            return False
+        before = [item.mode for item in self._items[:index] if item.mode in switches]
+        after = [item.mode for item in self._items[index:] if item.mode in switches]
+        if before:
+            return before[-1] is MissionMode.LAND
+        return after[0] is MissionMode.TAKEOFF if after else on_the_road
 
     def _done(self, at: tuple[float, ...], said: bool | None) -> bool:
         """Whether the item that was shown last has been carried out; jumps are carried out here."""
         if self._last is None or self._fresh or not self.manager.shows_item or self.manager.finished:
             return False
-        item, previous = self._last.params
+        item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_from)
         command = mavlink_command(item)
         if command == DO_JUMP:
             return self._jump(self._offset + self.manager.index, item)
@@ -234,6 +296,10 @@ class MissionRunner:
             return True
         if said is not None:
             return said
+        if self._mode is not None and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
+            return self._mode == ("FLIGHT" if item.mode is MissionMode.TAKEOFF else "DRIVE")
+        if self._last.driven:  # as seen from above
+            at = (*at[:2], float(self._last.flown.position[2]), at[3])
         if command in TIMED_COMMANDS:
             return self._timed_done(item, int(command or 0), at)
         watched = self._last.flown
@@ -307,7 +373,8 @@ class MissionRunner:
         item = params.current
         if mavlink_command(item) == DO_CHANGE_SPEED and self.manager.shows_item:
             kind, speed = item.params[1:3].tolist()
-            if self.follower is None or not (math.isfinite(kind) and self.follower.change_speed(int(kind), speed)):
+            mover = self.follower or self.guide
+            if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
                 self._log(f"speed change {item.params[1:].tolist()} is not carried out here: done at once")
 
     def _next_place(self) -> np.ndarray | None:
@@ -319,12 +386,20 @@ class MissionRunner:
                 return np.array(self._home)
         return None
 
-    def _flown(self, item: MissionItem, at: tuple[float, ...]) -> MissionItem:
-        """The item above the ground and within the vehicle's limits; a CUSTOM as what is flown for it."""
+    def _flown(self, item: MissionItem, at: tuple[float, ...], driven: bool) -> MissionItem:
+        """The item above the ground and within the vehicle's limits; a CUSTOM as what is flown for it.
+
+        What is driven lies on the ground, or where nobody knows that, as high as the vehicle is.
+        """
         if item.mode is MissionMode.CUSTOM:
             item = self._for_custom(item)
         north, east, down = item.position.tolist() if item.mode is not MissionMode.RTL else self._home
-        if item.mode in (MissionMode.TAKEOFF, MissionMode.WAYPOINT):
+        if item.mode is MissionMode.ORBIT and self.follower is not None:
+            item = self.follower.flown(item)
+        if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
+            ground = self.ground.down(north, east)
+            down = ground if math.isfinite(ground) else at[2]
+        elif item.mode in (MissionMode.TAKEOFF, MissionMode.WAYPOINT):
             down = self.ground.clear(north, east, down)
         elif item.mode is MissionMode.LAND:
             ground = self.ground.down(north, east)
@@ -332,9 +407,7 @@ class MissionRunner:
         elif item.mode is MissionMode.RTL:
             ground = self.ground.down(north, east)
             down = min(down, ground)
-        if item.mode is MissionMode.ORBIT:
-            if self.follower is not None:
-                item = self.follower.flown(item)
+        elif item.mode is MissionMode.ORBIT:
             down = self.ground.clear_circle(north, east, float(item.params[0]), down)
         if item.position.tolist() == [north, east, down]:
             return item
@@ -364,24 +437,25 @@ class MissionRunner:
         size = abs(radius) if math.isfinite(radius) and radius != 0.0 else self._loiter_radius
         return MissionItem.orbit(place, size, sign, math.inf)
 
-    def _guide(self, params: MissionParams, flown: MissionItem, dt: float) -> None:
-        """Move the vehicle; during an item of a moment it goes on as before."""
-        if self.follower is None:
+    def _guide(self, params: MissionParams, flown: MissionItem, at: tuple[float, ...], driven: bool, dt: float) -> None:
+        """Move the vehicle, or what flies ahead of it; during an item of a moment it goes on as before."""
+        mover = self.follower or self.guide
+        if mover is None:
             return
-        current = params.current
-        command = mavlink_command(current)
-        moment = command is not None and command > LAST_NAVIGATION and command not in _CONDITIONS
-        if moment and self._guided is not None and self._guided[0].mode is not MissionMode.LAND:
-            flown, previous = self._guided
+        before = self._guided
+        if before is not None and _is_of_a_moment(params.current) and before[0].mode is not MissionMode.LAND:
+            flown, previous = before
         else:
-            previous = replace(params.previous, position=self._previous_flown(params.previous))
-            if self._guided_switch != self._switches:
-                self._guided_switch = self._switches
-                self.follower.begin(flown, previous)
+            previous = replace(params.previous, position=self._line_from)
+            if self._guided_switch != (self._switches, driven):
+                self._guided_switch = self._switches, driven
+                mover.begin(flown, previous, driven)
         self._guided = flown, previous
         place = flown.position if flown.mode is MissionMode.RTL else self._home
         north, east, down = (float(value) for value in place)
-        self.follower.step(flown, previous, (north, east, down), dt)
+        if mover is self.guide and math.dist(mover.position, at[:3]) > mover.lead:
+            return
+        mover.step(flown, previous, (north, east, down), dt)
 
     def _previous_flown(self, item: MissionItem) -> np.ndarray:
         north, east, down = item.position.tolist()
@@ -392,8 +466,17 @@ class MissionRunner:
         return np.array([north, east, down])
 
 
+def _is_of_a_moment(item: MissionItem) -> bool:
+    """Done at once, and nothing is flown for it: a camera, a speed, a jump, a place to look at."""
+    command = mavlink_command(item)
+    return command is not None and command > LAST_NAVIGATION and command not in _CONDITIONS
+
+
 def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[float]) -> None:
-    """ConfigError naming item and area where home, an item or the straight way to it lies out of the fence."""
+    """ConfigError naming item and area where home, an item or the straight way to it lies out of the fence.
+
+    Places that nobody flies to, such as what a camera looks at, may lie anywhere.
+    """
     if not fence:
         return
     breach = fence.breach(home[0], home[1])
@@ -403,7 +486,9 @@ def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[fl
     for index, item in enumerate(items):
         if item.mode is MissionMode.RTL:
             place = (home[0], home[1])
-        elif item.mode in _PLACED or item.mode is MissionMode.CUSTOM:
+        elif (mavlink_command(item) or 0) > LAST_NAVIGATION:
+            continue
+        else:
             place = (float(item.position[0]), float(item.position[1]))
         breach = fence.breach_of_line(last, place)
         if item.mode is MissionMode.ORBIT and not breach:

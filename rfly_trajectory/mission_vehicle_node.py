@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,10 @@ from rclpy.task import Future
 from rfly_suite.action import ExecuteMission
 from rfly_suite.msg import MissionParams
 from rfly_suite.srv import SetMissionCommand
-from std_msgs.msg import Bool, UInt8
+from std_msgs.msg import Bool, String, UInt8
 
 from rfly_common.errors import ConfigError, FrameError
+from rfly_common.frames import pose_ned_euler_to_enu, pose_ned_euler_to_ned
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros import (
     COMMANDS,
@@ -24,6 +26,7 @@ from rfly_common.ros import (
     STATE_IN,
     Diagnostics,
     Frames,
+    ns_to_stamp,
     publisher,
     stamp_to_ns,
     subscription,
@@ -31,18 +34,23 @@ from rfly_common.ros import (
 from rfly_terrain.height_map import HeightMap
 from rfly_trajectory.mission_fence import Geofence
 from rfly_trajectory.mission_files import Mission, read_mission
-from rfly_trajectory.mission_fixed_wing import FixedWing
-from rfly_trajectory.mission_followers import Follower, Multirotor
+from rfly_trajectory.mission_followers import Follower
 from rfly_trajectory.mission_ground import Ground
 from rfly_trajectory.mission_items import MissionCommand, MissionItem, command_of
+from rfly_trajectory.mission_land_air import mode_request
 from rfly_trajectory.mission_mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command
 from rfly_trajectory.mission_msgs import item_to_msg, msg_to_item, params_to_msg, point_to_ned, pose_to_ned
-from rfly_trajectory.mission_runner import MissionRunner, RunnerState
+from rfly_trajectory.mission_runner import ON_THE_ROAD, MissionRunner, RunnerState
+from rfly_trajectory.mission_vehicles import AIRBORNE_HEIGHT, make_follower
 
 FEEDBACK_PERIOD_S = 0.1
 MAX_STEP_S = 0.1
 """a longer time is made in several steps"""
 MAX_STEPS = 20
+MODE_PERIOD_S = 1.0
+"""a mode that a vehicle does not take is asked for again"""
+SILENCE_S = 2.0
+"""without a pose: worth a diagnostic"""
 FARTHEST_HOME_M = 100_000.0
 """a mission file whose home lies farther from the map's origin belongs to another map"""
 
@@ -90,6 +98,9 @@ class MissionVehicle:
         self._runner: MissionRunner | None = None
         self._pose: Pose | None = None
         self._pose_stamp_ns = 0
+        self._heard_at = math.inf
+        self._mode: str | None = None
+        self._asked, self._ask_again_ns = "", 0
         self._said = False
         self._switches = -1
         self._goal: Any = None
@@ -105,8 +116,18 @@ class MissionVehicle:
         subscription(node, UInt8, f"{name}/mission_command", self._take_command, COMMANDS)
         subscription(node, Bool, self._done_topic, self._take_done, COMMANDS)
         node.create_service(SetMissionCommand, f"{name}/set_mission_command", self._serve_command)
+        self._mode_topic = f"{name}/mode"
+        self._told_mode: str | None = None
+        self._modes = self._targets = self._requests = None
+        land_air = vehicle.uav_type == "land-air"
+        if shared.simulate and land_air:
+            self._modes = publisher(node, String, self._mode_topic, LATCHED)
+        else:
+            subscription(node, String, self._mode_topic, self._take_mode, LATCHED)
         if not shared.simulate:
             subscription(node, PoseStamped, f"{name}/pose", self._take_pose, STATE_IN)
+            self._targets = publisher(node, PoseStamped, f"{name}/cmd/pose", COMMANDS)
+            self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS) if land_air else None
         self._server = ActionServer(
             node,
             ExecuteMission,
@@ -125,6 +146,18 @@ class MissionVehicle:
         """x, y, z, heading; None as long as nobody knows."""
         return self.follower.pose if self.follower is not None else self._pose
 
+    @property
+    def missing(self) -> str:
+        """What has to be known before anything is decided: pose, or mode of a land-air vehicle; "" for nothing."""
+        if self.pose is None:
+            return "pose"
+        return "mode" if self._requests is not None and self._mode is None else ""
+
+    @property
+    def silence_s(self) -> float:
+        """How long a vehicle of somebody else has been silent; 0 for a simulated one, and before its first pose."""
+        return max(0.0, time.monotonic() - self._heard_at)
+
     # --- the world
 
     def take_terrain(self, terrain: HeightMap, geo_origin: GeoPoint | None) -> None:
@@ -134,15 +167,16 @@ class MissionVehicle:
         if self._shared.simulate and self.follower is None:
             north, east, heading = self.settings.start
             position = (north, east, ground.down(north, east))
-            if self.settings.uav_type == "fixed-wing":
-                radius = self.settings.loiter_radius
-                self.follower = FixedWing(position, heading, ground=ground, loiter_radius=radius)
-            else:
-                self.follower = Multirotor(position, heading, ground=ground)
+            radius = self.settings.loiter_radius
+            self.follower = make_follower(
+                self.settings.uav_type, position, heading, ground=ground, loiter_radius=radius
+            )
         if self.follower is not None:
             self.follower.ground = ground
         if self._runner is not None:
             self._runner.ground = ground
+            if self._runner.guide is not None:
+                self._runner.guide.ground = ground
 
     def _take_pose(self, message: PoseStamped) -> None:
         stamp = stamp_to_ns(message.header.stamp)
@@ -159,13 +193,17 @@ class MissionVehicle:
             self._diagnostics.count("poses_out_of_order")
         else:
             self._pose, self._pose_stamp_ns = pose, stamp
+            self._heard_at = time.monotonic()
 
     def forget_time(self) -> None:
         """The clock jumped back."""
-        self._pose_stamp_ns = self._next_feedback_ns = 0
+        self._pose_stamp_ns = self._next_feedback_ns = self._ask_again_ns = 0
 
     def _take_done(self, message: Bool) -> None:
         self._said = bool(message.data)
+
+    def _take_mode(self, message: String) -> None:
+        self._mode = message.data.strip().upper()
 
     # --- commands
 
@@ -187,7 +225,7 @@ class MissionVehicle:
         except ValueError as error:
             return str(error)
         if self._runner is None:
-            return f"no pose of {self.settings.name} is known yet"
+            return f"no {self.missing or 'pose'} of {self.settings.name} is known yet"
         if command is MissionCommand.DEFAULT and self._repeat:
             command = MissionCommand.REPEAT
         self._runner.command = command
@@ -239,7 +277,7 @@ class MissionVehicle:
 
     @property
     def _ready(self) -> bool:
-        return self._runner is not None and self.pose is not None
+        return self._runner is not None and not self.missing
 
     def _cancel(self, handle: Any) -> Any:
         """HOLD at once; the next tick ends the goal."""
@@ -328,6 +366,8 @@ class MissionVehicle:
             hold_at_waypoints=bool(goal.file),
         )
         self._repeat = bool(goal.repeat)
+        if self.follower is None and self.pose is not None:
+            self._lead_on(self._runner, self.pose)
         for index, item in enumerate(mission.items):
             command = mavlink_command(item)
             if command is not None and command <= LAST_NAVIGATION and command not in TIMED_COMMANDS:
@@ -335,6 +375,24 @@ class MissionVehicle:
                     f"{self.settings.name}: mission item {index}: command {command} is not carried out here; "
                     f"it ends when {self._done_topic} says so"
                 )
+
+    def _lead_on(self, runner: MissionRunner, pose: Pose) -> None:
+        """Let what flies ahead of the vehicle begin where the vehicle is, unless it is near by already."""
+        at = pose[:3]
+        if runner.guide is not None and math.dist(runner.guide.position, at) <= runner.guide.lead:
+            return
+        ground = runner.ground
+        below = ground.down(at[0], at[1])
+        height = (below if math.isfinite(below) else runner.home[2]) - at[2]
+        flies = height > AIRBORNE_HEIGHT if self._mode is None else self._mode not in ON_THE_ROAD
+        runner.guide = make_follower(
+            self.settings.uav_type,
+            at,
+            pose[3],
+            ground=ground,
+            loiter_radius=self.settings.loiter_radius,
+            airborne=flies,
+        )
 
     def _altitude_above_sea(self, latitude: float, longitude: float) -> float:
         assert self._terrain is not None
@@ -346,6 +404,11 @@ class MissionVehicle:
 
     def tick(self, dt: float, now_ns: int) -> None:
         """Carry on for dt seconds."""
+        if self._mode is not None and not self._node.count_publishers(self._mode_topic):
+            self._mode = None  # nobody tells it any more
+        if self.missing:
+            self._tell(now_ns)
+            return
         pose = self.pose
         if pose is not None and self._runner is None:
             self._make_runner(pose)
@@ -357,8 +420,7 @@ class MissionVehicle:
                 self._end(" ".join(str(error).split()))
         if self._runner is not None:
             self._step(self._runner, dt, now_ns)
-        if self._goal is not None:
-            self._tell(now_ns)
+        self._tell(now_ns)
 
     def _make_runner(self, pose: Pose) -> None:
         vehicle = self.settings
@@ -376,16 +438,47 @@ class MissionVehicle:
         steps = min(MAX_STEPS, max(1, math.ceil(dt / MAX_STEP_S)))
         said = bool(self._said) if self._node.count_publishers(self._done_topic) else None
         for _ in range(steps):
-            self.state = runner.step(min(dt / steps, MAX_STEP_S), None if self.follower else self._pose, said)
+            own = None if self.follower else self._pose
+            self.state = runner.step(min(dt / steps, MAX_STEP_S), own, said, self._mode)
             if runner.manager.switches != self._switches:
                 # what was said belongs to the item before
                 self._switches, self._said, said = runner.manager.switches, False, None if said is None else False
                 self._next_feedback_ns = 0
         assert self.state is not None
         self._params.publish(params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns))
+        if self._modes is not None and self.follower is not None and self.follower.mode != self._told_mode:
+            self._told_mode = self.follower.mode
+            self._modes.publish(String(data=self._told_mode or ""))
+        if self._targets is not None and runner.guide is not None:
+            self._targets.publish(self._target(runner.guide, now_ns))
+        if self._requests is not None and runner.guide is not None and self._mode is not None:
+            self._ask(self.state, self._mode, now_ns)
+
+    def _target(self, guide: Follower, now_ns: int) -> PoseStamped:
+        """Where the vehicle of somebody else is to be now."""
+        convert = pose_ned_euler_to_enu if self._shared.axes == "enu" else pose_ned_euler_to_ned
+        (x, y, z), (qx, qy, qz, qw) = convert(guide.position, guide.euler)
+        message = PoseStamped()
+        message.header.frame_id, message.header.stamp = self._shared.frame_id, ns_to_stamp(now_ns)
+        message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
+        orientation = message.pose.orientation
+        orientation.x, orientation.y, orientation.z, orientation.w = qx, qy, qz, qw
+        return message
+
+    def _ask(self, state: RunnerState, mode: str, now_ns: int) -> None:
+        """For the mode that the item needs, until the vehicle takes it."""
+        assert self._requests is not None
+        assert self._pose is not None
+        wanted = mode_request(state.flown, mode, self._pose[:3], state.driven)
+        if wanted and (wanted != self._asked or now_ns >= self._ask_again_ns):
+            self._requests.publish(String(data=wanted))
+            self._ask_again_ns = now_ns + int(MODE_PERIOD_S * 1e9)
+        self._asked = wanted
 
     def _tell(self, now_ns: int) -> None:
         """Feedback, and the end of the goal."""
+        if self._goal is None:
+            return
         state, waiting = self.state, self._start is not None
         if self._goal.is_cancel_requested:
             self._end("cancelled: holding")
@@ -405,7 +498,7 @@ class MissionVehicle:
         message = ExecuteMission.Feedback(distance=math.nan)
         if state is None:
             message.index, message.count = self._goal.request.start_index, len(self._goal.request.items)
-            self._log.info(f"{self.settings.name}: no pose is known yet", throttle_duration_sec=5.0)
+            self._log.info(f"{self.settings.name}: no {self.missing} is known yet", throttle_duration_sec=5.0)
         else:
             message.index, message.count = state.item_index, state.item_count
             message.current = item_to_msg(state.params.current, self._shared.axes)

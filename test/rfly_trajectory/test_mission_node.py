@@ -201,10 +201,13 @@ BAD = {
 
 
 def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, peer):
-    """All of them while a good mission is flown, which goes on."""
+    """All of them while a good mission is flown, which goes on. A car beside it can't take off, but drives."""
+    from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Header
 
-    start_fast(vehicles="[hawk]")
+    from rfly_common.ros import STATE_OUT
+
+    start_fast(vehicles="[hawk, cart]", cart__uav_type="ground")
     publish_ground(peer)
     pilot = Pilot(peer)
     pilot.until_mode(7)
@@ -219,6 +222,16 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
         assert text in result.message, what
     assert not good.done()
     assert pilot.params[-1].current.mode in (1, 2)
+
+    poses = peer.receive(PoseStamped, "cart/pose", STATE_OUT)
+    cart = Pilot(peer, "cart")
+    status, result = cart.result(cart.send([waypoint(30, 0, 99), takeoff(0, 0, 9)]))
+    assert (status, result.message) == (ABORTED, "mission item 1: TAKEOFF, which a ground vehicle can't do")
+    status, result = cart.result(cart.send([waypoint(30, 0, 99)]))
+    assert (status, result.items_done) == (SUCCEEDED, 1)
+    peer.spin_until(lambda: poses and poses[-1].pose.position.x > 27.5)
+    place, terrain = poses[-1].pose.position, ground()
+    assert place.z == pytest.approx(terrain.altitude(place.x, place.y), abs=0.1)
 
 
 def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):
@@ -399,6 +412,64 @@ def test_a_vehicle_of_somebody_else(start, peer):
     held = pilot.until_mode(7).current.position
     assert (held.x, held.y, held.z) == pytest.approx((50, 0, 12))
     assert not peer.node.get_publishers_info_by_topic("/vehicle_states")
+
+
+def test_a_land_air_vehicle_of_somebody_else(start, peer):
+    """It is asked for modes, led by set-points, and its own word of its mode counts, not where it is."""
+    from geometry_msgs.msg import PoseStamped
+    from std_msgs.msg import String
+
+    from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT
+
+    start(vehicles="[hawk]", hawk__uav_type="land-air", simulate="false")
+    publish_ground(peer)
+    terrain = ground()
+    asked = peer.receive(String, "hawk/cmd/mode", COMMANDS)
+    targets = peer.receive(PoseStamped, "hawk/cmd/pose", COMMANDS)
+    poses, modes = (
+        peer.publisher(t, f"hawk/{n}", q) for t, n, q in ((PoseStamped, "pose", STATE_OUT), (String, "mode", LATCHED))
+    )
+    pilot = Pilot(peer)
+    mode = "DISARMED"
+
+    def be(x, y, z, ready):
+        pose = PoseStamped()
+        pose.header.frame_id = "map"
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(x), float(y), float(z)
+
+        def told():
+            poses.publish(pose)
+            return ready()
+
+        return peer.spin_until(told)
+
+    modes.publish(String(data=mode))
+    floor = terrain.altitude(0.0, 0.0)
+    be(0, 0, floor, lambda: pilot.params)
+    assert not targets
+    goal = pilot.send([waypoint(20, 0, 99), takeoff(20, 0, 30), item(4, (20, 0, 0)), waypoint(20, 30, 99)])
+    be(0, 0, floor, lambda: asked and asked[-1].data == "arm")
+    modes.publish(String(data="DRIVE"))
+    ahead = be(0, 0, floor, lambda: targets and targets[-1].pose.position.x > 3.0 and targets[-1])
+    assert ahead.header.frame_id == "map"
+    assert ahead.pose.position.z == pytest.approx(
+        terrain.altitude(ahead.pose.position.x, ahead.pose.position.y), abs=0.1
+    )
+    assert pilot.params[-1].current.mode == 2
+    be(20, 0, terrain.altitude(20.0, 0.0), lambda: pilot.params[-1].current.mode == 1)
+    be(20, 0, terrain.altitude(20.0, 0.0), lambda: asked[-1].data == "takeoff")
+    modes.publish(String(data="TAKEOFF"))
+    count = len(pilot.params)
+    be(20, 0, 30.0, lambda: len(pilot.params) > count + 20)
+    assert pilot.params[-1].current.mode == 1
+    modes.publish(String(data="FLIGHT"))
+    be(20, 0, 9.0, lambda: pilot.params[-1].current.mode == 4)
+    be(20, 0, 9.0, lambda: asked[-1].data == "land")
+    modes.publish(String(data="DRIVE"))
+    be(20, 0, 9.0, lambda: pilot.params[-1].current.position.y == 30.0)
+    be(20, 30, 0, goal.done)
+    status, result = pilot.result(goal)
+    assert (status, result.items_done) == (SUCCEEDED, 4)
 
 
 def test_it_stops_within_two_seconds_with_goals_on_the_way(start, peer):
