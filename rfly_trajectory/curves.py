@@ -102,8 +102,9 @@ def fit_path(curve: Curve, begin: float, end: float, *, closed: bool = False) ->
     return make_path(start, np.full(len(values), POLYNOMIAL), values, length, closed)
 
 
-def fit_spans(curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False) -> Path:
-    """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc length.
+def fit_spans(curve: Curve, knots: Floats, origin: Floats, *, closed: bool = False) -> tuple[Path, Floats]:
+    """The curve over all spans between the knots (n,), moved by origin (2,), as one path by arc length; and the arc
+    lengths at the knots (n,).
 
     Inside each span the curve is smooth as `fit_path` wants it; at the knots position and its first two derivatives are
     continuous, the third may jump. The tolerance of position is that of the whole path's length.
@@ -122,7 +123,8 @@ def fit_spans(curve: Curve, knots: Floats, origin: Floats, *, closed: bool = Fal
     ]
     rows = np.concatenate(values)
     rows[:, [0, 6]] += origin
-    return make_path(np.concatenate(start), np.full(len(rows), POLYNOMIAL), rows, total, closed)
+    path = make_path(np.concatenate(start), np.full(len(rows), POLYNOMIAL), rows, total, closed)
+    return path, np.concatenate([np.zeros(1), ends])
 
 
 def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) -> Floats:

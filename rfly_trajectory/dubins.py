@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths import Path, PathBuilder
+from rfly_trajectory.shapes import check_heights, with_heights
 
 Floats = NDArray[np.float64]
 
@@ -164,13 +165,14 @@ class Dubins:
     """The Dubins paths from pose to pose, one after the other; open, or closed with one from the last to the first."""
 
     poses: Sequence[Sequence[float]]
-    """[east, north, heading_deg]: m, and degrees counter-clockwise from east"""
+    """[east, north, heading_deg] or, for aircraft, [east, north, up, heading_deg]: m, and degrees counter-clockwise
+    from east"""
     turning_radius: float
     """m"""
     closed: bool = False
 
     def path(self) -> Path:
-        poses = self._checked()
+        poses, heights = self._checked()
         ends = np.roll(poses, -1, axis=0)
         legs = len(poses) if self.closed else len(poses) - 1
         for i in range(legs):
@@ -181,18 +183,19 @@ class Dubins:
                 raise ConfigError(f"poses[{(i + 1) % len(poses)}]: the same pose as poses[{i}] before it")
         poses[:, 2], ends[:, 2] = np.radians(poses[:, 2]), np.radians(ends[:, 2])
         ways = dubins_path(poses[:legs], ends[:legs], self.turning_radius)
-        builder = PathBuilder(0.0, 0.0, 0.0)
+        builder, s = PathBuilder(0.0, 0.0, 0.0), []
         for i in range(legs):
+            s.append(builder.length)
             builder.anchor(*poses[i].tolist())
             DubinsPath(ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]).lay(builder)
-        return builder.path(self.closed)
+        path = builder.path(self.closed)
+        return with_heights(path, s if self.closed else [*s, path.length], heights)
 
-    def _checked(self) -> Floats:
+    def _checked(self) -> tuple[Floats, Floats]:
+        """Poses (n, 3), and their heights (n,) or (0,)."""
         if len(self.poses) > MAX_POSES:
             raise ConfigError(f"poses: {len(self.poses)} of them, at most {MAX_POSES} are taken")
-        for i, pose in enumerate(self.poses):
-            if len(pose) != 3 or not all(math.isfinite(number) for number in pose):
-                raise ConfigError(f"poses[{i}]: {list(pose)!r} is not a pose [east, north, heading_deg]")
+        heights = check_heights("poses", self.poses, 3)
         if len(self.poses) < 2:
             raise ConfigError(f"poses: {len(self.poses)} are too few, a Dubins path needs at least 2")
-        return np.array(self.poses, float)
+        return np.array(self.poses, float)[:, [0, 1, -1]], heights

@@ -16,6 +16,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory import motion
+from rfly_trajectory.altitude import altitudes, join_profiles
 from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
 from rfly_trajectory.formation import go_on_straight, step_aside
 from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
@@ -70,7 +71,7 @@ class Vehicle:
     shift: tuple[float, float] = (0.0, 0.0)
     """the whole path is moved by this, ENU m"""
     height: float = 0.0
-    """m above the ground, or z up where `absolute` is set"""
+    """m above the ground, or z up where `absolute` is set; 0 where the path has an altitude of its own"""
     absolute: bool = False
     fit_ground: bool = False
     """RflySim3D puts the model on its own ground"""
@@ -82,6 +83,8 @@ class Vehicle:
     track: float | None = None
     """m between the wheels of an axle"""
     limits: Limits = NO_LIMITS
+    timing: Schedule | None = field(default=None, repr=False, compare=False)
+    """the motion along the path, where it is another one than profile, at_end and phase say"""
     where: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """by key, `file:line: key` in the fleet file that it comes from"""
     schedule: Schedule = field(init=False, repr=False, compare=False)
@@ -98,6 +101,10 @@ class Vehicle:
             raise ConfigError(f"altitude: {self.height!r} m above the ground, must be at least 0")
         if self.kind == "ground" and self.absolute:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
+        if self.path.altitude is not None and self.kind == "ground":
+            raise ConfigError("shape: its way-points have heights, which are for aircraft; a ground vehicle takes none")
+        if self.path.altitude is not None and (self.absolute or self.height):
+            raise ConfigError("altitude: the way-points of its shape have heights already")
         for name, other in (("wheelbase", "track"), ("track", "wheelbase")):
             value = getattr(self, name)
             if value is None:
@@ -111,7 +118,9 @@ class Vehicle:
         if self.kind == "fixed_wing" and self.at_end == "ping_pong":
             raise ConfigError("at_end: ping_pong drives backwards, which a fixed_wing can't")
         self._check_offset()
-        motion = schedule(self.path.length, self.path.closed, self.profile, self.at_end, self.phase)
+        motion = self.timing
+        if motion is None:
+            motion = schedule(self.path.length, self.path.closed, self.profile, self.at_end, self.phase)
         object.__setattr__(self, "schedule", motion)
 
     def _check_offset(self) -> None:
@@ -196,6 +205,8 @@ class Fleet:
         unique = {id(vehicle.path): vehicle.path for vehicle in self.vehicles}
         index = {key: i for i, key in enumerate(unique)}
         self._paths = join_paths(list(unique.values())) if unique else None
+        self._climbing = np.array([vehicle.path.altitude is not None for vehicle in self.vehicles], bool)
+        self._profiles = join_profiles(list(unique.values())) if self._climbing.any() else None
         self._path = np.array([index[id(vehicle.path)] for vehicle in self.vehicles], np.int64)
         self._shift = np.array([vehicle.shift for vehicle in self.vehicles], float).reshape(-1, 2)
         offset = np.array([vehicle.offset for vehicle in self.vehicles], float).reshape(-1, 2)
@@ -266,7 +277,7 @@ class Fleet:
         """The vehicles with these indices (k,) at the fleet times (k,) [s]."""
         moved = motion.progress(self._departures, vehicle, times)
         points = self._points(vehicle, moved)
-        ground, gap = self._ground(vehicle, points, moved[:, 1])
+        ground, gap = self._ground(vehicle, points, moved)
         pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
         follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
@@ -287,7 +298,7 @@ class Fleet:
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
         points = self._points(vehicle, moved)
-        ground, _ = self._ground(vehicle, points, moved[:, 1])
+        ground, _ = self._ground(vehicle, points, moved)
         return poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
 
     def _points(self, vehicle: Ints | slice, moved: Floats) -> Floats:
@@ -311,12 +322,29 @@ class Fleet:
         moved[:, 0] = s
         return self._points(np.full(len(s), vehicle), moved)
 
-    def _ground(self, vehicle: Ints | slice, points: Floats, speed: Floats) -> tuple[Terrain, Floats]:
+    def climb(self, vehicle: int, s: Floats) -> Floats | None:
+        """(k,) z [m] that the way-points of the vehicle with this index ask for where `places` (k,) are; None where
+        they have no heights."""
+        if self._profiles is None or not self._climbing[vehicle]:
+            return None
+        path = np.full(len(s), self._path[vehicle])
+        return np.ascontiguousarray(altitudes(self._profiles, path, s + self._ahead[vehicle])[:, 0])
+
+    def _ground(self, vehicle: Ints | slice, points: Floats, moved: Floats) -> tuple[Terrain, Floats]:
         """The ground that the vehicles feel, and their wheel gaps."""
+        speed = moved[:, 1]
+        ground, gap = self._true_ground(vehicle, points, speed)
+        if self._profiles is not None:
+            rows = np.flatnonzero(self._climbing[vehicle])
+            on_points = points[rows]
+            climb = altitudes(self._profiles, self._path[vehicle][rows], moved[rows, 0])
+            _fly_over(ground, rows, climb, on_points, speed[rows], self._left[vehicle][rows])
+        return ground, gap
+
+    def _true_ground(self, vehicle: Ints | slice, points: Floats, speed: Floats) -> tuple[Terrain, Floats]:
         gap = np.zeros(len(points))
         if self.terrain is None:
-            flat = np.zeros((len(points), 2))
-            return Terrain(np.zeros(len(points)), flat, flat, flat), gap
+            return Terrain(np.zeros(len(points)), *np.zeros((3, len(points), 2))), gap
         x, y, tx, ty = points.T[:4].copy()  # each contiguous, as the height map wants it
         ground = Terrain(
             np.asarray(self.terrain.altitude(x, y), dtype=float),
@@ -334,6 +362,22 @@ class Fleet:
             gap[rows] = contact.gap
             _stand_on(ground, rows, contact, on_points, own_speed)
         return ground, gap
+
+
+def _fly_over(ground: Terrain, rows: Ints, climb: Floats, points: Floats, speed: Floats, left: Floats) -> None:
+    """Put an altitude profile in the place of the ground, where it lies above. climb (k, 3) is by arc length of the
+    path, points (k, 6) and speed are those of the vehicle's own way, which may lie `left` (k,) of it."""
+    own = 1.0 / (1.0 + left * points[:, 4])  # metres of the own way to a metre of the path, see `formation.step_aside`
+    slope = climb[:, 1] / own
+    slope_by_path = climb[:, 2] / own + slope * left * points[:, 5] * own**2
+    above = climb[:, 0] > ground.altitude[rows]
+    rows, slope, tangent = rows[above], slope[above, None], points[above, 2:4]
+    slope_rate = (slope_by_path * speed / own)[above, None]
+    yaw_rate = (points[:, 4] * speed)[above, None]
+    normal = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
+    ground.altitude[rows] = climb[above, 0]
+    ground.gradient[rows] = ground.smooth_gradient[rows] = slope * tangent
+    ground.smooth_gradient_rate[rows] = slope_rate * tangent + slope * yaw_rate * normal
 
 
 def _stand_on(ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats) -> None:

@@ -21,8 +21,9 @@ from rfly_trajectory.dubins import Dubins
 from rfly_trajectory.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.formation import formation_offsets, turned
 from rfly_trajectory.motion import SpeedProfile
+from rfly_trajectory.nav_path import SAME_POINT
 from rfly_trajectory.paths import Path
-from rfly_trajectory.point_files import SAME_POINT, read_points
+from rfly_trajectory.point_files import read_points
 from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape
 from rfly_trajectory.splines import Spline
 
@@ -106,7 +107,7 @@ class _Reader:
     def __init__(self, document: Document, file: str, folder: FilePath) -> None:
         self._document, self._file, self._folder = document, file, folder
         self._defaults: dict[str, Any] = document.value.get("defaults", {})
-        self._paths: dict[str, Path] = {}
+        self._paths: dict[tuple[str, bool], Path] = {}
         self._owners: dict[tuple[str, Any], int] = {}
 
     def vehicles(self) -> list[Vehicle]:
@@ -119,7 +120,9 @@ class _Reader:
     def _copies(self, index: int) -> Iterator[Vehicle]:
         count = int(self._get(index, "count", 1).value)  # the schema takes 3.0 for a whole number
         shape, phase = self._get(index, "shape"), self._get(index, "phase", 0.0).value
-        path = self._path(shape)
+        kind = self._get(index, "kind", "ground")
+        keys = {*self._document.value["vehicles"][index], *self._defaults}
+        path = self._path(shape, heights=kind.value != "ground" and "altitude" not in keys)
         profile = self._profile(self._get(index, "speed"))
         first_delay, delay_step = _delays(self._get(index, "delay", 0.0).value, count)
         spacing = self._get(index, "spacing", 0.0)
@@ -135,9 +138,10 @@ class _Reader:
         limits = Limits(**self._get(index, "limits", {}).value)
         where = self._where(index, limits)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
-        kind = self._get(index, "kind", "ground")
-        if kind.value != "ground" and "altitude" not in self._document.value["vehicles"][index] | self._defaults:
-            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it")
+        if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
+            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it, or way-points with heights")
+        if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
+            altitude = {"agl": 0.0}  # heights of its own win over the altitude in defaults
         scale = self._get(index, "scale", 1.0).value
         at_end = self._get(index, "at_end", "repeat" if path.closed else "stop").value
         vehicle_type = int(self._get(index, "type").value)
@@ -190,14 +194,15 @@ class _Reader:
         value = self._get(index, key, 0.0).value
         return float(value) if value else None  # the schema takes none that is 0
 
-    def _path(self, shape: _Spot) -> Path:
-        text = json.dumps(shape.value, sort_keys=True)
-        if text not in self._paths:
+    def _path(self, shape: _Spot, heights: bool) -> Path:
+        """`heights`: whether those of a file of way-points are wanted."""
+        key = json.dumps(shape.value, sort_keys=True), heights and "file" in shape.value
+        if key not in self._paths:
             try:
-                self._paths[text] = _shape(shape.value, self._folder).path()
+                self._paths[key] = _shape(shape.value, self._folder, heights).path()
             except ConfigError as error:
                 raise self._inside(error, shape.path) from None
-        return self._paths[text]
+        return self._paths[key]
 
     def _profile(self, speed: _Spot) -> SpeedProfile:
         if not isinstance(speed.value, dict):
@@ -280,7 +285,7 @@ def _delays(delay: Any, count: int) -> tuple[float, float]:
     return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
 
 
-def _shape(shape: Mapping[str, Any], folder: FilePath) -> Shape:
+def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
     clockwise = shape.get("direction") == "clockwise"
     match shape["type"]:
         case "line":
@@ -298,19 +303,21 @@ def _shape(shape: Mapping[str, Any], folder: FilePath) -> Shape:
         case "dubins":
             return Dubins(shape["poses"], shape["turning_radius"], shape.get("closed", False))
         case "spline":
-            return Spline(_points(shape, folder), shape.get("closed", False))
+            return Spline(_points(shape, folder, heights), shape.get("closed", False))
         case _:
-            return Polyline(_points(shape, folder), shape.get("corner_radius", 0.0), shape.get("closed", False))
+            return Polyline(
+                _points(shape, folder, heights), shape.get("corner_radius", 0.0), shape.get("closed", False)
+            )
 
 
-def _points(shape: Mapping[str, Any], folder: FilePath) -> Sequence[Point]:
+def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequence[Point]:
     """Those of the shape itself, or of the file that it names."""
     if ("points" in shape) == ("file" in shape):
         raise ConfigError("points: expected exactly one of the keys file, points")
     if "points" in shape:
         points: Sequence[Point] = shape["points"]
         return points
-    read = read_points(folder / shape["file"], shape.get("geo_origin", ()))
-    if shape.get("closed", False) and len(read) > 1 and np.hypot(*(read[-1] - read[0])) <= SAME_POINT:
+    read = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
+    if shape.get("closed", False) and len(read) > 1 and np.hypot(*(read[-1] - read[0])[:2]) <= SAME_POINT:
         read = read[:-1]  # a loop as recorded ends where it began
     return read.tolist()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.accel import kernel
+from rfly_trajectory.altitude import AltitudeTable
 from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND, STEEPEST
 from rfly_trajectory.motion import Departures
 from rfly_trajectory.paths import ARC, SPIRAL, SPIRAL_TERMS, PathTable
@@ -106,6 +107,26 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
             points[i, 4] = (x1 * y2 - y1 * x2) / norm**3
             points[i, 5] = (x1 * y3 - y1 * x3) / norm**3 - 3.0 * points[i, 4] * (x1 * x2 + y1 * y2) / norm**2
     return points
+
+
+@kernel()
+def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
+    rows = np.empty((s.size, 3))
+    for i in range(s.size):
+        p = path[i]
+        length = table.length[p]
+        at = s[i]
+        if table.closed[p]:
+            at -= math.floor(at / length) * length
+        inside = min(max(at, 0.0), length)
+        piece = last_not_above(table.start, table.first[p], table.first[p + 1], inside)
+        run = inside - table.start[piece]
+        values = table.values[piece]
+        rows[i, 0] = values[0] + run * (values[1] + run * (values[2] + run * values[3]))
+        rows[i, 1] = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3]) if inside == at else 0.0
+        rows[i, 2] = 2.0 * values[2] + run * 6.0 * values[3] if inside == at else 0.0
+    return rows
 
 
 @kernel()

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.frames import euler_to_quat
+from rfly_trajectory.altitude import AltitudeTable
 from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND, STEEPEST
 from rfly_trajectory.motion import Departures
 from rfly_trajectory.paths import ARC, POLYNOMIAL, SPIRAL, SPIRAL_TERMS, PathTable
@@ -95,6 +96,19 @@ def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
     curvature = (p1[:, 0] * p2[:, 1] - p1[:, 1] * p2[:, 0]) / norm**3
     rate = (p1[:, 0] * p3[:, 1] - p1[:, 1] * p3[:, 0]) / norm**3 - 3.0 * curvature * (p1 * p2).sum(-1) / norm**2
     return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
+
+
+def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
+    length = table.length[path]
+    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
+    inside = np.clip(at, 0.0, length)
+    piece = _last_not_above(table.first, table.start, path, inside, table.length)
+    run = inside - table.start[piece]
+    a, b, c, d = table.values[piece].T
+    rows = np.stack([a + run * (b + run * (c + run * d)), b + run * (2.0 * c + run * 3.0 * d), 2.0 * c + run * 6.0 * d])
+    rows[1:, inside != at] = 0.0
+    return np.ascontiguousarray(rows.T)
 
 
 def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_trajectory import backend
+from rfly_trajectory.altitude import AltitudeProfile
 
 ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
 SPIRAL_TERMS = 30
@@ -83,6 +84,8 @@ class Path:
     values: Floats
     length: float
     closed: bool
+    altitude: AltitudeProfile | None = None
+    """of aircraft, where the way-points have heights"""
 
     def __post_init__(self) -> None:
         for array in (self.start, self.kind, self.values):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
+from rfly_trajectory.altitude import altitude_profile
 from rfly_trajectory.curves import fit_path
 from rfly_trajectory.paths import Path, PathBuilder, spiral_end
 
@@ -41,9 +42,13 @@ def _positive(name: str, value: float) -> float:
     return float(value)
 
 
-def check_points(what: str, points: Sequence[Point], closed: bool) -> NDArray[np.float64]:
-    """(n, 2) points that a path can go through; raises ConfigError where they are too few, or two are the same."""
-    array = np.array([_point(f"points[{i}]", point) for i, point in enumerate(points)]).reshape(-1, 2)
+def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n, 2) points that a path can go through, and their heights (n,) or, where they have none, (0,).
+
+    Raises ConfigError where they are too few, or two in a row lie in one place seen from above.
+    """
+    flat = [_point(f"points[{i}]", point[:2]) for i, point in enumerate(points)]
+    array, heights = np.array(flat).reshape(-1, 2), check_heights("points", points, 2)
     if len(array) < (3 if closed else 2):
         raise ConfigError(
             f"points: {len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
@@ -52,7 +57,29 @@ def check_points(what: str, points: Sequence[Point], closed: bool) -> NDArray[np
     legs = (np.roll(array, -1, axis=0) - array)[: None if closed else -1]
     for i in np.flatnonzero(~legs.any(axis=1)):
         raise ConfigError(f"points[{(i + 1) % len(array)}]: the same point as points[{i}] before it")
-    return array
+    return array, heights
+
+
+def check_heights(name: str, points: Sequence[Point], flat: int) -> NDArray[np.float64]:
+    """(n,) the third coordinate of points or poses that have one number more than the `flat` ones; else (0,).
+
+    Raises ConfigError where only some of them have it.
+    """
+    for i, point in enumerate(points):
+        if len(point) != len(points[0]):
+            raise ConfigError(f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has {len(points[0])}")
+        if len(point) not in (flat, flat + 1) or not all(math.isfinite(number) for number in point):
+            raise ConfigError(
+                f"{name}[{i}]: {list(point)!r}, expected {flat} finite numbers or, with a height, {flat + 1}"
+            )
+    return np.array([point[2] for point in points if len(point) > flat], float)
+
+
+def with_heights(path: Path, s: Sequence[float] | NDArray[np.float64], heights: NDArray[np.float64]) -> Path:
+    """The path with the altitudes `heights` (n,) at arc lengths s (n,) [m]; unchanged where heights are none."""
+    if not len(heights):
+        return path
+    return replace(path, altitude=altitude_profile(s, heights, path.length, path.closed))
 
 
 @dataclass(frozen=True)
@@ -212,12 +239,13 @@ class Polyline:
     """
 
     points: Sequence[Point]
+    """[east, north] or, for aircraft, [east, north, up], m; a height is that in the middle of its corner"""
     corner_radius: float = 0.0
     """m; 0 only where nothing turns"""
     closed: bool = False
 
     def path(self) -> Path:
-        points = check_points("polyline", self.points, self.closed)
+        points, heights = check_points("polyline", self.points, self.closed)
         legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[: None if self.closed else -1]
         lengths = np.hypot(legs[:, 0], legs[:, 1])
         headings = np.arctan2(legs[:, 1], legs[:, 0])
@@ -228,7 +256,8 @@ class Polyline:
             turns[-1] = 0.0
         turns[np.abs(turns) < 1e-9] = 0.0
         cuts = self._cuts(turns, lengths)
-        return self._join(points, headings, lengths, turns, cuts)
+        path, s = self._join(points, headings, lengths, turns, cuts)
+        return with_heights(path, s, heights)
 
     def _cuts(self, turns: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
         """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
@@ -263,21 +292,23 @@ class Polyline:
         lengths: NDArray[np.float64],
         turns: NDArray[np.float64],
         cuts: NDArray[np.float64],
-    ) -> Path:
-        """A closed path begins on its first leg, where the corner at its first point is over."""
+    ) -> tuple[Path, list[float]]:
+        """The path, and the arc length at each point. A closed one begins on its first leg, where the corner at its
+        first point is over."""
         behind = float(cuts[-1]) if self.closed else 0.0
-        path = PathBuilder(0.0, 0.0, 0.0)
+        path, middles = PathBuilder(0.0, 0.0, 0.0), []
         for i, heading in enumerate(headings.tolist()):
             x, y = points[i]
             path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
             path.arc(float(lengths[i] - behind - cuts[i]))
             turn = float(turns[i])
+            spiral = abs(turn) * self.corner_radius
+            middles.append(path.length + spiral)
             if turn:
-                spiral = abs(turn) * self.corner_radius
                 curvature = math.copysign(1.0 / self.corner_radius, turn)
                 path.spiral_in(spiral, curvature).spiral_out(spiral, curvature)
             behind = float(cuts[i])
-        return path.path(self.closed)
+        return path.path(self.closed), [middles.pop() if self.closed else 0.0, *middles]
 
 
 def _floor4(value: float) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import ConfigError
 from rfly_trajectory.curves import fit_spans
 from rfly_trajectory.paths import Path
-from rfly_trajectory.shapes import Point, check_points
+from rfly_trajectory.shapes import Point, check_points, with_heights
 
 MAX_POINTS = 2000
 
@@ -26,12 +26,13 @@ class Spline:
     """
 
     points: Sequence[Point]
+    """[east, north] or, for aircraft, [east, north, up], m"""
     closed: bool = False
 
     def path(self) -> Path:
         from scipy.interpolate import CubicSpline
 
-        points = check_points("spline", self.points, self.closed)
+        points, heights = check_points("spline", self.points, self.closed)
         if len(points) > MAX_POINTS:
             raise ConfigError(f"points: {len(points)} of them, a spline takes at most {MAX_POINTS}")
         if self.closed:
@@ -44,9 +45,10 @@ class Spline:
             return spline(u), spline(u, 1), spline(u, 2)
 
         try:
-            return fit_spans(curve, knots, center, closed=self.closed)  # type: ignore[arg-type]
+            path, s = fit_spans(curve, knots, center, closed=self.closed)  # type: ignore[arg-type]
         except ConfigError:
             raise ConfigError(
                 "points: the spline through them has a corner where it turns back; points farther apart there, or "
                 "fewer, make it smooth"
             ) from None
+        return with_heights(path, s[: len(heights)], heights)

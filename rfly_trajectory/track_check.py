@@ -49,15 +49,19 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
                     vehicle.where.get("shape", ""),
                 )
             )
-        if vehicle.absolute:
-            under = terrain.altitude(place[:, 0], place[:, 1]) - vehicle.height
+        climb = fleet.climb(index, s)
+        if vehicle.absolute or climb is not None:
+            under = terrain.altitude(place[:, 0], place[:, 1]) - (vehicle.height if climb is None else climb)
             if under.max() > 0.0:
+                what = (
+                    "the altitude of its way-points" if climb is not None else f"its altitude of {vehicle.height:g} m"
+                )
                 findings.append(
                     Finding(
                         vehicle.name,
-                        f"its altitude of {vehicle.height:g} m is up to {under.max():.3g} m below the ground, first at "
+                        f"{what} is up to {under.max():.3g} m below the ground, first at "
                         f"{_place(place, under > 0.0)}; it is raised to the ground there",
-                        vehicle.where.get("altitude", ""),
+                        vehicle.where.get("altitude" if vehicle.absolute else "shape", ""),
                     )
                 )
     return findings + check_limits(fleet)
