@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.shape_table import ShapeTable
+from rfly_collision.shape_table import TOUCHING, ShapeTable
 from rfly_common.accel import kernel
 
 LEVELS = 16
@@ -55,7 +55,7 @@ def swept_boxes(
             for i in range(3):
                 p, q, r = rotation[n, i, 0], rotation[n, i, 1], rotation[n, i, 2]
                 middle = position[n, i] + p * c0 + q * c1 + r * c2
-                reach = abs(p) * h0 + abs(q) * h1 + abs(r) * h2
+                reach = abs(p) * h0 + abs(q) * h1 + abs(r) * h2 + TOUCHING
                 low[n, i], high[n, i] = middle - reach, middle + reach
         else:
             for i in range(3):
@@ -64,7 +64,7 @@ def swept_boxes(
                 for v in range(table.first[shape, 0], table.first[shape + 1, 0]):
                     at = p * table.vertices[v, 0] + q * table.vertices[v, 1] + r * table.vertices[v, 2]
                     least, most = min(least, at), max(most, at)
-                radius = table.radius[shape]
+                radius = table.radius[shape] + TOUCHING
                 low[n, i], high[n, i] = position[n, i] + least - radius, position[n, i] + most + radius
         if dt > 0.0:
             wx, wy, wz = angular_velocity[n, 0], angular_velocity[n, 1], angular_velocity[n, 2]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.shape_table import ShapeTable
+from rfly_collision.shape_table import TOUCHING, ShapeTable
 from rfly_common.frames import quat_rotate
 
 AT_ONCE = 1_000_000
@@ -34,8 +34,8 @@ def swept_boxes(
         chosen = np.flatnonzero(shape_index == shape)
         corners = table.vertices[table.first[shape, 0] : table.first[shape + 1, 0]]
         points = np.einsum("nij,vj->nvi", rotation[chosen], corners)
-        low[chosen] = position[chosen] + points.min(axis=1) - table.radius[shape]
-        high[chosen] = position[chosen] + points.max(axis=1) + table.radius[shape]
+        low[chosen] = position[chosen] + points.min(axis=1) - table.radius[shape] - TOUCHING
+        high[chosen] = position[chosen] + points.max(axis=1) + table.radius[shape] + TOUCHING
     if dt > 0.0:
         angle = dt * np.linalg.norm(angular_velocity, axis=1)
         around = (table.reach[shape_index] * np.minimum(angle, 2.0))[:, None]

@@ -100,7 +100,7 @@ def line_in_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
 
 @kernel_or_plain(cache=False, nogil=True, error_model="numpy")
 def line_from_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
-    """The distance of a line, by its ends (2, 3), from a polyhedron that it does not meet, and its direction. Body axes."""
+    """The distance of a line (2, 3) from a polyhedron that it does not meet, and its direction. Body axes."""
     least, nx, ny, nz = FAR, 0.0, 0.0, 1.0
     one_point = line[0, 0] == line[1, 0] and line[0, 1] == line[1, 1] and line[0, 2] == line[1, 2]
     for t in range(table.first[b, 3], table.first[b + 1, 3]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rfly_collision import pair_kernels
-from rfly_collision.bodies import Bodies, Contacts, no_contacts
+from rfly_collision.bodies import TERRAIN, Bodies, Contacts, no_contacts
 from rfly_collision.broad_phase import Placed, pairs_of, place
 from rfly_collision.shape_table import ShapeTable, table_of
 from rfly_collision.shapes import Shape
@@ -16,12 +16,15 @@ from rfly_common.errors import BodiesError
 from rfly_common.parallel import in_chunks
 
 if TYPE_CHECKING:
+    from rfly_collision.ground_kernels import Ground
     from rfly_terrain.height_map import HeightMap
 
 Outside = Literal["extend", "void"]
 
 PAIRS_AT_ONCE = 512
 """pairs a thread takes at once, about 0.3 ms of work"""
+BODIES_AT_ONCE = 512
+"""bodies a thread takes at once against the terrain"""
 
 
 class Scene:
@@ -51,19 +54,49 @@ class Scene:
             return no_contacts()
         table = self._table(bodies.shapes)  # type: ignore[arg-type]
         placed = place(table, bodies, float(dt))
-        return self._between_bodies(table, bodies, placed, float(dt))
+        between = self._between_bodies(table, bodies, placed, float(dt))
+        if self.terrain is None:
+            return between
+        return merged(self._with_terrain(self.terrain, table, bodies, placed, float(dt)), between)
+
+    def _with_terrain(
+        self, terrain: HeightMap, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float
+    ) -> Contacts:
+        from rfly_collision import terrain_contact
+
+        kernel: Any = terrain_contact.terrain_contacts
+        counts = ~bodies.static
+        ignore = bodies.ignore
+        counts[ignore.max(axis=1, initial=TERRAIN)[ignore.min(axis=1, initial=0) == TERRAIN]] = False
+        chosen = np.flatnonzero(counts & (placed.low[:, 2] <= terrain.z_max))
+        m = len(chosen)
+        touching = np.empty(m, np.bool_)
+        points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
+        ground = self._ground(terrain)
+        given = (ground, table, bodies.shape_index, bodies.position, *placed)
+        motion = (bodies.velocity, bodies.angular_velocity, dt)
+
+        def work(start: int, stop: int) -> None:
+            results = [array[start:stop] for array in (touching, points, normals, depths, times)]
+            kernel(*given, *motion, chosen[start:stop], *results)
+
+        in_chunks(work, m, BODIES_AT_ONCE)
+        a = chosen[touching]
+        b = np.full(len(a), TERRAIN, np.int64)
+        return Contacts(a, b, points[touching], normals[touching], depths[touching], times[touching])
 
     def _between_bodies(self, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float) -> Contacts:
+        kernel: Any = pair_kernels.pair_contacts
         pairs = pairs_of(bodies, placed)
         m = len(pairs)
         touching = np.empty(m, np.bool_)
         points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
-        given: tuple[Any, ...] = (table, bodies.shape_index, bodies.position, placed.rotation)
-        motion: tuple[Any, ...] = (bodies.velocity, bodies.angular_velocity, dt)
+        given = (table, bodies.shape_index, bodies.position, placed.rotation)
+        motion = (bodies.velocity, bodies.angular_velocity, dt)
 
         def work(start: int, stop: int) -> None:
-            results: list[Any] = [array[start:stop] for array in (touching, points, normals, depths, times)]
-            pair_kernels.pair_contacts(*given, *motion, pairs[start:stop], *results)
+            results = [array[start:stop] for array in (touching, points, normals, depths, times)]
+            kernel(*given, *motion, pairs[start:stop], *results)
 
         in_chunks(work, m, PAIRS_AT_ONCE)
         a, b = pairs[touching].T
@@ -74,3 +107,22 @@ class Scene:
         if self._last is None or (self._last[0] is not shapes and self._last[0] != shapes):
             self._last = (shapes, table_of(shapes))
         return self._last[1]
+
+    def _ground(self, terrain: HeightMap) -> Ground:
+        from rfly_collision.ground_kernels import Ground
+        from rfly_terrain.ray_pyramid import BLOCK_BITS, pyramid_of
+
+        pyramid = pyramid_of(terrain)
+        return Ground(terrain.heights, terrain.grid, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS)
+
+
+def merged(one: Contacts, other: Contacts) -> Contacts:
+    """Both, sorted by a, then b."""
+    if not len(one):
+        return other
+    parts = [
+        np.concatenate([getattr(part, name) for part in (one, other)])
+        for name in ("a", "b", "position", "normal", "depth", "time")
+    ]
+    order = np.lexsort((parts[1], parts[0]))
+    return Contacts(*(part[order] for part in parts))

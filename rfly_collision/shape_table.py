@@ -15,6 +15,9 @@ ROUND = 0
 BOX = 1
 HULL = 2
 
+TOUCHING = 1e-7
+"""m: what is nearer than this touches, with depth 0: what lies on another is not lifted off by rounding"""
+
 
 class ShapeTable(NamedTuple):
     """k shapes. Lengths are metres, vectors are in body axes with the offset included; all arrays are read-only."""

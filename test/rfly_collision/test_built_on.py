@@ -6,9 +6,10 @@ import hashlib
 from pathlib import Path
 
 import rfly_collision
-from rfly_collision import pair_kernels
+from rfly_collision import pair_kernels, terrain_contact
 
 PAIRS = ("contact_point", "distance_kernels", "polyhedron_kernels", "shape_table")
+TERRAIN = ("distance_kernels", "ground_distance", "ground_kernels", "pair_kernels", "shape_table")
 
 
 def digest(names: tuple[str, ...]) -> str:
@@ -19,3 +20,7 @@ def digest(names: tuple[str, ...]) -> str:
 
 def test_pair_kernels_change_with_what_they_are_built_on():
     assert digest(PAIRS) == pair_kernels.BUILT_ON, "write the left-hand side into pair_kernels.py"
+
+
+def test_terrain_kernels_change_with_what_they_are_built_on():
+    assert digest(TERRAIN) == terrain_contact.BUILT_ON, "write the left-hand side into terrain_contact.py"
