@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.frames import ned_to_enu, up_to_down
 from rfly_terrain import scalar_path
-from rfly_terrain.array_path import compiled_kernels, run
+from rfly_terrain.array_path import check_finite, compiled_kernels, flat_arrays, kernels_for, run
 from rfly_terrain.png_header import MAX_CELLS
 from rfly_terrain.point_cloud import Region, point_cloud
 from rfly_terrain.scalar_path import Grid
@@ -38,6 +38,19 @@ class TerrainQuery(NamedTuple):
     """bool: False where the point is off the map and the altitude is that of the map's edge"""
     normal: Any
     """(…, 3) unit vectors out of the ground; None if not wanted"""
+
+
+class Surface(NamedTuple):
+    """The ground under n moving points."""
+
+    altitude: NDArray[np.float64]
+    """(n,) m, z up"""
+    gradient: NDArray[np.float64]
+    """(n, 2) dz/dx, dz/dy of the exact ground"""
+    smooth_gradient: NDArray[np.float64]
+    """(n, 2)"""
+    smooth_gradient_rate: NDArray[np.float64]
+    """(n, 2) its derivative by time along the points' motion, 1/s"""
 
 
 class HeightMap:
@@ -269,6 +282,17 @@ class HeightMap:
         names, values = ("x", "y", "vx", "vy"), (x, y, vx, vy)
         (rate,) = self._run("gradient_rates", names, values, [((2,), np.float64)])
         return rate
+
+    def surface(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Surface:
+        """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the same numbers."""
+        names = ("x", "y", "vx", "vy")
+        shape, arrays = flat_arrays(names, (x, y, vx, vy))
+        (n,) = shape
+        out = np.empty((7, n))
+        if not kernels_for(n).surfaces(self.heights, self.grid, *arrays, out):
+            check_finite(names, shape, arrays)
+        self._use_compiled_kernels()
+        return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
 
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Any:
         """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars, else an array."""

@@ -26,6 +26,8 @@ Grid = tuple[float, float, float, float, float, float]
 
 BLOCK = 256
 """points between the loops of `altitudes`: their cells, fractions and corners stay in the first-level cache"""
+SMALL_BLOCK = 64
+"""the same for `surfaces`, which keeps more of each point"""
 
 
 def _pointer_intrinsic(element: Any) -> Any:
@@ -239,6 +241,87 @@ def gradient_rates(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, o
         out[n, 0] = rate_x if on_x else 0.0
         out[n, 1] = rate_y if on_y else 0.0
     return finite
+
+
+@kernel(nogil=True, error_model="numpy")
+def surfaces(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
+    """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out (7, n), in one pass.
+
+    The same numbers as `altitudes`, `gradients` and `gradient_rates`, in blocks and loops as `altitudes`. What the
+    loops hand on lies in one array, since only then the compiler sees that nothing overlaps, and the last loop becomes
+    vector instructions (a third of the time, measured).
+    """
+    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
+    flat = heights.reshape(heights.size)
+    last_u, last_v = float(heights.shape[0] - 1), float(heights.shape[1] - 1)
+    last_i, last_j, width = np.int32(heights.shape[0] - 2), np.int32(heights.shape[1] - 2), np.int32(heights.shape[1])
+    right, below, none, one = np.uint64(1), np.uint64(heights.shape[1]), np.int32(0), np.int32(1)
+    at = np.empty(
+        (5, SMALL_BLOCK), np.int32
+    )  # the cell's first corner, and how far its neighbours are from the corners
+    # rows of w: 0 … 3 the cell's corners 00, 01, 10, 11; 4 … 7 their neighbours along x (before 00 and 01, after 10 and
+    # 11), 8 … 11 along y (before 00 and 10, after 01 and 11), which at the map's edge are the corners themselves;
+    # 12, 13 fractions; 14 … 17 distances of those neighbours; 18, 19 rates of u and v; 20, 21 whether u and v are on
+    # the map; 22 … 28 the results
+    w = np.empty((29, SMALL_BLOCK))
+    bad = 0
+    for start in range(0, x.size, SMALL_BLOCK):
+        count = min(SMALL_BLOCK, x.size - start)
+        for n in range(count):
+            x_n, y_n = x[start + n], y[start + n]
+            bad |= (not (abs(x_n) < np.inf)) | (not (abs(y_n) < np.inf))
+            raw_u, raw_v = (x_n - origin_x) / step_x, (y_n - origin_y) / step_y
+            on_x = (raw_u >= -slack_u) & (raw_u <= last_u + slack_u)
+            on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
+            u, v = _clamp(raw_u, last_u), _clamp(raw_v, last_v)
+            i, j = min(np.int32(u), last_i), min(np.int32(v), last_j)
+            at[0, n] = np.int32(i * width + j)
+            at[1, n], at[2, n] = width if i > 0 else none, width if i < last_i else none
+            at[3, n], at[4, n] = one if j > 0 else none, one if j < last_j else none
+            w[12, n], w[13, n] = u - np.float64(i), v - np.float64(j)
+            w[14, n], w[15, n] = step_x * (2.0 if i > 0 else 1.0), step_x * (2.0 if i < last_i else 1.0)
+            w[16, n], w[17, n] = step_y * (2.0 if j > 0 else 1.0), step_y * (2.0 if j < last_j else 1.0)
+            w[20, n], w[21, n] = 1.0 if on_x else 0.0, 1.0 if on_y else 0.0
+        for n in range(count):
+            vx_n, vy_n = vx[start + n], vy[start + n]
+            bad |= (not (abs(vx_n) < np.inf)) | (not (abs(vy_n) < np.inf))
+            w[18, n] = vx_n / step_x if w[20, n] > 0.0 else 0.0
+            w[19, n] = vy_n / step_y if w[21, n] > 0.0 else 0.0
+        for n in range(count):
+            k = np.uint64(np.uint32(at[0, n]))
+            west, east = np.uint64(np.uint32(at[1, n])), np.uint64(np.uint32(at[2, n]))
+            south, north = np.uint64(np.uint32(at[3, n])), np.uint64(np.uint32(at[4, n]))
+            w[0, n], w[1, n], w[2, n], w[3, n] = flat[k], flat[k + right], flat[k + below], flat[k + below + right]
+            w[4, n], w[5, n] = flat[k - west], flat[k - west + right]
+            w[6, n], w[7, n] = flat[k + below + east], flat[k + below + east + right]
+            w[8, n], w[9, n] = flat[k - south], flat[k + below - south]
+            w[10, n], w[11, n] = flat[k + right + north], flat[k + below + right + north]
+        for n in range(count):
+            z00, z01, z10, z11 = w[0, n], w[1, n], w[2, n], w[3, n]
+            a, b, u_rate, v_rate = w[12, n], w[13, n], w[18, n], w[19, n]
+            on_x, on_y = w[20, n] > 0.0, w[21, n] > 0.0
+            x00, x01 = (z10 - w[4, n]) / w[14, n], (z11 - w[5, n]) / w[14, n]
+            x10, x11 = (w[6, n] - z00) / w[15, n], (w[7, n] - z01) / w[15, n]
+            y00, y10 = (z01 - w[8, n]) / w[16, n], (z11 - w[9, n]) / w[16, n]
+            y01, y11 = (w[10, n] - z00) / w[17, n], (w[11, n] - z10) / w[17, n]
+            c, d = 1.0 - a, 1.0 - b
+            gradient_x = ((z10 - z00) * d + (z11 - z01) * b) / step_x
+            gradient_y = ((z01 - z00) * c + (z11 - z10) * a) / step_y
+            smooth_x = (x00 * d + x01 * b) * c + (x10 * d + x11 * b) * a
+            smooth_y = (y00 * d + y01 * b) * c + (y10 * d + y11 * b) * a
+            rate_x = ((x10 - x00) * d + (x11 - x01) * b) * u_rate + ((x01 - x00) * c + (x11 - x10) * a) * v_rate
+            rate_y = ((y10 - y00) * d + (y11 - y01) * b) * u_rate + ((y01 - y00) * c + (y11 - y10) * a) * v_rate
+            w[22, n] = (z00 * d + z01 * b) * c + (z10 * d + z11 * b) * a
+            w[23, n] = gradient_x if on_x else 0.0
+            w[24, n] = gradient_y if on_y else 0.0
+            w[25, n] = smooth_x if on_x else 0.0
+            w[26, n] = smooth_y if on_y else 0.0
+            w[27, n] = rate_x if on_x else 0.0
+            w[28, n] = rate_y if on_y else 0.0
+        for row in range(7):
+            for n in range(count):
+                out[row, start + n] = w[22 + row, n]
+    return bad == 0
 
 
 @kernel(nogil=True, error_model="numpy")

@@ -151,6 +151,14 @@ def gradient_rates(heights: Floats, grid: Grid, x: Floats, y: Floats, vx: Floats
     return finite
 
 
+def surfaces(heights: Floats, grid: Grid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
+    """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out (7, n)."""
+    altitudes(heights, grid, x, y, out[0])
+    gradients(heights, grid, x, y, False, out[1:3].T)
+    gradients(heights, grid, x, y, True, out[3:5].T)
+    return gradient_rates(heights, grid, x, y, vx, vy, out[5:7].T)
+
+
 def cloud(
     heights: Floats,
     x_of_row: Floats,

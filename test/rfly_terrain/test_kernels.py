@@ -67,6 +67,20 @@ def test_compiled_and_numpy_give_the_same_bits(seed, rows, columns):
     velocity = list(np.random.default_rng(seed).normal(0, 10, (2, x.size)))
     both = [kernels.gradient_rates, numpy_path.gradient_rates]
     assert_same(both, terrain, [x, y, *velocity], (), [(2,)])
+    assert_surfaces_are_those_one_by_one([kernels.surfaces, numpy_path.surfaces], terrain, x, y, *velocity)
+
+
+def assert_surfaces_are_those_one_by_one(implementations: list[Any], terrain: HeightMap, *inputs: np.ndarray):
+    expected = np.empty((7, inputs[0].size))
+    grid = terrain.heights, terrain.grid
+    numpy_path.altitudes(*grid, *inputs[:2], expected[0])
+    numpy_path.gradients(*grid, *inputs[:2], False, expected[1:3].T)
+    numpy_path.gradients(*grid, *inputs[:2], True, expected[3:5].T)
+    numpy_path.gradient_rates(*grid, *inputs, expected[5:].T)
+    for implementation in implementations:
+        out = np.full_like(expected, 77.0)
+        assert implementation(*grid, *inputs, out)
+        assert np.array_equal(out, expected)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 7), (7, 2), (5, 6)])
@@ -80,6 +94,7 @@ def test_the_python_source_gives_the_same_bits(rows, columns):
             assert_same([kernel, kernel.py_func], terrain, [x, y], chosen, shapes)
     velocity = list(np.random.default_rng(1).normal(0, 10, (2, x.size)))
     assert_same([kernels.gradient_rates, kernels.gradient_rates.py_func], terrain, [x, y, *velocity], (), [(2,)])
+    assert_surfaces_are_those_one_by_one([kernels.surfaces.py_func], terrain, x, y, *velocity)
 
 
 @settings(max_examples=200, deadline=None)
@@ -95,11 +110,12 @@ def test_one_point_gives_the_bits_of_an_array(seed, rows, columns):
         assert terrain.altitude(a, b) == z
 
 
-@pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 1000])
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 255, 256, 257, 1000])
 def test_blocks_of_every_length(count):
-    """The blocks of the kernel, 256 points, begin and end where they should."""
+    """The blocks of the kernels, 256 and 64 points, begin and end where they should."""
     terrain, x, y = example(3, 6, 5, count)
     assert_same([numpy_path.altitudes, kernels.altitudes], terrain, [x, y], (), [()])
+    assert_surfaces_are_those_one_by_one([kernels.surfaces], terrain, x, y, np.cos(x), np.sin(y))
 
 
 @pytest.mark.parametrize("module", [kernels, numpy_path], ids=["compiled", "numpy"])
@@ -116,6 +132,9 @@ def test_not_finite_is_reported_from_any_place(module, bad, place):
         (rates,) = outputs([(2,)], 300)
         assert not module.gradient_rates(terrain.heights, terrain.grid, *inputs, x, y, rates)
         assert not module.gradient_rates(terrain.heights, terrain.grid, x, y, *inputs, rates)
+        out = np.empty((7, 300))
+        assert not module.surfaces(terrain.heights, terrain.grid, *inputs, x, y, out)
+        assert not module.surfaces(terrain.heights, terrain.grid, x, y, *inputs, out)
 
 
 @pytest.mark.parametrize("ned", [False, True])
