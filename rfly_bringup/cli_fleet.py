@@ -64,6 +64,7 @@ def check(
 
     from rfly_trajectory.limit_check import check_separation, drive, duration
     from rfly_trajectory.track_check import check_tracks
+    from rfly_trajectory.wheel_check import TOUCHING, wheel_gaps
 
     fleet = _load(file, map_name, search_path)
     table = Table(
@@ -79,7 +80,8 @@ def check(
         "wheel gap m",
         box=None,
     )
-    for index, vehicle in enumerate(fleet.vehicles[:MOST_ROWS]):
+    gaps = wheel_gaps(fleet)
+    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MOST_ROWS], gaps[:MOST_ROWS], strict=True)):
         done = drive(fleet, index)
         bend = float(abs(done.curvature).max())
         table.add_row(
@@ -92,13 +94,21 @@ def check(
             f"{1 / bend:.1f}" if bend > 1e-9 else "straight",
             f"{abs(done.lateral_acceleration).max():.2f}",
             f"{math.degrees(math.atan(abs(done.slope).max())):.1f}",
-            f"{done.wheel_gap.max():.3f}" if vehicle.wheelbase else "",
+            f"{wheels.gap:.3f}" if wheels else "",
         )
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
     console.print(f"{file}: {len(fleet)} vehicles over {map_name}", markup=False)
     console.print(table)
     if len(fleet) > MOST_ROWS:
         console.print(f"… and {len(fleet) - MOST_ROWS} more vehicles")
+    for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MOST_ROWS]:
+        if wheels and wheels.gap > TOUCHING:
+            console.print(
+                f"vehicle {vehicle.name!r}: not all of its wheels can touch: one is up to {wheels.gap:.3f} m above the "
+                f"ground at x {wheels.x:.1f}, y {wheels.y:.1f}, and more than {TOUCHING:g} m on "
+                f"{100 * wheels.share:.2g} % of its track",
+                markup=False,
+            )
     with status("looking for vehicles that come too near"):
         findings = check_tracks(fleet) + check_separation(fleet, seconds)
     for finding in findings[:MOST_ROWS]:

@@ -7,7 +7,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,6 +126,8 @@ class Vehicle:
     def _check_offset(self) -> None:
         """A place beyond the centre of a turn would have to be driven backwards."""
         left = self.offset[1]
+        if left == 0.0:
+            return
         bend = max(self.path.curvature_range, key=lambda bend: left * bend.curvature)
         if left * bend.curvature >= 1.0 - 1e-9:
             x, y = self.path.at(bend.s).position.tolist()
@@ -146,8 +148,6 @@ class Motion(NamedTuple):
     """(k, 3)"""
     slope: Floats
     """(k,) climb over distance in the direction of the path"""
-    wheel_gap: Floats
-    """(k,) m, of the wheel that is farthest above the ground; 0 for vehicles without wheels"""
 
 
 class FleetMotion(NamedTuple):
@@ -241,14 +241,14 @@ class Fleet:
         if not math.isfinite(t):
             raise ValueError(f"t: {t!r} is not a finite time in seconds")
         moved = motion.progress(self._departures, self._all, np.full(len(self), float(t)))
-        pose = self._place(slice(None), moved)
+        pose = self._place(slice(None), moved, np.float32)
         return VehicleStates(
             id=self._id,
             vehicle_type=self._type,
             position=pose.position,
             orientation=pose.orientation,
-            velocity=pose.velocity.astype(np.float32),
-            angular_velocity=pose.angular_velocity.astype(np.float32),
+            velocity=pose.velocity,
+            angular_velocity=pose.angular_velocity,
             scale=self._scale,
             fit_ground=self._fit_ground,
             source=source,
@@ -277,11 +277,11 @@ class Fleet:
         """The vehicles with these indices (k,) at the fleet times (k,) [s]."""
         moved = motion.progress(self._departures, vehicle, times)
         points = self._points(vehicle, moved)
-        ground, gap = self._ground(vehicle, points, moved)
+        ground, _ = self._ground(vehicle, points, moved)
         pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
         follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
-        return Motion(moved, points, pose.position, slope, gap)
+        return Motion(moved, points, pose.position, slope)
 
     def track(self, vehicle: int) -> Track:
         """The whole path of the vehicle with this index over the terrain, from its first to its last point."""
@@ -293,13 +293,14 @@ class Fleet:
         pose = self._place(np.full(points, vehicle), moved)
         return Track(pose.position, pose.orientation)
 
-    def _place(self, vehicle: Ints | slice, moved: Floats) -> Poses:
+    def _place(self, vehicle: Ints | slice, moved: Floats, rate_type: type[np.floating[Any]] = np.float64) -> Poses:
         """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice costs no copies."""
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
         points = self._points(vehicle, moved)
         ground, _ = self._ground(vehicle, points, moved)
-        return poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
+        kind, height, absolute = self._kind[vehicle], self._height[vehicle], self._absolute[vehicle]
+        return poses(kind, height, absolute, moved, points, ground, rate_type)
 
     def _points(self, vehicle: Ints | slice, moved: Floats) -> Floats:
         """(k, 6) as `path_points`; `moved` (k, 3) becomes the vehicle's own where it has a place in a formation."""
@@ -312,7 +313,8 @@ class Fleet:
             beyond = moved[:, 0] - np.clip(moved[:, 0], 0.0, self._paths.length[path])
             go_on_straight(points, np.where(self._paths.closed[path], 0.0, beyond))
             step_aside(points, moved, self._left[vehicle])
-        points[:, :2] += self._shift[vehicle]
+        points[:, 0] += self._shift[vehicle, 0]
+        points[:, 1] += self._shift[vehicle, 1]
         return points
 
     def places(self, vehicle: int, s: Floats) -> Floats:
@@ -321,6 +323,13 @@ class Fleet:
         moved = np.zeros((len(s), 4))
         moved[:, 0] = s
         return self._points(np.full(len(s), vehicle), moved)
+
+    def wheel_gap(self, vehicle: int, s: Floats) -> Floats:
+        """(k,) m of the wheel that is farthest above the ground where `places` (k,) are; 0 for those without wheels."""
+        moved = np.zeros((len(s), 4))
+        moved[:, 0] = s
+        index = np.full(len(s), vehicle)
+        return self._ground(index, self._points(index, moved), moved)[1]
 
     def climb(self, vehicle: int, s: Floats) -> Floats | None:
         """(k,) z [m] that the way-points of the vehicle with this index ask for where `places` (k,) are; None where
@@ -345,13 +354,8 @@ class Fleet:
         gap = np.zeros(len(points))
         if self.terrain is None:
             return Terrain(np.zeros(len(points)), *np.zeros((3, len(points), 2))), gap
-        x, y, tx, ty = points.T[:4].copy()  # each contiguous, as the height map wants it
-        ground = Terrain(
-            np.asarray(self.terrain.altitude(x, y), dtype=float),
-            self.terrain.gradient(x, y),
-            self.terrain.gradient(x, y, smooth=True),
-            self.terrain.gradient_rate(x, y, speed * tx, speed * ty),
-        )
+        x, y, tx, ty = points.T[:4]
+        ground = Terrain(*self.terrain.surface(x, y, speed * tx, speed * ty))
         if self._on_wheels:
             rows = np.flatnonzero(self._wheelbase[vehicle])
             tangent, on = points[rows, 2:4], ground.smooth_gradient[rows]

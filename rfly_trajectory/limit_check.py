@@ -50,8 +50,6 @@ class Drive(NamedTuple):
     """m/s², to the left"""
     slope: Floats
     """of the vehicle's way, climb over distance; exact ground under what follows it"""
-    wheel_gap: Floats
-    """m, of the wheel that is farthest above the ground; 0 for vehicles without wheels"""
 
     @property
     def way(self) -> Floats:
@@ -75,10 +73,10 @@ def drive(fleet: Fleet, index: int) -> Drive:
     end = duration(vehicle)
     samples = min(max(math.ceil(end * vehicle.profile.cruise / DRIVE_STEP), 500), MOST_SAMPLES) + 1
     time = np.linspace(0.0, end, samples)
-    moved, points, position, climb, gap = fleet.motion_of(np.full(samples, index), time + vehicle.delay)
+    moved, points, position, climb = fleet.motion_of(np.full(samples, index), time + vehicle.delay)
     speed = moved[:, 1]
     ground = np.zeros(samples) if fleet.terrain is None else fleet.terrain.altitude(points[:, 0], points[:, 1])
-    return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb, gap)
+    return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb)
 
 
 def check_limits(fleet: Fleet) -> list[Finding]:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_STEPS = 3
+_STEPS = 5
+"""each leaves about a quarter of the error: after five it is below 1 mm where slopes jump by 0.5 from cell to cell"""
 
 
 class Contact(NamedTuple):

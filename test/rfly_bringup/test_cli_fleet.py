@@ -46,7 +46,10 @@ def test_check_shows_the_gap_under_wheels(tmp_path, monkeypatch, capsys):
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 0, out
     gap = float(next(line.split() for line in out.splitlines() if "vehicle_1" in line)[-1])
-    assert 0.005 < gap < 0.08
+    assert 0.02 < gap < 0.08
+    assert (
+        f"vehicle 'vehicle_1': not all of its wheels can touch: one is up to {gap:.3f} m above the ground at x -" in out
+    )
 
 
 def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, capsys):
