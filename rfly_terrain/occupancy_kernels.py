@@ -14,6 +14,7 @@ What all functions share:
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from rfly_terrain.occupancy_numpy import LEVEL
 CLEAR = 4.0 * SNAP
 NEARBY = 1e5
 """cells: so far from the grid rounding errors of coordinates stay far below SNAP"""
+ONE_ROW, ONE_COLUMN = (1, 1 << 32) if sys.byteorder == "little" else (1 << 32, 1)
+"""what a pair of int32 row and column, read as one int64, grows by with each"""
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
@@ -94,10 +97,77 @@ def _progress(slab: int, cell: int, a0: float, b0: float, a1: float, b1: float, 
     return max(min(max(enters, to_cell * inverse), leaves, abs(a1 - a0)), 0.0)
 
 
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _between_lines(value: float) -> bool:
+    """Whether a coordinate is clear of every grid line, by more than any tolerance here."""
+    fraction = value - np.floor(value)
+    return CLEAR < fraction < 1.0 - CLEAR
+
+
 @kernel(nogil=True, error_model="numpy")
-def count_touched(segments: Any, rows: int, columns: int, counts: Any) -> None:
-    """Number of cells of the grid that each segment touches -> counts (n,) int64."""
+def _crosses_in(line: float, rises: bool, first: int, last: int, base_a: float, base_b: float, slope: float) -> int:
+    """The slab first … last in which b crosses a line that it does cross there."""
+    slab = int(_clamp(base_a + (line - base_b) / slope, first + 0.0, last + 0.0))
+    while slab > first and (base_b + (slab - base_a) * slope > line) == rises:
+        slab -= 1
+    while slab < last and (base_b + (slab + 1.0 - base_a) * slope > line) != rises:
+        slab += 1
+    return slab
+
+
+@kernel(nogil=True, error_model="numpy")
+def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
+    """(is plain, along u, first and last slab, cell in which it is at either end of them, base a, base b, slope).
+
+    In the order of rising a, without the slabs in which b is off the grid. Plain are segments that meet no corner and
+    no line lengthwise and end on no line, as nearly all do: from one edge of a slab to the other b stays in a cell or
+    crosses into the next. With `check` False only what of that is found out at the ends is looked at.
+    """
+    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+        segment[0], segment[1], segment[2], segment[3], rows, columns
+    )
+    plain = _between_lines(a0) and _between_lines(b0) and _between_lines(a1) and _between_lines(b1)
+    first, last = _slabs(a0, a1, size_a)
+    if a1 < a0:
+        a0, b0, a1, b1 = a1, b1, a0, b0
+    b_first = b0 if a0 >= first else base_b + (first - base_a) * slope
+    b_last = b1 if a1 <= last + 1.0 else base_b + (last + 1.0 - base_a) * slope
+    plain = plain and first <= last and _between_lines(b_first) and _between_lines(b_last)
+    plain = plain and abs(a0) + abs(a1) + abs(b0) + abs(b1) < NEARBY
+    if not plain:
+        return False, along_u, 0, -1, 0, 0, base_a, base_b, slope
+    if max(b_first, b_last) < 0.0 or min(b_first, b_last) > size_b:
+        return True, along_u, 0, -1, 0, 0, base_a, base_b, slope
+    first_cell, last_cell = int(_clamp(b_first, 0.0, size_b - 1.0)), int(_clamp(b_last, 0.0, size_b - 1.0))
+    rises = b_last > b_first
+    first_edge, last_edge = first + 1, last
+    begin, end = first, last
+    if b_first < 0.0 or b_first > size_b:
+        begin = first_edge = _crosses_in(0.0 if rises else size_b + 0.0, rises, first, last, base_a, base_b, slope)
+    if b_last < 0.0 or b_last > size_b:
+        end = _crosses_in(size_b + 0.0 if rises else 0.0, rises, first, last, base_a, base_b, slope)
+        last_edge = end + 1
+    if check:
+        near = 0
+        for edge in range(first_edge, last_edge + 1):
+            b = base_b + (edge - base_a) * slope
+            fraction = b - np.floor(b)
+            near |= (fraction <= CLEAR) | (fraction >= 1.0 - CLEAR)
+        plain = near == 0
+    return plain, along_u, begin, end, first_cell, last_cell, base_a, base_b, slope
+
+
+@kernel(nogil=True, error_model="numpy")
+def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: Any) -> None:
+    """Number of cells of the grid that each segment touches -> counts (n,) int64; what `fill_touched` is to know.
+
+    plain (n,) bool: see `_plain`.
+    """
     for n in range(segments.shape[0]):
+        plain[n], _, first_slab, last_slab, first_cell, last_cell, _, _, _ = _plain(segments[n], rows, columns, True)
+        if plain[n]:
+            counts[n] = last_slab - first_slab + 1 + abs(last_cell - first_cell)
+            continue
         _, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
             segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
         )
@@ -110,57 +180,37 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any) -> None:
         counts[n] = count
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
-def _between_lines(value: float) -> bool:
-    """Whether a coordinate is clear of every grid line, by more than any tolerance here."""
-    fraction = value - np.floor(value)
-    return CLEAR < fraction < 1.0 - CLEAR
-
-
 @kernel(nogil=True, error_model="numpy")
-def _fill_plain(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> bool:
-    """`fill_touched` of one segment that meets no corner, no end on a line and no line lengthwise; else False.
+def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pairs: Any, is_end: Any) -> None:
+    """`fill_touched` of one plain segment; pairs (k,) int64, each a row and a column.
 
-    Nearly all segments are such. From one slab's edge to the next b stays in a cell or crosses into the next one.
+    Each slab writes its first cell and, at once, the one beside it, on which the next slab writes again where b has
+    not crossed a line: no branch that depends on the slope.
     """
-    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
-        segment[0], segment[1], segment[2], segment[3], rows, columns
-    )
-    plain = _between_lines(a0) and _between_lines(b0) and _between_lines(a1) and _between_lines(b1)
-    first_slab, last_slab = _slabs(a0, a1, size_a)
-    if not plain or first_slab > last_slab or not abs(a0) + abs(a1) + abs(b0) + abs(b1) < NEARBY:
-        return False
-    forward = a1 >= a0
-    step = 1 if forward else -1
-    slab = first_slab if forward else last_slab
-    from_edge, to_edge = (0.0, 1.0) if forward else (1.0, 0.0)
-    started_before = a0 < slab if forward else a0 > slab + 1.0
-    b = base_b + (slab + from_edge - base_a) * slope if started_before else b0
-    if not _between_lines(b):
-        return False
-    cell, count, room = int(np.floor(b)), 0, len(is_end)
-    for _ in range(last_slab - first_slab + 1):
-        ends_here = a1 < slab + 1.0 if forward else a1 > slab
-        b = b1 if ends_here else base_b + (slab + to_edge - base_a) * slope
-        if not _between_lines(b):
-            return False
-        next_cell = int(np.floor(b))
-        for touched in (cell, next_cell):
-            if 0 <= touched < size_b:
-                if count == room:
-                    return False
-                cells[count, 0] = rows - 1 - (touched if along_u else slab)
-                cells[count, 1] = slab if along_u else touched
-                is_end[count] = False
-                count += 1
-            if next_cell == cell:
-                break
+    _, along_u, slab, last_slab, cell, last_cell, base_a, base_b, slope = _plain(segment, rows, columns, False)
+    row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
+    to_next_slab, to_next_cell = (ONE_COLUMN, -ONE_ROW) if along_u else (-ONE_ROW, ONE_COLUMN)
+    if last_cell < cell:
+        to_next_cell = -to_next_cell
+    forward = segment[2] >= segment[0] if along_u else segment[3] >= segment[1]
+    place, step = (start, 1) if forward else (stop - 1, -1)
+    pair = row * ONE_ROW + column * ONE_COLUMN
+    edge = slab + 1.0 - base_a
+    for _ in range(last_slab - slab):
+        next_cell = int(base_b + edge * slope)
+        crossed = abs(next_cell - cell)
+        pairs[np.uint64(place)] = pair
+        pairs[np.uint64(place + step)] = pair + to_next_cell
+        place += step + step * crossed
+        pair += to_next_slab + to_next_cell * crossed
         cell = next_cell
-        slab += step
-    if count > 0:
-        last = cells[count - 1]
-        is_end[count - 1] = last[1] == np.floor(segment[2]) and rows - 1 - last[0] == np.floor(segment[3])
-    return count == room
+        edge += 1.0
+    pairs[np.uint64(place)] = pair
+    if cell != last_cell:
+        pairs[np.uint64(place + step)] = pair + to_next_cell
+    end_u, end_v = segment[2], segment[3]
+    if 0.0 < end_u < columns and 0.0 < end_v < rows:
+        is_end[stop - 1] = True
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -198,15 +248,19 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
 
 
 @kernel(nogil=True, error_model="numpy")
-def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, cells: Any, is_end: Any) -> None:
+def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, plain: Any, cells: Any, is_end: Any) -> None:
     """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to offsets[n + 1].
 
-    In the order in which the segment first meets them, ties (within SNAP) by row, then column. is_end (k,) bool: the
-    segment ends in the cell, on its edge or on its corner.
+    In the order in which the segment first meets them, ties (within SNAP) by row, then column. is_end (k,) bool, all
+    False when it comes: the segment ends in the cell, on its edge or on its corner. plain: from `count_touched`.
     """
+    pairs = cells.view(np.int64).reshape(cells.shape[0])
     for n in range(segments.shape[0]):
-        mine = slice(offsets[n], offsets[n + 1])
-        if not _fill_plain(segments[n], rows, columns, cells[mine], is_end[mine]):
+        if plain[n]:
+            if offsets[n] < offsets[n + 1]:
+                _fill_plain(segments[n], rows, columns, offsets[n], offsets[n + 1], pairs, is_end)
+        else:
+            mine = slice(offsets[n], offsets[n + 1])
             _fill_any(segments[n], rows, columns, cells[mine], is_end[mine])
 
 

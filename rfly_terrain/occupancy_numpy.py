@@ -94,14 +94,16 @@ def _batches(segments: Array, rows: int, columns: int) -> Any:
         yield start, min(start + at_once, len(segments))
 
 
-def count_touched(segments: Array, rows: int, columns: int, counts: Array) -> None:
-    """Number of cells of the grid that each segment touches -> counts (n,) int64."""
+def count_touched(segments: Array, rows: int, columns: int, counts: Array, plain: Array) -> None:
+    """Number of cells of the grid that each segment touches -> counts (n,) int64. `plain` serves the kernels only."""
     for start, stop in _batches(segments, rows, columns):
         segment, _, _, _ = _touched(_Oriented(segments[start:stop], rows, columns))
         counts[start:stop] = np.bincount(segment, minlength=stop - start)
 
 
-def fill_touched(segments: Array, rows: int, columns: int, offsets: Array, cells: Array, is_end: Array) -> None:
+def fill_touched(
+    segments: Array, rows: int, columns: int, offsets: Array, plain: Array, cells: Array, is_end: Array
+) -> None:
     """Touched cells -> cells (k, 2) int32 row, column, in the order in which each segment first meets them; is_end."""
     for start, stop in _batches(segments, rows, columns):
         segment, line, slab, cell = _touched(_Oriented(segments[start:stop], rows, columns))

@@ -65,17 +65,19 @@ def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np
     of segment n are those from offsets[n] to offsets[n + 1], in the order in which it first meets them.
     """
     kernels = _kernels(len(segments), (rows, columns))
-    offsets = np.zeros(len(segments) + 1, np.int64)
+    offsets, plain = np.zeros(len(segments) + 1, np.int64), np.zeros(len(segments), bool)
 
     def count(start: int, stop: int) -> None:
-        kernels.count_touched(segments[start:stop], rows, columns, offsets[start + 1 : stop + 1])
+        kernels.count_touched(segments[start:stop], rows, columns, offsets[start + 1 : stop + 1], plain[start:stop])
 
     in_chunks(count, len(segments), _RAYS_IN_CHUNK)
     np.cumsum(offsets, out=offsets)
-    cells, is_end = np.empty((int(offsets[-1]), 2), np.int32), np.empty(int(offsets[-1]), bool)
+    # zeros, for is_end: memory that nobody has written to costs nothing, and few cells are ends
+    cells, is_end = np.empty((int(offsets[-1]), 2), np.int32), np.zeros(int(offsets[-1]), bool)
 
     def fill(start: int, stop: int) -> None:
-        kernels.fill_touched(segments[start:stop], rows, columns, offsets[start : stop + 1], cells, is_end)
+        part = slice(start, stop)
+        kernels.fill_touched(segments[part], rows, columns, offsets[start : stop + 1], plain[part], cells, is_end)
 
     if kernels is occupancy_numpy:
         fill(0, len(segments))

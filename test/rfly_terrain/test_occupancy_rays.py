@@ -160,10 +160,11 @@ def results(kernels: Any, matrix: np.ndarray, segments: np.ndarray, plain: bool 
 
     rows, columns = matrix.shape
     offsets = np.zeros(len(segments) + 1, np.int64)
-    function("count_touched")(segments, rows, columns, offsets[1:])
+    one_way = np.zeros(len(segments), bool)
+    function("count_touched")(segments, rows, columns, offsets[1:], one_way)
     offsets = np.cumsum(offsets)
     cells, is_end = np.full((offsets[-1], 2), -9, np.int32), np.zeros(offsets[-1], bool)
-    function("fill_touched")(segments, rows, columns, offsets, cells, is_end)
+    function("fill_touched")(segments, rows, columns, offsets, one_way, cells, is_end)
     freed = np.ones_like(matrix)
     function("free_touched")(segments, freed)
     made = [offsets, cells, is_end, freed]
