@@ -1,6 +1,8 @@
 """Experiment 5: one model drives along a path, glued to the ground, its attitude that of the slope beneath it.
 
 python examples/experiment_5_one_vehicle.py --duration 30
+
+The same as a file: rfly up --fleet experiment_5
 """
 
 from __future__ import annotations

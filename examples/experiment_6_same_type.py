@@ -1,4 +1,7 @@
-"""Experiment 6: several models of one type on the same path, each starting 3 s after the one before."""
+"""Experiment 6: several models of one type on the same path, each starting 3 s after the one before.
+
+The same as a file: rfly up --fleet experiment_6
+"""
 
 from __future__ import annotations
 

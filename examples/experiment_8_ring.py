@@ -1,6 +1,6 @@
 """Experiment 8: a convoy in a ring: eight vehicles on the same circle, their initial positions evenly spaced.
 
-The same as a file: rfly up --fleet ring_convoy
+The same as a file: rfly up --fleet experiment_8
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RING = Circle(center=(0.0, 0.0), radius=60.0).path()
 def main() -> None:
     spacing = RING.length / VEHICLES
     cars = [
-        Vehicle(f"car_{k + 1}", 801 + k, 100150, RING, SpeedProfile(cruise=8.0), "repeat", phase=k * spacing)
+        Vehicle(f"car_{k + 1}", 801 + k, 100150, RING, SpeedProfile(cruise=8.0), "repeat", phase=-k * spacing)
         for k in range(VEHICLES)
     ]
     drive(Fleet(cars), __doc__)

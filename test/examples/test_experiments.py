@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import random
+import runpy
 import socket
 import struct
 import subprocess
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from rfly_terrain.height_map import HeightMap
+from rfly_trajectory.fleet_file import load_fleet
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TIME = struct.Struct("<6i14f4d")
@@ -225,8 +227,25 @@ def test_7_several_of_different_types(terrain, tmp_path):
     np.testing.assert_allclose(position(rows[703])[8:, :2], lead[:-8] + np.array([0.0, 10.0]), atol=1e-6)  # 10 m east
 
 
+@pytest.mark.parametrize("number", [5, 6, 7, 8])
+def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, monkeypatch):
+    """The script's fleet, taken where it would be sent."""
+    (script,) = EXAMPLES.glob(f"experiment_{number}_*.py")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    module, scripted = runpy.run_path(str(script)), []
+    module["main"].__globals__["drive"] = lambda fleet, _: scripted.append(fleet)
+    module["main"]()
+    one, shipped = scripted[0].on_terrain(terrain), load_fleet(f"experiment_{number}").on_terrain(terrain)
+    assert [vehicle.name for vehicle in shipped.vehicles] == [vehicle.name for vehicle in one.vehicles]
+    times = np.linspace(0.0, 150.0, 40)
+    np.testing.assert_allclose(shipped.sample_times(times).position, one.sample_times(times).position, atol=1e-9)
+    states = one.sample(0.0), shipped.sample(0.0)
+    assert states[0].id.tolist() == states[1].id.tolist()
+    assert states[0].vehicle_type.tolist() == states[1].vehicle_type.tolist()
+
+
 def test_8_ring(terrain, tmp_path):
-    """Radius 60 m, 45 degrees apart, counter-clockwise seen from above with 8 m/s."""
+    """Radius 60 m, each 45 degrees behind the one before, counter-clockwise seen from above with 8 m/s."""
     ids, types, rows = driven("experiment_8_ring.py", tmp_path)
     assert (ids, types) == (list(range(801, 809)), [100150] * 8)
     time = STEP * np.arange(TICKS)
@@ -235,6 +254,6 @@ def test_8_ring(terrain, tmp_path):
         north, east = position(rows[car])[:, :2].T
         np.testing.assert_allclose(np.hypot(north, east), 60.0, atol=1e-6)
         angle = np.unwrap(np.arctan2(north, east))
-        expected = math.radians(45) * k + 8.0 / 60.0 * time
+        expected = 8.0 / 60.0 * time - math.radians(45) * k
         np.testing.assert_allclose(np.sin(angle - expected), 0.0, atol=1e-6)
         np.testing.assert_allclose(np.cos(angle - expected), 1.0, atol=1e-6)

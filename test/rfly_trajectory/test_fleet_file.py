@@ -18,6 +18,7 @@ from rfly_common.marked_yaml import parse_yaml
 from rfly_terrain.height_map import HeightMap
 from rfly_trajectory import fleet_file
 from rfly_trajectory.fleet_file import fleet_schema, load_fleet, parse_fleet, shipped_fleets
+from rfly_trajectory.limit_check import check_separation
 from rfly_trajectory.track_check import check_tracks
 
 LINE = "{type: line, from: [0, 0], to: [100, 0]}"
@@ -410,6 +411,12 @@ def test_a_mutated_file_is_a_fleet_or_a_config_error(data):
 def test_the_schema_is_a_schema_and_describes_the_examples():
     jsonschema.Draft7Validator.check_schema(fleet_schema())
     json.dumps(fleet_schema())
+
+
+@pytest.mark.parametrize("name", shipped_fleets())
+def test_a_check_of_a_shipped_fleet_finds_nothing(name):
+    fleet = load_fleet(name).on_terrain(HeightMap.load("JacksboroFault"))
+    assert check_tracks(fleet) + check_separation(fleet) == []
 
 
 @pytest.mark.parametrize("name", ["demo_convoy", "mixed_fleet", "ring_convoy"])
