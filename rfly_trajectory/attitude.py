@@ -26,7 +26,7 @@ the attitude follows its smooth gradient, which has none.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +75,15 @@ def poses(
     progress: Floats,
     points: Floats,
     terrain: Terrain,
+    rate_type: type[np.floating[Any]] = np.float64,
 ) -> Poses:
-    """Poses of k vehicles.
+    """Poses of k vehicles; velocities and body rates in numbers of `rate_type`.
 
     kind (k,) GROUND, MULTIROTOR or FIXED_WING; height (k,) [m] above the ground, or z where `absolute` (k,) is true (a
     z below the ground is raised to it); progress (k, 4) as `motion.progress` and points (k, 6) as `paths.path_points`
     give them.
     """
-    return Poses(*backend.functions().poses(kind, height, absolute, progress, points, *terrain))
+    k = len(kind)
+    made = Poses(np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type))
+    backend.functions().poses(kind, height, absolute, progress, points, *terrain, *made)
+    return made

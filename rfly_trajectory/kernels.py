@@ -18,6 +18,8 @@ from rfly_trajectory.paths import ARC, SPIRAL, SPIRAL_TERMS, PathTable
 
 Floats = NDArray[np.float64]
 
+BLOCK = 128
+"""vehicles between the loops of `poses`: what they hand on stays in the first-level cache"""
 TINY = 1e-30
 """m: terms of a series that no coordinate can feel"""
 
@@ -35,10 +37,10 @@ def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
     return low
 
 
-@kernel()
+@kernel(error_model="numpy")
 def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
-    points = np.empty((s.size, 6))
+    points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
     for i in range(s.size):
         p = path[i]
         length = table.length[p]
@@ -99,13 +101,16 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
                 y2 = y2 * run + 2.0 * y1
                 y1 = y1 * run + y
                 y = y * run + values[6 + n]
-            norm = math.hypot(x1, y1)
+            per_norm = 1.0 / math.sqrt(x1 * x1 + y1 * y1)
+            square = per_norm * per_norm
+            cube = square * per_norm
+            curvature = (x1 * y2 - y1 * x2) * cube
             points[i, 0] = x
             points[i, 1] = y
-            points[i, 2] = x1 / norm
-            points[i, 3] = y1 / norm
-            points[i, 4] = (x1 * y2 - y1 * x2) / norm**3
-            points[i, 5] = (x1 * y3 - y1 * x3) / norm**3 - 3.0 * points[i, 4] * (x1 * x2 + y1 * y2) / norm**2
+            points[i, 2] = x1 * per_norm
+            points[i, 3] = y1 * per_norm
+            points[i, 4] = curvature
+            points[i, 5] = (x1 * y3 - y1 * x3) * cube - 3.0 * curvature * (x1 * x2 + y1 * y2) * square
     return points
 
 
@@ -129,11 +134,11 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
     return rows
 
 
-@kernel()
+@kernel(error_model="numpy")
 def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
     """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
     (k,) [s]."""
-    rows = np.empty((time.size, 4))
+    rows = np.empty((4, time.size)).T  # each column contiguous, as the loops over vehicles want it
     for i in range(time.size):
         v = vehicle[i]
         first = departures.first[v]
@@ -157,7 +162,7 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
     return rows
 
 
-@kernel()
+@kernel(error_model="numpy")
 def poses(
     kind: NDArray[np.uint8],
     height: Floats,
@@ -168,68 +173,84 @@ def poses(
     gradient: Floats,
     smooth: Floats,
     smooth_rate: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
+    position: Floats,
+    orientation: Floats,
+    velocity: Floats,
+    rates: Floats,
+) -> None:
     """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
 
-    All arguments are (k, …). No angle is computed: sines and cosines of the half angles follow from square roots.
+    All arguments are (k, …), the last four are written. No angle is computed: sines and cosines of the half angles
+    follow from square roots. In blocks: what the loops hand on lies in one array, and without branches, so that all but
+    the first and the last become vector instructions.
     """
-    position, orientation = np.empty((kind.size, 3)), np.empty((kind.size, 4))
-    velocity, rates = np.empty((kind.size, 3)), np.empty((kind.size, 3))
-    for i in range(kind.size):
-        speed, acceleration = progress[i, 1], progress[i, 2]
-        tx, ty, curvature = points[i, 2], points[i, 3], points[i, 4]
-        yaw_rate = curvature * speed
-        lateral = yaw_rate * speed
-        lateral_rate = 2.0 * yaw_rate * acceleration + points[i, 5] * speed * speed * speed
-        follows = not absolute[i] or height[i] <= ground[i]
-        position[i, 0] = points[i, 0]
-        position[i, 1] = points[i, 1]
-        velocity[i, 0] = speed * tx
-        velocity[i, 1] = speed * ty
-        if follows:
-            position[i, 2] = ground[i] + (0.0 if absolute[i] else height[i])
-            velocity[i, 2] = speed * (gradient[i, 0] * tx + gradient[i, 1] * ty)
-            along = smooth[i, 0] * tx + smooth[i, 1] * ty
-            left = smooth[i, 1] * tx - smooth[i, 0] * ty
-            along_rate = smooth_rate[i, 0] * tx + smooth_rate[i, 1] * ty + left * yaw_rate
-            left_rate = smooth_rate[i, 1] * tx - smooth_rate[i, 0] * ty - along * yaw_rate
-        else:
-            position[i, 2] = height[i]
-            velocity[i, 2] = 0.0
-            along = left = along_rate = left_rate = 0.0
-        if kind[i] == FIXED_WING:
-            climb = 1.0 + along * along
-            left = -climb * lateral / GRAVITY
-            left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) / GRAVITY
-        elif kind[i] != GROUND:
-            along = -acceleration / GRAVITY
-            along_rate = -progress[i, 3] / GRAVITY
-            left = -lateral / GRAVITY
-            left_rate = -lateral_rate / GRAVITY
-
-        a = math.sqrt(1.0 + along * along)
-        b = math.sqrt(a * a + left * left)
-        a_rate = along * along_rate / a
-        cos_pitch, sin_pitch = 1.0 / a, -along / a
-        cos_roll, sin_roll = a / b, left / b
-        pitch_rate = -along_rate / (a * a)
-        roll_rate = (left_rate * a - left * a_rate) / (b * b)
-        if tx >= 0.0:
-            cy = math.sqrt(0.5 + 0.5 * tx)
-            sy = 0.5 * ty / cy
-        else:
-            sy = math.copysign(math.sqrt(0.5 - 0.5 * tx), ty)
-            cy = 0.5 * ty / sy
-        cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
-        sp, sr = 0.5 * sin_pitch / cp, 0.5 * sin_roll / cr
-        orientation[i, 0] = sr * cp * cy - cr * sp * sy
-        orientation[i, 1] = cr * sp * cy + sr * cp * sy
-        orientation[i, 2] = cr * cp * sy - sr * sp * cy
-        orientation[i, 3] = cr * cp * cy + sr * sp * sy
-        rates[i, 0] = roll_rate - yaw_rate * sin_pitch
-        rates[i, 1] = pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch
-        rates[i, 2] = -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch
-    return position, orientation, velocity, rates
+    w = np.empty((14, BLOCK))
+    per_gravity = 1.0 / GRAVITY
+    for start in range(0, kind.size, BLOCK):
+        count = min(BLOCK, kind.size - start)
+        for n in range(count):
+            i = start + n
+            speed, acceleration, tx, ty = progress[i, 1], progress[i, 2], points[i, 2], points[i, 3]
+            yaw_rate = points[i, 4] * speed
+            lateral = yaw_rate * speed
+            lateral_rate = 2.0 * yaw_rate * acceleration + points[i, 5] * speed * speed * speed
+            follows = not absolute[i] or height[i] <= ground[i]
+            position[i, 0] = points[i, 0]
+            position[i, 1] = points[i, 1]
+            velocity[i, 0] = speed * tx
+            velocity[i, 1] = speed * ty
+            if follows:
+                position[i, 2] = ground[i] + (0.0 if absolute[i] else height[i])
+                velocity[i, 2] = speed * (gradient[i, 0] * tx + gradient[i, 1] * ty)
+                along = smooth[i, 0] * tx + smooth[i, 1] * ty
+                left = smooth[i, 1] * tx - smooth[i, 0] * ty
+                along_rate = smooth_rate[i, 0] * tx + smooth_rate[i, 1] * ty + left * yaw_rate
+                left_rate = smooth_rate[i, 1] * tx - smooth_rate[i, 0] * ty - along * yaw_rate
+            else:
+                position[i, 2] = height[i]
+                velocity[i, 2] = 0.0
+                along = left = along_rate = left_rate = 0.0
+            if kind[i] == FIXED_WING:
+                climb = 1.0 + along * along
+                left = -climb * lateral * per_gravity
+                left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) * per_gravity
+            elif kind[i] != GROUND:
+                along = -acceleration * per_gravity
+                along_rate = -progress[i, 3] * per_gravity
+                left = -lateral * per_gravity
+                left_rate = -lateral_rate * per_gravity
+            w[0, n], w[1, n], w[2, n], w[3, n] = along, left, along_rate, left_rate
+            w[4, n], w[5, n], w[6, n] = tx, ty, yaw_rate
+        for n in range(count):
+            along, left, along_rate, left_rate = w[0, n], w[1, n], w[2, n], w[3, n]
+            tx, ty, yaw_rate = w[4, n], w[5, n], w[6, n]
+            a = math.sqrt(1.0 + along * along)
+            b = math.sqrt(a * a + left * left)
+            per_a, per_b = 1.0 / a, 1.0 / b
+            a_rate = along * along_rate * per_a
+            cos_pitch, sin_pitch = per_a, -along * per_a
+            cos_roll, sin_roll = a * per_b, left * per_b
+            pitch_rate = -along_rate * per_a * per_a
+            roll_rate = (left_rate * a - left * a_rate) * per_b * per_b
+            more = math.sqrt(0.5 + 0.5 * abs(tx))  # of cosine and sine of half the heading the larger
+            cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
+            per_all = 0.5 / (more * cp * cr)
+            less = abs(ty) * per_all * cp * cr
+            sp, sr = sin_pitch * per_all * more * cr, sin_roll * per_all * more * cp
+            cy = more if tx >= 0.0 else less
+            sy = (less if tx >= 0.0 else more) * (1.0 if ty >= 0.0 else -1.0)
+            w[7, n] = sr * cp * cy - cr * sp * sy
+            w[8, n] = cr * sp * cy + sr * cp * sy
+            w[9, n] = cr * cp * sy - sr * sp * cy
+            w[10, n] = cr * cp * cy + sr * sp * sy
+            w[11, n] = roll_rate - yaw_rate * sin_pitch
+            w[12, n] = pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch
+            w[13, n] = -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch
+        for n in range(count):
+            i = start + n
+            orientation[i, 0], orientation[i, 1] = w[7, n], w[8, n]
+            orientation[i, 2], orientation[i, 3] = w[9, n], w[10, n]
+            rates[i, 0], rates[i, 1], rates[i, 2] = w[11, n], w[12, n], w[13, n]
 
 
 @kernel()

@@ -147,8 +147,15 @@ def poses(
     gradient: Floats,
     smooth: Floats,
     smooth_rate: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`."""
+    position: Floats,
+    orientation: Floats,
+    velocity: Floats,
+    rates: Floats,
+) -> None:
+    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
+
+    All arguments are (k, …), the last four are written.
+    """
     speed, acceleration, jerk = progress[:, 1:].T
     x, y, tx, ty, curvature, curvature_rate = points.T
     yaw_rate = curvature * speed
@@ -176,17 +183,12 @@ def poses(
     pitch, roll, yaw = -np.arctan(along), np.arctan(left / a), np.arctan2(ty, tx)
     pitch_rate = -along_rate / a**2
     roll_rate = (left_rate * a - left * a_rate) / (a**2 + left**2)
-    rates = [
-        roll_rate - yaw_rate * np.sin(pitch),
-        pitch_rate * np.cos(roll) + yaw_rate * np.sin(roll) * np.cos(pitch),
-        -pitch_rate * np.sin(roll) + yaw_rate * np.cos(roll) * np.cos(pitch),
-    ]
-    return (
-        np.stack([x, y, z], axis=-1),
-        np.asarray(euler_to_quat(np.stack([roll, pitch, yaw], axis=-1)), np.float64),
-        np.stack([speed * tx, speed * ty, climb_rate], axis=-1),
-        np.stack(rates, axis=-1),
-    )
+    position[:, 0], position[:, 1], position[:, 2] = x, y, z
+    orientation[:] = euler_to_quat(np.stack([roll, pitch, yaw], axis=-1))
+    velocity[:, 0], velocity[:, 1], velocity[:, 2] = speed * tx, speed * ty, climb_rate
+    rates[:, 0] = roll_rate - yaw_rate * np.sin(pitch)
+    rates[:, 1] = pitch_rate * np.cos(roll) + yaw_rate * np.sin(roll) * np.cos(pitch)
+    rates[:, 2] = -pitch_rate * np.sin(roll) + yaw_rate * np.cos(roll) * np.cos(pitch)
 
 
 _FORE = np.array([1.0, 1.0, -1.0, -1.0])
