@@ -94,10 +94,9 @@ class ContactTracker:
 
     def __init__(self, hold_s: float = HOLD_S) -> None:
         self._hold_ns = round(hold_s * 1e9)
-        self.clear()
+        self._clear()
 
-    def clear(self) -> None:
-        """Forget all contacts; they end unheard."""
+    def _clear(self) -> None:
         self._active = no_pairs()
         self._key: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._touched_ns: NDArray[np.int64] = np.empty(0, np.int64)
@@ -135,13 +134,10 @@ class ContactTracker:
         order = np.argsort(contacts.key)
         return ContactEvents(contacts.select(order), event[order])
 
-    def end(self, gone: NDArray[np.bool_] | None = None) -> ContactEvents:
-        """The active contacts of a mask (without: all) end now: what they belonged to is gone."""
-        mask = np.ones(len(self._active), np.bool_) if gone is None else gone
-        ended = self._active.select(mask)
-        ended = replace(ended, time=np.zeros(len(ended)))
-        self._active = self._active.select(~mask)
-        self._key, self._touched_ns = self._key[~mask], self._touched_ns[~mask]
+    def end_all(self) -> ContactEvents:
+        """All active contacts end now."""
+        ended = replace(self._active, time=np.zeros(len(self._active)))
+        self._clear()
         return ContactEvents(ended, np.full(len(ended), END, np.uint8))
 
     def _holdable(self, now_ns: int) -> NDArray[np.bool_]:

@@ -101,6 +101,11 @@ class VehicleShapes:
         values: NDArray[np.float64] = np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
         return values
 
+    @property
+    def footprint(self) -> NDArray[np.float64]:
+        """(shapes + 1, 2) length and width of each of `shapes` and then of the default."""
+        return np.array([(s.high - s.low)[:2] for s in (*self.shapes, self.default)])
+
     def touching(self, index: NDArray[np.int64], scale: ArrayLike) -> tuple[tuple[Shape, ...], NDArray[np.int64]]:
         """What can touch of n vehicles: the different shapes, and (n,) which of them each vehicle has.
 

@@ -101,12 +101,11 @@ def test_positions_and_times_stay_with_their_contacts():
     assert held.contacts.time.tolist() == [0, 3e-3]
 
 
-def test_contacts_of_what_is_gone_end():
+def test_all_contacts_can_be_ended():
     tracker = ContactTracker()
-    tracker.update(0, pairs((1, 2, 0, 0.1), (3, GROUND, 0, 0.2)))
-    assert told(tracker.end(tracker.active.vehicle == 3)) == [(END, 3, GROUND, 0, 0.2)]
-    assert told(tracker.end()) == [(END, 1, 2, 0, 0.1)]
-    assert told(tracker.end()) == []
+    tracker.update(0, pairs((3, GROUND, 0, 0.2), (1, 2, 0, 0.1)))
+    assert told(tracker.end_all()) == [(END, 1, 2, 0, 0.1), (END, 3, GROUND, 0, 0.2)]
+    assert told(tracker.end_all()) == []
 
 
 def test_a_clock_that_went_back_holds_nothing():
