@@ -24,3 +24,8 @@ def trajectory_node() -> None:
 def mission_node() -> None:
     """Executable `mission_node`."""
     run_node_module(node_set.MISSION.module)
+
+
+def collision_node() -> None:
+    """Executable `collision_node`."""
+    run_node_module(node_set.COLLISION.module)

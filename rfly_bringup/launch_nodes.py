@@ -27,8 +27,7 @@ def launch_description(nodes: tuple[NodeDescription, ...]) -> Any:
 
 def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Any]:
     """The arguments that some of these nodes take, and those that concern all nodes."""
-    of_nodes = {argument for node in nodes for argument in node.parameters.values()}
-    of_any_node = {argument for node in NODES for argument in node.parameters.values()}
+    of_nodes, of_any_node = ({a for n in some for a in (*n.parameters.values(), n.needs)} for some in (nodes, NODES))
     return [a for a in ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
 
 

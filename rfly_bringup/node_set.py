@@ -22,7 +22,7 @@ class Argument:
 @dataclass(frozen=True)
 class NodeDescription:
     """One executable. `parameters` maps the node's parameters to the arguments that set them; the node is started only
-    where the argument `needs` is given."""
+    where the argument `needs` is given, and not `false`."""
 
     executable: str
     module: str
@@ -39,6 +39,8 @@ ARGUMENTS = (
     Argument("start_time", "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)"),
     Argument("time_scale", "seconds of the fleet in a second (default 1; 0 stands still)"),
     Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
+    Argument("collision", "report what touches: starts collision_node too", default="false", choices=("true", "false")),
+    Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
     Argument("feedback_bind", "address of this machine for RflySim3D's answers (default: the one that faces the host)"),
@@ -95,8 +97,15 @@ MISSION = NodeDescription(
     {"vehicles": "mission_vehicles", "frame_id": "frame_id", "map_search_path": "map_search_path"},
     needs="mission_vehicles",
 )
+COLLISION = NodeDescription(
+    "collision_node",
+    "rfly_collision.collision_node",
+    "reports which vehicles, placed objects and ground touch",
+    {"shapes": "collision_shapes", "frame_id": "frame_id", "map_search_path": "map_search_path"},
+    needs="collision",
+)
 
-NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION)
+NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})
@@ -138,7 +147,7 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
 
 def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:
     """Those of the nodes that these arguments start."""
-    return [node for node in nodes if not node.needs or arguments.get(node.needs)]
+    return [node for node in nodes if not node.needs or arguments.get(node.needs, "") not in ("", "false")]
 
 
 def check_arguments(arguments: Mapping[str, str]) -> None:

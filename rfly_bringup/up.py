@@ -39,7 +39,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
         check_arguments(arguments)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    _check_map_and_fleet(arguments)
+    _check_files(arguments)
     arguments = with_feedback(arguments)
     names = [node.executable for node in started_nodes(arguments)]
     commands_of_rviz: list[tuple[str, list[str]]] = []
@@ -70,7 +70,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     return 1 if supervisor.deaths else 0
 
 
-def _check_map_and_fleet(arguments: Mapping[str, str]) -> None:
+def _check_files(arguments: Mapping[str, str]) -> None:
     """Raises what the nodes would log, where they would stay and wait for a map by `load_terrain`."""
     if arguments.get("map"):
         from rfly_terrain.map_search import find_map
@@ -80,6 +80,10 @@ def _check_map_and_fleet(arguments: Mapping[str, str]) -> None:
         from rfly_trajectory.fleet_file import load_fleet
 
         load_fleet(arguments["fleet"])
+    if arguments.get("collision") == "true" and arguments.get("collision_shapes"):
+        from rfly_collision.shape_file import load_shapes
+
+        load_shapes(arguments["collision_shapes"])
     if arguments.get("shard"):
         from rfly_trajectory.shard import shard_range
 

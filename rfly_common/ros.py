@@ -55,6 +55,8 @@ COMMANDS = QoSProfile(depth=10, reliability=_RELIABLE)
 """losing one matters; never latched"""
 FEEDBACK_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
 """what RflySim3D says: it comes in bursts, one message for each vehicle"""
+CONTACTS_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
+"""begin and end of contacts: losing one matters"""
 SENSORS = qos_profile_sensor_data
 TF = QoSProfile(depth=100, reliability=_RELIABLE)
 TF_STATIC_OUT = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)
@@ -308,7 +310,8 @@ class FrameToWorld:
 class Frames:
     """Which frame ids are world frames, and how the others are connected to one through /tf and /tf_static."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, listen: bool = True) -> None:
+        """With `listen` false transforms are heard only after `listen()`, which a node calls that seldom needs one."""
         self.enu_frames: list[str] = declare(
             node, "enu_frames", ["map"], "frame ids that are the ENU world frame itself"
         )
@@ -321,9 +324,17 @@ class Frames:
         self._worlds = dict.fromkeys(self.enu_frames, "enu") | dict.fromkeys(self.ned_frames, "ned")
         self._ready = {frame: FrameToWorld(axes, IDENTITY, True) for frame, axes in self._worlds.items()}
         self._buffer = TransformBuffer()
-        self._log = node.get_logger()
-        subscription(node, TFMessage, "/tf", self._take, TF)
-        subscription(node, TFMessage, "/tf_static", lambda msg: self._take(msg, static=True), TF_STATIC_IN)
+        self._node, self._log = node, node.get_logger()
+        self._listens = False
+        if listen:
+            self.listen()
+
+    def listen(self) -> None:
+        """Take transforms from now on."""
+        if not self._listens:
+            self._listens = True
+            subscription(self._node, TFMessage, "/tf", self._take, TF)
+            subscription(self._node, TFMessage, "/tf_static", lambda msg: self._take(msg, static=True), TF_STATIC_IN)
 
     def axes(self, frame_id: str) -> str | None:
         """enu or ned for a world frame, None for any other."""

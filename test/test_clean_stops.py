@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.ros
 
-NODES = ("terrain_node", "ue_bridge_node", "trajectory_node", "mission_node")
+NODES = ("terrain_node", "ue_bridge_node", "trajectory_node", "mission_node", "collision_node")
 
 
 def stop_once(name, domain_id, number, moment_s, port):

@@ -9,10 +9,20 @@ from pathlib import Path
 import pytest
 
 from rfly_bringup import entry_points
-from rfly_bringup.node_set import ARGUMENTS, NODES, check_arguments, node_parameters
+from rfly_bringup.node_set import (
+    ARGUMENTS,
+    BRIDGE,
+    COLLISION,
+    MISSION,
+    NODES,
+    TERRAIN,
+    TRAJECTORY,
+    check_arguments,
+    node_parameters,
+    started_nodes,
+)
 
 ROOT = Path(__file__).parents[2]
-TERRAIN, BRIDGE, TRAJECTORY, MISSION = NODES
 
 
 def test_every_node_has_a_console_script_and_an_entry_point():
@@ -106,8 +116,17 @@ def test_rfly_launch_starts_the_node_set(monkeypatch, tmp_path):
 def test_mission_node_starts_where_vehicles_fly_missions(monkeypatch):
     """It is in the set, and waits for its vehicles' names."""
     _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"mission_vehicles": "hawk"})
-    assert [n["executable"] for n in nodes] == [n.executable for n in NODES]
+    assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY, MISSION)]
     assert nodes[-1]["parameters"] == [{"vehicles": ["hawk"]}]
+
+
+def test_collision_node_starts_where_it_is_asked_for(monkeypatch):
+    """`collision:=true`; `false`, the default, is a value too, and starts nothing."""
+    _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"collision": "true", "collision_shapes": "mine.yaml"})
+    assert nodes[-1]["executable"] == "collision_node"
+    assert nodes[-1]["parameters"] == [{"shapes": "mine.yaml"}]
+    assert COLLISION not in started_nodes({"collision": "false"})
+    assert COLLISION in started_nodes({"collision": "true"})
 
 
 def test_terrain_launch_starts_the_terrain_alone(monkeypatch):
@@ -115,7 +134,7 @@ def test_terrain_launch_starts_the_terrain_alone(monkeypatch):
     declared, nodes = run_launch_file(monkeypatch, "terrain.launch.py", {})
     assert [n["executable"] for n in nodes] == ["terrain_node"]
     assert {"map", "map_search_path", "frame_id", "params_file", "rviz"} <= set(declared)
-    assert not {"fleet", "host", "windows"} & set(declared)
+    assert not {"fleet", "host", "windows", "collision"} & set(declared)
 
 
 def test_a_wrong_launch_argument_is_refused(monkeypatch):
