@@ -127,6 +127,16 @@ def fit_spans(curve: Curve, knots: Floats, origin: Floats, *, closed: bool = Fal
     return path, np.concatenate([np.zeros(1), ends])
 
 
+def fit_between(curve: Curve, u: Floats, origin: Floats) -> tuple[Path, Floats]:
+    """The curve through the parameters u (n,), growing, with one piece between each two of them, moved by origin (2,),
+    and the arc lengths there (n,). For curves that are given by dense samples: each piece is as good as it is short.
+    """
+    s = np.concatenate([np.zeros(1), np.cumsum(_integrate_speed(curve, u[:-1], u[1:]))])
+    values = _fit(_ArcLength(curve, u, s), s)
+    values[:, [0, 6]] += origin
+    return make_path(s[:-1], np.full(len(values), POLYNOMIAL), values, float(s[-1]), False), s
+
+
 def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) -> Floats:
     """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as `fit_path` does."""
     if not (np.isfinite(length) and length > 0.0):

@@ -17,6 +17,7 @@ from rfly_terrain.height_map import HeightMap
 from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet import Fleet, states_in_ned
 from rfly_trajectory.fleet_file import load_fleet
+from rfly_trajectory.follow_path_node import FollowPaths
 from rfly_trajectory.per_vehicle_node import PerVehicleTopics
 from rfly_trajectory.run_clock import states_at_pace
 from rfly_trajectory.run_control_node import RunControl
@@ -58,7 +59,8 @@ class TrajectoryNode(Node):
             self,
             "publish_per_vehicle",
             "auto",
-            f"<name>/pose, <name>/path and /tf of each vehicle; auto: where the node drives up to {PER_VEHICLE_LIMIT}",
+            "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the node drives up to "
+            f"{PER_VEHICLE_LIMIT}",
             choices=("auto", "always", "never"),
         )
         self._shard: str = declare(
@@ -72,7 +74,10 @@ class TrajectoryNode(Node):
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "fleet", fleet, self._say)
         self._whole: Fleet | None = None
+        self._plan: Fleet | None = None
+        """this node's vehicles as the file has them"""
         self._fleet: Fleet | None = None
+        """the same; some may have left their paths"""
         self._fleet_error = ""
         self._load_error = ""
         self._findings: list[Finding] = []
@@ -81,6 +86,7 @@ class TrajectoryNode(Node):
         self._clock_watch = ClockWatch(self)
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
         self._topics = PerVehicleTopics(self, self._frame_id)
+        self._follow = FollowPaths(self, self._frame_id, self._say)
         self._run = RunControl(self, self._begin_anew, self._say)
         try:
             self._use(load_fleet(fleet))
@@ -99,26 +105,39 @@ class TrajectoryNode(Node):
     def _use(self, whole: Fleet) -> None:
         """Drive this node's shard of a fleet."""
         mine = shard_range(self._shard, len(whole))
-        self._whole = self._fleet = whole
+        self._whole = self._plan = whole
         if len(mine) < len(whole):
             shard = whole.vehicles[mine.start : mine.stop]
-            self._fleet = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.where)
+            self._plan = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.where)
+        self._fleet = self._plan
         few = self._publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
-        with_topics = self._publish_per_vehicle == "always" or few
-        self._topics.use([vehicle.name for vehicle in self._fleet.vehicles] if with_topics else [])
+        one_by_one = self._plan.vehicles if few or self._publish_per_vehicle == "always" else ()
+        self._topics.use([vehicle.name for vehicle in one_by_one])
+        self._follow.use(one_by_one)
+
+    def _over(self, terrain: HeightMap) -> None:
+        assert self._whole is not None
+        assert self._plan is not None
+        assert self._fleet is not None
+        self._whole, self._plan = self._whole.on_terrain(terrain), self._plan.on_terrain(terrain)
+        self._fleet = self._fleet.on_terrain(terrain)
 
     def _count(self) -> str:
         mine, all_of_them = (0 if fleet is None else len(fleet) for fleet in (self._fleet, self._whole))
         return f"{mine} vehicles" + (f" (shard {self._shard} of {all_of_them})" if mine != all_of_them else "")
 
     def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
-        if self._whole is None or self._fleet is None:
+        if self._whole is None:
             return
-        self._whole, self._fleet = self._whole.on_terrain(terrain), self._fleet.on_terrain(terrain)
+        self._over(terrain)
         self.get_logger().info(f"driving over map {terrain.name!r}, {terrain.rows} x {terrain.columns} cells")
         self._tell(check_tracks(self._whole))
-        self._topics.publish_paths(self._fleet)
+        self._publish_paths()
         self._say()
+
+    def _publish_paths(self) -> None:
+        if self._fleet is not None:
+            self._topics.publish_paths(self._fleet)
 
     def _refuse_terrain(self) -> None:
         self._diagnostics.count("refused_terrains")
@@ -130,7 +149,25 @@ class TrajectoryNode(Node):
             self.get_logger().warning(f"vehicle {finding.vehicle!r}: {finding.text}")
 
     def _begin_anew(self) -> None:
-        """Fleet time is 0 again."""
+        """Fleet time is 0 again: vehicles that had left their paths are back on them."""
+        had_left = bool(self._follow.following)
+        self._follow.forget()
+        self._fleet = self._plan
+        if had_left:
+            self._publish_paths()
+
+    def _take_paths(self, fleet_time: float) -> Fleet:
+        """The fleet of this tick: vehicles that were told so leave their paths."""
+        fleet = self._fleet
+        assert fleet is not None
+        taken = self._follow.take_over(fleet, fleet_time)
+        if taken is None:
+            return fleet
+        self._fleet, changed = taken
+        for index in changed:
+            self._topics.publish_path(self._fleet, index)
+        self._say()
+        return self._fleet
 
     def _tick(self) -> None:
         self._run.listen()
@@ -146,6 +183,7 @@ class TrajectoryNode(Node):
         self._last_ns = now
         if not len(fleet):
             return
+        fleet = self._take_paths(fleet_time)
         states = fleet.sample(fleet_time, source=self._source, stamp_ns=now)
         states = states_at_pace(states, self._run.pace)
         if self._frame_id == "map_ned":
@@ -188,16 +226,15 @@ class TrajectoryNode(Node):
         self._diagnostics.hardware_id = loaded.name
         first = self._fleet is None
         self._use(loaded.whole)
-        assert self._fleet is not None
         if first:
             warm_up()
         terrain = self._ground.terrain
         if terrain is not None:
             stale = loaded.whole.terrain is not terrain  # another map came while the file was read
             if stale:
-                self._whole, self._fleet = loaded.whole.on_terrain(terrain), self._fleet.on_terrain(terrain)
+                self._over(terrain)
             self._tell(check_tracks(self._whole) if stale and self._whole is not None else loaded.findings)
-            self._topics.publish_paths(self._fleet)
+            self._publish_paths()
         self._run.begin_anew()
         text = f"fleet {loaded.name!r}: {self._count()}"
         self.get_logger().info(text)
@@ -216,6 +253,7 @@ class TrajectoryNode(Node):
             "fleet_time_s": "" if run.fleet_time is None else f"{run.fleet_time:.2f}",
             "pace": f"{run.pace:g}",
             "clock_jumps_back": run.jumps,
+            "following_paths": ", ".join(self._follow.following),
         }
         if self._fleet_error:
             level, text = ERROR, self._fleet_error
@@ -227,6 +265,9 @@ class TrajectoryNode(Node):
             level, text = STALE, NOT_YET
         elif self._clock_watch.trouble:
             level, text = WARN, self._clock_watch.trouble
+        elif self._follow.refused:
+            name, reason = next(iter(self._follow.refused.items()))
+            level, text = WARN, f"vehicle {name!r} goes on and does not follow the path: {reason}"
         elif self._findings:
             more = f" (and {len(self._findings) - 1} more)" if len(self._findings) > 1 else ""
             level, text = WARN, f"vehicle {self._findings[0].vehicle!r}: {self._findings[0].text}{more}"

@@ -1,0 +1,204 @@
+"""Vehicles of a running trajectory_node that leave their fleet for a nav_msgs/Path, and those that go on without."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from fleet_harness import TerrainSource, ground, positions, receive_diagnostics, receive_states, stamp, told
+
+pytestmark = pytest.mark.ros
+
+SPEED, PACE = 20.0, 3.0
+"""m/s of fleet time, and fleet seconds a second"""
+FLEET = """
+version: 1
+defaults: {type: 3, speed: {cruise: 20, acceleration: 4}, limits: {turn_radius: 10}}
+vehicles:
+  - {name: car, id: 1, count: 2, spacing: even, shape: {type: circle, center: [0, 0], radius: 120}}
+  - {name: drone, id: 5, kind: multirotor, altitude: {agl: 30}, shape: {type: circle, center: [0, 0], radius: 80}}
+"""
+CAR_1, CAR_2, DRONE = range(3)
+
+
+@pytest.fixture(scope="module")
+def driving(shared_domain_id, tmp_path_factory):
+    """A peer of one node with FLEET on the way, its states and diagnostics, and what tells its vehicles paths."""
+    from nav_msgs.msg import Path
+    from node_harness import NodeProcess, Peer
+
+    from rfly_common.ros import LATCHED
+
+    file = tmp_path_factory.mktemp("follow") / "fleet.yaml"
+    file.write_text(FLEET, encoding="utf-8")
+    peer = Peer(shared_domain_id)
+    TerrainSource(peer).publish(ground())
+    states, diagnostics = receive_states(peer), receive_diagnostics(peer)
+    parameters = {"fleet": f"'{file}'", "start_time": "1", "time_scale": str(PACE)}
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
+        node = NodeProcess("trajectory_node", shared_domain_id, parameters)
+    with node:
+        peer.spin_until(lambda: states)
+        names = ("car_1", "car_2", "drone")
+        publishers = {name: peer.publisher(Path, f"{name}/follow_path", LATCHED) for name in names}
+        yield (
+            peer,
+            states,
+            diagnostics,
+            lambda name, points, frame="map": publishers[name].publish(path_message(points, frame)),
+        )
+    peer.close()
+
+
+def path_message(points, frame):
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+
+    message = Path()
+    message.header.frame_id = frame
+    for point in points:
+        pose = PoseStamped()
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = (float(number) for number in point)
+        message.poses.append(pose)
+    return message
+
+
+def velocities(message):
+    """(n, 3); none on the wire are zeros."""
+    return np.reshape(message.velocity or np.zeros(3 * len(message.id)), (-1, 3))
+
+
+def motion(states, vehicle):
+    """Times (m,), positions (m, 3), velocities (m, 3) of a vehicle in all states."""
+    times = np.array([stamp(message.header) for message in states])
+    place = np.array([positions(message)[vehicle] for message in states])
+    velocity = np.array([velocities(message)[vehicle] for message in states])
+    return times, place, velocity
+
+
+def radii(states, vehicle):
+    """Distances from the ring's centre."""
+    return np.hypot(*motion(states, vehicle)[1][:, :2].T)
+
+
+def drive(driving, name, points, frame="map"):
+    """Tell a vehicle a path, wait until it stands at its end, and return all states meanwhile and `<name>/path`."""
+    from nav_msgs.msg import Path
+
+    from rfly_common.ros import LATCHED
+
+    peer, states, _, tell = driving
+    vehicle = ("car_1", "car_2", "drone").index(name)
+    paths = peer.receive(Path, f"{name}/path", LATCHED)
+    peer.spin_until(lambda: paths)
+    states.clear()
+    peer.spin_until(lambda: len(states) > 3)
+    tell(name, points, frame)
+    peer.spin_until(lambda: len(paths) > 1)
+    peer.spin_until(lambda: not velocities(states[-1])[vehicle].any(), 60.0)
+    return list(states), paths[-1], vehicle
+
+
+def assert_no_jump(states, vehicle):
+    """From state to state it moves as its velocities say, and these change by no more than 4 m/s² along and, in turns
+    of 10 m, 40 m/s² across the way in fleet time can do. (A car's climb has the steps of the ground's cells.)"""
+    most = PACE**2 * (4.0 + SPEED**2 / 10.0)
+    times, place, velocity = motion(states, vehicle)
+    dt, way, change = np.diff(times), np.diff(place, axis=0), np.diff(velocity, axis=0)[:, :2]
+    mean = 0.5 * (velocity[1:] + velocity[:-1])
+    assert np.all(np.hypot(*(way - mean * dt[:, None])[:, :2].T) < 0.2 * most * dt**2 + 1e-3)
+    assert np.all(np.abs(way[:, 2]) < PACE * SPEED * 0.4 * dt + 1e-3)
+    assert np.all(np.hypot(*change.T) < most * dt + 1e-2)
+
+
+def test_a_car_leaves_its_ring_for_a_path_and_ends_there(driving):
+    """It moves on as it moved, without a jump in place or velocity, stays on the ground, and ends at the last pose,
+    whose height is not its own. Its path is published anew. The other car keeps to the ring."""
+    goal = [[140.0, 60.0, 500.0], [150.0, 150.0, 500.0], [20.0, 170.0, 500.0]]
+    states, path, vehicle = drive(driving, "car_1", goal)
+    assert_no_jump(states, vehicle)
+    _, place, _ = motion(states, vehicle)
+    np.testing.assert_allclose(place[-1, :2], goal[-1][:2], atol=1e-6)
+    np.testing.assert_allclose(place[:, 2], ground().altitude(place[:, 0], place[:, 1]), atol=1e-6)
+    assert np.hypot(*(place[:, :2] - goal[0][:2]).T).min() < SPEED * PACE * 0.05
+    np.testing.assert_allclose(radii(states[:3], vehicle), 120.0, atol=1e-9)
+    np.testing.assert_allclose(radii(states, CAR_2), 120.0, atol=1e-9)
+    drawn = np.array([[p.pose.position.x, p.pose.position.y] for p in path.poses])
+    np.testing.assert_allclose(drawn[-1], goal[-1][:2], atol=1e-9)
+    assert np.hypot(*(drawn[0] - place[0, :2])) < SPEED * PACE
+    peer, _, diagnostics, _ = driving
+    peer.spin_until(lambda: told(diagnostics)[2]["following_paths"] == "car_1")
+
+
+def test_a_drone_follows_heights_given_in_map_ned(driving):
+    """North, east, down; the end is 90 m up, and the climb is as continuous as the rest."""
+    states, _, vehicle = drive(driving, "drone", [[60.0, 100.0, -60.0], [-50.0, 120.0, -90.0]], "map_ned")
+    assert_no_jump(states, vehicle)
+    times, place, velocity = motion(states, vehicle)
+    np.testing.assert_allclose(place[-1], [120.0, -50.0, 90.0], atol=1e-6)
+    left = int(np.argmax(np.abs(radii(states, vehicle) - 80.0) > 1e-6))
+    climbing = np.diff(velocity[left:, 2]) / np.diff(times[left:])
+    assert np.abs(climbing).max() < PACE**2 * 20.0  # m/s²; a step of the climb would be 600
+    assert np.hypot(*(place[:, :2] - [100.0, 60.0]).T).min() < SPEED * PACE * 0.05
+
+
+def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
+    """A frame 100 m east of map, turned by 90°: its x is north. The transform comes after the path."""
+    from geometry_msgs.msg import TransformStamped
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros import TF_STATIC_OUT
+
+    peer, states, _, tell = driving
+    tell("car_1", [[0.0, 0.0, 0.0], [60.0, 0.0, 0.0]], "site")
+    transform = TransformStamped(child_frame_id="site")
+    transform.header.frame_id = "map"
+    transform.transform.translation.x = 100.0
+    transform.transform.rotation.z = transform.transform.rotation.w = math.sqrt(0.5)
+    peer.node.create_publisher(TFMessage, "/tf_static", TF_STATIC_OUT).publish(TFMessage(transforms=[transform]))
+    peer.spin_until(lambda: np.hypot(*(positions(states[-1])[CAR_1, :2] - [100.0, 60.0])) < 1e-6, 40.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "frame", "text"),
+    [
+        ([[150.0, 0.0, 0.0]], "map", "poses: 1 of them, expected 2 to"),
+        ([[150.0, 0.0, 0.0], [160.0, math.nan, 0.0]], "map", "poses[1]: its position is not finite"),
+        ([[150.0, 0.0, 0.0]] * 2, "map", "poses: all of them are in one place"),
+        ([[0.0, 5000.0, 0.0], [0.0, 5100.0, 0.0]], "map", "m from the vehicle, which follows paths that begin within"),
+        ([[150.0, 0.0, 0.0], [160.0, 0.0, 0.0]], "nowhere", "'nowhere'"),
+        ([[150.0, 0.0, 0.0]] * 10_001, "map", "poses: 10001 of them, at most 10000"),
+    ],
+)
+def test_a_path_that_is_none_is_told_and_the_vehicle_goes_on(driving, points, frame, text):
+    """A diagnostic names vehicle and reason; the car keeps to its ring."""
+    peer, states, diagnostics, tell = driving
+    states.clear()
+    tell("car_2", points, frame)
+    peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 1 and text in d[1])
+    assert told(diagnostics)[1].startswith("vehicle 'car_2' goes on and does not follow the path: ")
+    count = len(states)
+    peer.spin_until(lambda: len(states) > count + 10)
+    np.testing.assert_allclose(radii(states, CAR_2), 120.0, atol=1e-9)
+    _, place, _ = motion(states, CAR_2)
+    assert np.all(np.hypot(*np.diff(place[:, :2], axis=0).T) > 0.0)
+
+
+def test_an_empty_path_stops_a_car_on_its_ring_and_a_reset_brings_all_back(driving):
+    """It brakes with its 4 m/s²: 50 m from 20 m/s. After the reset every vehicle begins on its own ring."""
+    from std_srvs.srv import Trigger
+
+    peer, states, diagnostics, _ = driving
+    stopped, _, vehicle = drive(driving, "car_2", [])
+    assert_no_jump(stopped, vehicle)
+    np.testing.assert_allclose(radii(stopped, vehicle), 120.0, atol=1e-9)
+    times, _, velocity = motion(stopped, vehicle)
+    braking = np.flatnonzero(np.hypot(*velocity[:, :2].T) < SPEED * PACE - 1e-2)
+    assert times[-1] - times[braking[0]] == pytest.approx(5.0 / PACE, abs=0.3)
+    assert peer.call(Trigger, "/trajectory_node/reset").success
+    peer.spin_until(lambda: told(diagnostics)[2]["following_paths"] == "" and told(diagnostics)[0] == 0)
+    states.clear()
+    peer.spin_until(lambda: states and states[-1].velocity)
+    np.testing.assert_allclose([radii(states, i)[-1] for i in range(3)], [120.0, 120.0, 80.0], atol=1e-9)
