@@ -22,6 +22,8 @@ from rfly_trajectory.mission_fence import FenceCircle, FencePolygon, Geofence
 from rfly_trajectory.mission_items import MissionItem, MissionMode
 from rfly_trajectory.mission_mavlink import (
     DO_JUMP,
+    DO_JUMP_TAG,
+    JUMP_TAG,
     MAX_COMMAND,
     ImportSettings,
     MavlinkItem,
@@ -159,6 +161,10 @@ def _finish(rows: list[MavlinkItem], home: GeoPoint, settings: ImportSettings, f
     for row in rows:
         if row.command == DO_JUMP and row.params[0] not in known:
             raise row.error("params[0]", row.params[0], "the number of an item to jump to")
+    tags = Counter(row.params[0] for row in rows if row.command == JUMP_TAG)
+    for row in rows:
+        if row.command == DO_JUMP_TAG and tags[row.params[0]] != 1:
+            raise row.error("params[0]", row.params[0], f"the tag of one item (command {JUMP_TAG}) to jump to")
     if len(known) != len(numbers):
         repeated = {number for number, count in Counter(numbers).items() if count > 1}
         twice = next((row.params[0] for row in rows if row.command == DO_JUMP and row.params[0] in repeated), None)
@@ -185,17 +191,20 @@ def _read_plan(text: str, settings: ImportSettings) -> Mission:
     if rally:
         raise MissionFileError(f"rallyPoints: {len(rally)} points, rally points are not supported; remove them")
     rows: list[MavlinkItem] = []
+    changed: list[str] = []
     for index, entry in enumerate(_list(_get(mission, "items", "mission"), "mission.items")):
+        first = len(rows)
         _read_plan_item(_object(entry, f"item {index + 1}"), f"item {index + 1}", rows)
         if len(rows) > MAX_ITEMS:
             raise MissionFileError(f"more than {MAX_ITEMS} items")
+        if entry["type"] == "ComplexItem":
+            name, count = entry.get("complexItemType"), len(rows) - first
+            changed.append(f"item {index + 1} ({name}): read as its {count} simple items, and written as these")
     areas = _object(plan.get("geoFence") or {}, "geoFence")
     read = _finish(rows, home, settings, _read_fence(areas, home))
     if areas.get("breachReturn"):
-        read = replace(
-            read, lost=(*read.lost, "geoFence.breachReturn: has no place, a breach is followed by a return home")
-        )
-    return read
+        changed.append("geoFence.breachReturn: has no place, a breach is followed by a return home")
+    return replace(read, lost=(*changed, *read.lost))
 
 
 def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) -> None:
@@ -206,7 +215,7 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
         if simple is None:
             raise MissionFileError(
                 f"{where}: complexItemType: {name!r} has no simple items in TransectStyleComplexItem.Items, "
-                "expected a survey, corridor or structure scan written by QGroundControl 3.5 or newer"
+                "expected a survey or corridor scan written by QGroundControl 3.5 or newer"
             )
         for index, inner in enumerate(_list(simple, f"{where} ({name}): Items")):
             inner_where = f"{where} ({name}) item {index + 1}"
@@ -219,6 +228,8 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
     command = _integer(_get(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
     frame = _integer(_get(entry, "frame", where), f"{where}: frame", 0, 255)
     values = _list(_get(entry, "params", where), f"{where}: params")
+    if len(values) == 4 and "coordinate" in entry:  # as QGroundControl wrote it before 3.3
+        values = values + _list(entry["coordinate"], f"{where}: coordinate")
     if len(values) != 7:
         raise MissionFileError(f"{where}: params: {len(values)} values, expected 7")
     params = [math.nan if v is None else _number(v, f"{where}: params[{i}]") for i, v in enumerate(values)]

@@ -21,7 +21,7 @@ LOITER_UNLIMITED, LOITER_TURNS, LOITER_TIME, LOITER_TO_ALTITUDE, DO_ORBIT = 17, 
 RETURN_TO_LAUNCH, LAND, TAKEOFF, VTOL_TAKEOFF, VTOL_LAND = 20, 21, 22, 84, 85
 DELAY, LAST_NAVIGATION = 93, 95
 CONDITION_DELAY, CONDITION_CHANGE_ALT, CONDITION_DISTANCE, CONDITION_YAW = 112, 113, 114, 115
-DO_JUMP, DO_CHANGE_SPEED = 177, 178
+DO_JUMP, DO_CHANGE_SPEED, JUMP_TAG, DO_JUMP_TAG = 177, 178, 600, 601
 MAX_COMMAND = 65_535
 
 TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
@@ -86,6 +86,10 @@ def to_mission_items(
             raise row.error(
                 "command", row.command, "a mission item; fences and rally points belong in files of their own"
             )
+        if row.command == DELAY and row.params[0] < 0.0:
+            raise row.error("params[0]", row.params[0], "seconds to wait; a time of day is not supported")
+        if row.command == CONDITION_YAW and row.params[3] == 1.0:
+            raise row.error("params[3]", row.params[3], "0, a yaw from north; one from the yaw of now is not supported")
         aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
         item = _item(row, _position(row, home, last if aside else vehicle, settings), settings)
         lost += _lost(row)
@@ -195,7 +199,7 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
 
 
 def _lost(row: MavlinkItem) -> list[str]:
-    """The parameters that are neither 0 nor missing and have no place in the item, and the bend of a spline."""
+    """What is flown, and would be written, as another command; parameters neither 0 nor missing without a place."""
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     places: tuple[int, ...] = ()
     if kind is MissionMode.RTL:
@@ -213,8 +217,8 @@ def _lost(row: MavlinkItem) -> list[str]:
         places = (3, 4, 5, 6) if here and row.command > LAST_NAVIGATION else (3,)
         if row.command == CONDITION_CHANGE_ALT:
             places = (3,)
-    bend = [f"{row.where} (command {row.command}): the spline is flown straight"]
-    return (bend if row.command == SPLINE_WAYPOINT else []) + [
+    changed = [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"] if row.command in _FLOWN_AS else []
+    return changed + [
         f"{row.where} (command {row.command}): params[{place}] = {row.params[place]:g} has no place in {kind.name}"
         for place in places
         if not math.isnan(row.params[place]) and row.params[place] != 0.0
@@ -305,6 +309,13 @@ def yaw_from_deg(yaw_deg: float) -> float:
     """Radians wrapped to (-π, π]; NaN stays NaN."""
     return float(wrap_angle(math.radians(yaw_deg)))
 
+
+_FLOWN_AS = {
+    SPLINE_WAYPOINT: "the spline is flown straight",
+    VTOL_TAKEOFF: "flown and written as an ordinary take-off (22)",
+    VTOL_LAND: "flown and written as an ordinary landing (21)",
+    DO_ORBIT: "written as turns or endless turns where these say the same (18, 17)",
+}
 
 _KINDS = {
     TAKEOFF: MissionMode.TAKEOFF,

@@ -34,6 +34,8 @@ from rfly_trajectory.mission_mavlink import (
     DELAY,
     DO_CHANGE_SPEED,
     DO_JUMP,
+    DO_JUMP_TAG,
+    JUMP_TAG,
     LAST_NAVIGATION,
     LOITER_TIME,
     LOITER_TO_ALTITUDE,
@@ -149,11 +151,14 @@ class MissionRunner:
         if not 0 <= start_index < max(1, len(mission)):
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
         names = tuple(numbers) or tuple(range(1, len(mission) + 1))
+        tags = _tags(mission)
         for index, item in enumerate(mission):
             if self._uav_type == "ground" and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
                 raise ConfigError(f"mission item {index}: {item.mode.name}, which a ground vehicle can't do")
             if mavlink_command(item) == DO_JUMP and item.params[1] not in names:
                 raise ConfigError(f"mission item {index}: jump to {item.params[1]:g}, no item has that number")
+            if mavlink_command(item) == DO_JUMP_TAG and item.params[1] not in tags:
+                raise ConfigError(f"mission item {index}: jump to tag {item.params[1]:g}, no item has that tag")
             if item.mode is MissionMode.ORBIT and not (item.params[0] > 0.0 and math.isfinite(item.params[0])):
                 raise ConfigError(
                     f"mission item {index}: radius {item.params[0]:g}, expected a positive number of metres"
@@ -176,6 +181,7 @@ class MissionRunner:
     ) -> None:
         self._items, self._home, self._fence = mission, home, fence
         self._index_of = {number: index for index, number in enumerate(numbers)}
+        self._index_of_tag = _tags(mission)
         self._hold_at_waypoints = hold_at_waypoints
         self._jumps: dict[int, float] = {}
         self._items_done = 0
@@ -290,8 +296,9 @@ class MissionRunner:
             return False
         item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_from)
         command = mavlink_command(item)
-        if command == DO_JUMP:
-            return self._jump(self._offset + self.manager.index, item)
+        if command in (DO_JUMP, DO_JUMP_TAG):
+            targets = self._index_of if command == DO_JUMP else self._index_of_tag
+            return self._jump(self._offset + self.manager.index, item, targets[int(item.params[1])])
         if command == DO_CHANGE_SPEED:
             return True
         if said is not None:
@@ -318,14 +325,14 @@ class MissionRunner:
             return self._now - self._arrived >= float(item.params[2])
         return True
 
-    def _jump(self, index: int, item: MissionItem) -> bool:
+    def _jump(self, index: int, item: MissionItem, target: int) -> bool:
         """Whether the jump is used up; else it is made."""
         left = self._jumps.get(index, float(item.params[2]))
         if not (left > 0.0 or left == -1.0):
             return True
         self._jumps[index] = left if left == -1.0 else left - 1.0
         self._items_done += 1
-        self._go_on_at(self._index_of[int(item.params[1])])
+        self._go_on_at(target)
         return False
 
     def _timed_done(self, item: MissionItem, command: int, at: tuple[float, ...]) -> bool:
@@ -464,6 +471,12 @@ class MissionRunner:
         if not math.isfinite(north):  # a RTL that was never shown
             north, east, down = self._home
         return np.array([north, east, down])
+
+
+def _tags(items: Sequence[MissionItem]) -> dict[float, int]:
+    """Index of the item that carries each tag to jump to."""
+    tagged = ((float(item.params[1]), index) for index, item in enumerate(items) if mavlink_command(item) == JUMP_TAG)
+    return dict(tagged)
 
 
 def _is_of_a_moment(item: MissionItem) -> bool:

@@ -79,6 +79,30 @@ WORKED = {
         (111.1708, 0, -30),
         (183, 9, 1100, 0),
     ),
+    "what a camera looks at, where nobody is": (
+        [FAR, simple(201, 3, [0, 0, 0, 0, 47.0, 8.002, 0]), simple(16, 3, [0, 0, 0, 0, 0, 0, 0])],
+        "WAYPOINT",
+        (111.1708, 0, -30),
+        (0, 2, 0, 0),
+    ),
+    "a speed, with the place of the item before it": (
+        [FAR, simple(201, 3, [0, 0, 0, 0, 47.0, 8.001, 0]), simple(178, 2, [1, 7, 0, 0, 0, 0, 0])],
+        "CUSTOM",
+        (0, 76.056, 0),
+        (178, 1, 7, 0),
+    ),
+    "above sea, known when it was planned": (
+        [simple(16, 0, [0, 0, 0, 0, 47.0, 8.0, None], AltitudeMode=3, Altitude=80, AMSLAltAboveTerrain=590)],
+        "WAYPOINT",
+        (0, 0, -90),
+        (0, 2, 0, 0),
+    ),
+    "as QGroundControl 3.2 wrote it": (
+        [simple(16, 3, [5, 3, 0, None], coordinate=[47.001, 8.0, 30])],
+        "WAYPOINT",
+        (111.1708, 0, -30),
+        (NAN, 3, 5, 0),
+    ),
     "climb, a condition with an altitude": (
         [FAR, simple(113, 3, [2, 0, 0, 0, 0, 0, 80])],
         "CUSTOM",
@@ -110,6 +134,10 @@ def test_altitudes_above_terrain_need_one(read):
     np.testing.assert_allclose(asked, [(47.001, 8.001)], atol=1e-9)
     with pytest.raises(MissionFileError, match=r"item 1 .*frame: 10, expected .*map"):
         read(file)
+    computed = plan(simple(16, 0, [0, 0, 0, 0, 47.0, 8.0, None], AltitudeMode=3, Altitude=80, AMSLAltAboveTerrain=None))
+    assert read(computed, terrain=terrain).items[0].position[2] == 500 - 620 - 80
+    with pytest.raises(MissionFileError, match=r"item 1 \(AltitudeMode 3\).*expected .*map"):
+        read(computed)
 
 
 SURVEY = {
@@ -143,8 +171,17 @@ def test_a_survey_is_its_simple_items_and_every_custom_is_listed(read):
 
 def test_what_has_no_place_is_listed(read):
     spline = simple(82, 3, [0, 0, 0, 45, 47.0, 8.0, 9])
-    mission = read(plan(simple(203, 2, [0, 0, 0, 0, 1, 0, 0]), simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]), spline))
-    assert mission.lost == (
+    items = [simple(203, 2, [0, 0, 0, 0, 1, 0, 0]), simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]), spline]
+    rest = [SURVEY, *(simple(command, 3, [0, 0, 0, None, 47.0, 8.0, 9]) for command in (84, 85, 34))]
+    mission = read(plan(*items, *rest, geoFence={"breachReturn": [47, 8, 500], "version": 2}))
+    assert mission.lost[:2] == (
+        "item 4 (survey): read as its 4 simple items, and written as these",
+        "geoFence.breachReturn: has no place, a breach is followed by a return home",
+    )
+    assert [text.split(":")[0] for text in mission.lost[6:]] == [
+        f"item {n} (command {c})" for n, c in ((5, 84), (6, 85), (7, 34))
+    ]
+    assert mission.lost[2:6] == (
         "item 1 (command 203): params[4] = 1 has no place in CUSTOM",
         "item 2 (command 18): params[1] = 1 has no place in ORBIT",
         "item 3 (command 82): the spline is flown straight",
@@ -218,6 +255,15 @@ REFUSED = {
         plan(TAKEOFF | {"doJumpId": 4}, FAR | {"doJumpId": 4}, simple(177, 2, [4, 1, 0, 0, 0, 0, 0], doJumpId=5)),
         "doJumpId: 4 is that of several items",
     ),
+    "a tag of nobody": (plan(simple(601, 2, [7, 1, 0, 0, 0, 0, 0])), r"params\[0\]: 7.0, expected the tag of one item"),
+    "a tag of two": (
+        plan(simple(600, 2, [7] + [0] * 6), simple(600, 2, [7] + [0] * 6), simple(601, 2, [7] + [0] * 6)),
+        "item 3 .*the tag of one item",
+    ),
+    "a time of day": (plan(simple(93, 2, [-1, 12, 30, 0, 0, 0, 0])), r"params\[0\]: -1.0, expected seconds"),
+    "a turn from the yaw of now": (plan(simple(115, 2, [90, 9, 1, 1, 0, 0, 0])), r"params\[3\]: 1.0, expected 0"),
+    "a corner of a fence": (plan(simple(5001, 0, [4, 0, 0, 0, 47, 8, 0])), "command: 5001, expected a mission item"),
+    "a rally point": (plan(simple(5100, 3, [0, 0, 0, 0, 47, 8, 50])), "command: 5100, expected a mission item"),
     "pause": (plan(simple(16, 3, [0] * 7, autoContinue=False)), "item 1: autoContinue: false"),
     "fence of old": (plan(geoFence={"polygon": [[1, 2]], "version": 1}), "geoFence: version 1"),
     "two corners": (plan(geoFence={"polygons": [{"polygon": [[1, 2], [3, 4]]}]}), r"polygons\[0\]: 2 corners"),
@@ -319,10 +365,11 @@ def test_size_limits(read, tmp_path):
         read_mission(tmp_path / "b.plan")
 
 
-WPL = """QGC WPL 110
+WPL = """# a remark
+QGC WPL 110
 0\t1\t0\t16\t0\t0\t0\t0\t47.0\t8.0\t500.0\t1
 1   0  3 22 15 0 0 nan 47.0 8.0 20 1
-
+# another
 2\t0\t3\t16\t5\t3\t0\t90\t47.001\t8.0\t30\t1
 3\t0\t2\t177\t2\t1\t0\t0\t0\t0\t0\t1
 """
@@ -338,7 +385,7 @@ def test_waypoints_with_home_in_the_first_row(read):
 
 def test_home_may_not_go_on_but_an_item_must(read):
     assert len(read(WPL.replace("500.0\t1", "500.0\t0")).items) == 3
-    with pytest.raises(MissionFileError, match="item 2, line 5: autocontinue: false"):
+    with pytest.raises(MissionFileError, match="item 2, line 6: autocontinue: false"):
         read(WPL.replace("30\t1", "30\t0"))
 
 
@@ -438,3 +485,19 @@ def test_what_changes_on_writing_is_told(tmp_path):
         "item 1 (ORBIT): its direction, the follower's choice, is written as clockwise",
         "item 2 (WAYPOINT): a radius of 0 is read as the reader's default",
     )
+
+
+def test_tags_and_a_survey_there_and_back(read, tmp_path):
+    """A tag is an item's own: it is written as it is. What was simple in a survey stays, its settings don't."""
+    tag, jump = simple(600, 2, [7] + [0] * 6, doJumpId=6), simple(601, 2, [7, 3] + [0] * 5, doJumpId=7)
+    mission = read(plan({**TAKEOFF, "doJumpId": 1}, SURVEY, tag, jump))
+    for extension in (".plan", ".waypoints"):
+        assert write_mission(tmp_path / f"m{extension}", mission) == ()
+        same(read_mission(tmp_path / f"m{extension}").items, mission.items)
+    written = json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))
+    assert [item["command"] for item in written["mission"]["items"]] == [22, 16, 206, 16, 206, 600, 601]
+    for uav_type, number in (("fixed-wing", 1), ("ground", 10), ("land-air", 20)):
+        write_mission(tmp_path / "m.plan", mission, uav_type=uav_type)
+        assert json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))["mission"]["vehicleType"] == number
+    with pytest.raises(ValueError, match="uav_type: 'boat', expected one of multirotor"):
+        write_mission(tmp_path / "m.plan", mission, uav_type="boat")
