@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,17 @@ def shell_environment() -> dict[str, str]:
 
 
 class NodeProcess:
-    """One node as a process, its output kept."""
+    """One node as a process, its output kept. `prefix` is a command that runs it, such as nsenter."""
 
-    def __init__(self, name: str, domain_id: int, parameters: Mapping[str, str] | None = None, *arguments: str) -> None:
-        command = [str(executable(name)), "--ros-args", *arguments]
+    def __init__(
+        self,
+        name: str,
+        domain_id: int,
+        parameters: Mapping[str, str] | None = None,
+        *arguments: str,
+        prefix: Sequence[str] = (),
+    ) -> None:
+        command = [*prefix, str(executable(name)), "--ros-args", *arguments]
         for key, value in (parameters or {}).items():
             command += ["-p", f"{key}:={value}"]
         environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
