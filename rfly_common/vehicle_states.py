@@ -18,6 +18,20 @@ NOT_FINITE = "not_finite"
 BAD_QUATERNION = "bad_quaternion"
 
 
+_FIELDS: tuple[tuple[str, np.dtype[Any], int | None, float], ...] = (
+    ("id", np.dtype(np.int32), None, 0),
+    ("vehicle_type", np.dtype(np.int32), None, 0),
+    ("position", np.dtype(np.float64), 3, 0),
+    ("orientation", np.dtype(np.float64), 4, 0),
+    ("velocity", np.dtype(np.float32), 3, 0),
+    ("angular_velocity", np.dtype(np.float32), 3, 0),
+    ("motor_speed", np.dtype(np.float32), 0, 0),
+    ("scale", np.dtype(np.float32), 3, 1),
+    ("fit_ground", np.dtype(np.bool_), None, 0),
+)
+"""name, type, numbers a vehicle (None: one, without an axis of its own), default"""
+
+
 @dataclass(frozen=True, eq=False)
 class VehicleStates:
     """n vehicles at one instant, in one frame. Arrays that were empty on the wire are filled with their defaults.
@@ -53,19 +67,11 @@ class VehicleStates:
         n = np.size(self.id)
         if n > MAX_VEHICLES:
             raise VehicleStatesError(f"id: {n} vehicles in one message, at most {MAX_VEHICLES} are taken")
-        defaults: dict[str, tuple[Any, tuple[int, ...], float]] = {
-            "id": (np.int32, (n,), 0),
-            "vehicle_type": (np.int32, (n,), 0),
-            "position": (np.float64, (n, 3), 0),
-            "orientation": (np.float64, (n, 4), 0),
-            "velocity": (np.float32, (n, 3), 0),
-            "angular_velocity": (np.float32, (n, 3), 0),
-            "motor_speed": (np.float32, (n, 0), 0),
-            "scale": (np.float32, (n, 3), 1),
-            "fit_ground": (np.bool_, (n,), 0),
-        }
-        for name, (dtype, default_shape, default) in defaults.items():
+        for name, dtype, axis, default in _FIELDS:
             value = getattr(self, name)
+            default_shape = (n,) if axis is None else (n, axis)
+            if type(value) is np.ndarray and value.dtype == dtype and value.shape == default_shape:
+                continue
             array = np.full(default_shape, default, dtype) if value is None else np.asarray(value, dtype)
             with_motors = name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS
             shape = (n, array.shape[1]) if with_motors else default_shape
