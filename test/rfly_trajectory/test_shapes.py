@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
-from scipy.special import ellipe, fresnel
+from scipy.special import ellipe, ellipeinc, fresnel
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.curves import fit_path
+from rfly_trajectory.dubins import Dubins
 from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
 from rfly_trajectory.splines import Spline
 
@@ -57,6 +58,23 @@ def test_tangent_has_unit_length(shape):
     path = shape.path()
     tangent = path.at(np.linspace(0.0, path.length, 500)).tangent
     np.testing.assert_allclose(np.hypot(*tangent.T), 1.0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "shape", [*SHAPES, pytest.param(Dubins([(0, 0, 20), (90, 5, 200), (9, 80, 0)], 9.0), id="dubins")]
+)
+def test_arc_length_is_the_length_of_the_curve(shape):
+    """Of all parts between eleven places: the lengths of chords, extrapolated from two numbers of them to none."""
+    path = shape.path()
+    edges = np.linspace(0.0, path.length, 11)
+    edges = np.unique(np.concatenate([edges, path.start[:40]]))  # chords that span a joint would converge more slowly
+    lengths = []
+    for count in (400, 800):
+        s = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0.0, 1.0, count + 1)
+        lengths.append(np.hypot(*np.diff(path.at(s).position, axis=1).transpose(2, 0, 1)).sum(axis=1))
+    parts = (4.0 * lengths[1] - lengths[0]) / 3.0
+    np.testing.assert_allclose(parts, np.diff(edges), rtol=1e-6, atol=1e-9)
+    assert parts.sum() == pytest.approx(path.length, rel=1e-9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -122,6 +140,7 @@ def test_circle_closed_form(s, angle, radius):
 
 class TestFigureEight:
     WIDTH, HEIGHT = 300.0, 120.0
+    PATH = FigureEight((0.0, 0.0), WIDTH, HEIGHT).path()
 
     def speed(self, u):
         return math.hypot(self.WIDTH / 2 * math.cos(u), self.HEIGHT * math.cos(2 * u))
@@ -142,8 +161,15 @@ class TestFigureEight:
     @given(u=st.floats(0.0, 2 * math.pi))
     @settings(max_examples=60, deadline=None)
     def test_parameter_is_arc_length_everywhere(self, u):
-        path = FigureEight((0, 0), self.WIDTH, self.HEIGHT).path()
+        path = self.PATH
         np.testing.assert_allclose(path.at(self.arc_length(u)).position, self.point(u), atol=1e-9 * path.length)
+        (x1, y1), (x2, y2) = (
+            (self.WIDTH / 2 * math.cos(u), self.HEIGHT * math.cos(2 * u)),
+            (-self.WIDTH / 2 * math.sin(u), -2 * self.HEIGHT * math.sin(2 * u)),
+        )
+        at = path.at(self.arc_length(u))
+        np.testing.assert_allclose(at.tangent, np.array([x1, y1]) / self.speed(u), atol=1e-7)
+        assert at.curvature == pytest.approx((x1 * y2 - y1 * x2) / self.speed(u) ** 3, abs=1e-7)
 
     def test_begins_in_the_centre_and_turns_right_at_the_first_tip(self):
         """Towards +x, +y, so the east loop is driven clockwise; the tightest radius is 2 height²/width at the tips."""
@@ -276,6 +302,8 @@ def test_a_curve_with_a_corner_is_refused():
 
 
 class TestEllipse:
+    PATH = Ellipse((0.0, 0.0), 300.0, 120.0).path()
+
     def test_length_and_tips_by_hand(self):
         """The length is 2·width·E(1 − height²/width²); the curvature at the tip is a/b², beside it b/a²."""
         path = Ellipse((5.0, 7.0), 300.0, 120.0, 90.0).path()
@@ -285,6 +313,17 @@ class TestEllipse:
         np.testing.assert_allclose(at.position, [[5, 157], [-55, 7], [5, -143]], atol=1e-7)
         np.testing.assert_allclose(at.tangent, [[-1, 0], [0, -1], [1, 0]], atol=1e-7)
         np.testing.assert_allclose(at.curvature, [150 / 60**2, 60 / 150**2, 150 / 60**2], rtol=1e-6)
+
+    @given(u=st.floats(0.0, 2 * math.pi))
+    @settings(max_examples=60, deadline=None)
+    def test_everywhere_by_the_elliptic_integral(self, u):
+        """From the tip of the longer axis: x = 150 cos u, y = 60 sin u; the integral counts from the other axis."""
+        path, m = self.PATH, 1 - (120 / 300) ** 2
+        at = path.at(150.0 * (ellipeinc(u + math.pi / 2, m) - ellipe(m)))
+        np.testing.assert_allclose(at.position, [150 * math.cos(u), 60 * math.sin(u)], atol=1e-6)
+        speed = math.hypot(150 * math.sin(u), 60 * math.cos(u))
+        np.testing.assert_allclose(at.tangent, np.array([-150 * math.sin(u), 60 * math.cos(u)]) / speed, atol=1e-7)
+        assert at.curvature == pytest.approx(150 * 60 / speed**3, rel=1e-5)
 
     def test_clockwise_turns_right(self):
         path = Ellipse((0.0, 0.0), 300.0, 120.0, clockwise=True).path()
@@ -338,6 +377,13 @@ class TestSpline:
         assert steps.sum() == pytest.approx(path.length, rel=1e-7)
         if not closed:
             np.testing.assert_allclose(path.at([0.0, path.length]).curvature, 0.0, atol=1e-9)
+        for i, (a, b) in enumerate(itertools.pairwise(knots)):  # in the middle of each span
+            u = 0.5 * (a + b)
+            at = path.at(s[i] + quad(lambda u: np.hypot(*curve(u, 1)), a, u, epsabs=1e-12, epsrel=1e-12)[0])
+            (x1, y1), (x2, y2), speed = curve(u, 1), curve(u, 2), np.hypot(*curve(u, 1))
+            np.testing.assert_allclose(at.position, curve(u), atol=1e-6)
+            np.testing.assert_allclose(at.tangent, curve(u, 1) / speed, atol=1e-7)
+            assert at.curvature == pytest.approx((x1 * y2 - y1 * x2) / speed**3, rel=1e-4)
 
     def test_points_on_a_line_make_a_line(self):
         path = Spline([(0, 0), (30, 40), (33, 44), (300, 400)]).path()
