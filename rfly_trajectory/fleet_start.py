@@ -26,20 +26,18 @@ def given_start(start_time: float) -> int:
     return round(start_time * 1e6) * MICROSECOND
 
 
-def next_start(now_ns: int, known_ns: int | None = None) -> int:
-    """The next whole second after a node time; of the run after that of a known start, else of the first run."""
+def next_start(now_ns: int, known_ns: int | None = None, given_ns: int | None = None) -> int:
+    """Where a fleet starts that begins at a node time: at a given start that is to come, else at the next whole second;
+    in the run after that of a known start, else in the first run."""
     run = 0 if known_ns is None else (run_number(known_ns) + 1) % RUNS
+    if given_ns is not None and given_ns > now_ns:
+        return given_ns - run_number(given_ns) + run
     return (now_ns // SECOND + 1) * SECOND + run
 
 
 def run_number(start_ns: int) -> int:
     """How often the fleet had been reset before this start, modulo 1000."""
     return start_ns % MICROSECOND
-
-
-def with_run_of(start_ns: int, other_ns: int) -> int:
-    """A start at the time of the one (to a microsecond) and of the run of the other."""
-    return start_ns - run_number(start_ns) + run_number(other_ns)
 
 
 def agreed(one_ns: int, other_ns: int) -> int:

@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from rfly_common.errors import ConfigError
 from rfly_common.ros import LATCHED, declare, ns_to_stamp, publisher, stamp_to_ns, subscription
-from rfly_trajectory.fleet_start import SECOND, agreed, given_start, next_start, run_number, starts_about, with_run_of
+from rfly_trajectory.fleet_start import SECOND, agreed, given_start, next_start, run_number, starts_about
 from rfly_trajectory.run_clock import HIGHEST_TIME_SCALE, RunClock, check_time_scale
 
 LISTEN_S = 0.5
@@ -114,14 +114,11 @@ class RunControl:
         return self.fleet_time
 
     def begin_anew(self) -> None:
-        """The fleet starts at the next whole second, and so do those of all nodes that share `fleet_start`."""
+        """The fleet starts at the next whole second, or at a `start_time` that is to come, and so do all that share
+        `fleet_start`."""
         if self._clock is None:
             return
-        now_ns, known = self._now(), self._clock.start_ns
-        start_ns = next_start(now_ns, known)
-        if self._given_ns is not None and self._given_ns > now_ns:
-            start_ns = with_run_of(self._given_ns, start_ns)
-        self._take_start(start_ns)
+        self._take_start(next_start(self._now(), self._clock.start_ns, self._given_ns))
 
     def _now(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)

@@ -89,6 +89,8 @@ def test_the_next_whole_second_and_the_run():
     assert next_start(START) == START + S  # a whole second is over when it is read
     assert next_start(START + S - 1, START) == START + S + 1
     assert run_number(next_start(START, START + 999)) == 0
+    assert next_start(START, START - S, START + 5 * S) == START + 5 * S + 1  # a given start that is to come is kept
+    assert next_start(START, START - S, START) == START + S + 1
     assert starts_about(START + 1 * S, START)
     assert not starts_about(START, START - 100 * S)
 
@@ -105,12 +107,13 @@ def test_a_start_that_no_message_carries_is_refused(seconds):
 
 
 def test_the_earlier_start_of_the_later_run_counts():
-    assert agreed(START, START + S) == START  # two nodes began at once
+    assert agreed(START, START + S) == agreed(START + S, START) == START  # two nodes began at once
     assert agreed(START + S + 1, START) == START + S + 1  # a reset that one node has not heard of
     assert agreed(START + 9 * S, START + 998) == START + 9 * S  # run 1000 is run 0 again
 
 
-starts = st.builds(lambda second, run: START + second * S + run, st.integers(0, 99), st.integers(0, 499))
+runs = st.integers(0, 2) | st.integers(0, 499)
+starts = st.builds(lambda second, run: START + second * S + run, st.integers(0, 9), runs)
 
 
 @given(st.lists(starts, min_size=1, max_size=6), st.randoms())
