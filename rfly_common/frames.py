@@ -53,7 +53,10 @@ def ned_to_enu(vector_ned: ArrayLike) -> Array:
 def enu_to_ned(vector_enu: ArrayLike) -> Array:
     """(..., 3) ENU -> (..., 3) NED, any unit. Its own inverse. REP 103."""
     v = _last_axis(vector_enu, 3, "vector_enu")
-    return np.stack([v[..., 1], v[..., 0], 0.0 - v[..., 2]], axis=-1)
+    out = np.empty(v.shape, v.dtype)
+    out[..., 0], out[..., 1] = v[..., 1], v[..., 0]
+    np.subtract(0.0, v[..., 2], out=out[..., 2])
+    return out
 
 
 def flu_to_frd(vector_flu: ArrayLike) -> Array:

@@ -26,6 +26,7 @@ from rfly_common.vehicle_states import MAX_MOTORS, NOT_FINITE, VehicleStates, us
 Array = NDArray[np.floating[Any]]
 
 RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +106,9 @@ def states_to_ned(
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,
-            # + 0.0 makes -0.0, which a turned sign leaves, the 0 that the SDK sends
-            position_ned=position + 0.0,
-            euler=quat_to_euler(orientation) + 0.0,  # needs no unit norm: only quotients enter
-            velocity_ned=velocity.astype(np.float32) + np.float32(0.0),
+            position_ned=_own(position, states.position),
+            euler=_own(quat_to_euler(orientation)),  # needs no unit norm: only quotients enter
+            velocity_ned=_own(velocity.astype(np.float32, copy=False), states.velocity),
             motor_speed_rpm=rpm,
             motor_speed_mean_rpm=mean,
             scale=states.scale,
@@ -134,12 +134,23 @@ def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id
         return quat_rotate(q, flu_to_frd(vector) if child_frame_id.endswith("_frd") else vector)
 
 
+def _own(values: Any, given: Any = None) -> Any:
+    """The values with 0, as the SDK sends it, for -0.0, which a turned sign leaves; a copy where they are `given`."""
+    return np.add(values, values.dtype.type(0.0), out=None if values is given else values)
+
+
+def all_fit_float32(values: Array) -> bool:
+    """Whether no number of an array becomes infinite as a float32, at a glance at the least and the greatest; False
+    where one is NaN, and perhaps where one lies just beyond the greatest float."""
+    return not values.size or bool(values.min() >= -_MAX_FLOAT32 and values.max() <= _MAX_FLOAT32)
+
+
 def _fits_the_floats(ned: NedStates) -> NDArray[np.bool_]:
     """False where a value became infinite on its way to float; the time packet alone holds positions as double."""
     arrays = (ned.velocity_ned, ned.motor_speed_rpm)  # and the mean of finite speeds is finite
-    near = np.isfinite(ned.position_ned.astype(np.float32))
-    if near.all() and all(np.isfinite(array).all() for array in arrays):
+    if all(all_fit_float32(array) for array in (ned.position_ned, *arrays)):
         return np.ones(len(ned), np.bool_)
+    near = np.isfinite(ned.position_ned.astype(np.float32))
     in_double = np.isfinite(ned.position_ned).all(axis=1) & ~ned.fit_ground & (ned.scale == 1).all(axis=1)
     rest = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
     return (near.all(axis=1) | in_double) & rest

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_ue_bridge.ned_states import NedStates
+from rfly_ue_bridge.ned_states import NedStates, all_fit_float32
 from rfly_ue_bridge.packets import PacketType
 from rfly_ue_bridge.to_rflysim3d import (
     CHECKSUM,
@@ -124,11 +124,10 @@ def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str,
 
 def _fits_fleet_packet(states: NedStates) -> NDArray[np.bool_]:
     ids, types, scale = states.id, states.vehicle_type, states.scale
-    with np.errstate(over="ignore"):
-        near = np.isfinite(states.position_ned.astype(np.float32))
     fits = (ids >= 1) & (ids <= _UINT16_MAX) & (types >= 0) & (types <= _UINT16_MAX)
-    if not near.all():
-        fits &= near.all(axis=1)
+    if not all_fit_float32(states.position_ned):
+        with np.errstate(over="ignore"):
+            fits &= np.isfinite(states.position_ned.astype(np.float32)).all(axis=1)
     if not (scale == 1).all():
         fits &= ((scale <= _MAX_FLEET_SCALE) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))).all(axis=1)
     return fits
