@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rfly_common.accel import use_numba
 from rfly_common.errors import PlanError
 from rfly_terrain import plan_kernels as kernels
+from rfly_terrain import plan_search_kernels as searching
 
 Floats = NDArray[np.float64]
 
@@ -31,11 +32,17 @@ _START_HEADINGS = 72
 class CostGrid(Protocol):
     """What `traversability` makes."""
 
-    cost: NDArray[np.int8]
-    """(rows, columns), row along y north, column along x east: 0 … 99, 100 forbidden, -1 unknown"""
-    resolution: float
-    origin: tuple[float, float]
-    """of the south-west corner, m"""
+    @property
+    def cost(self) -> NDArray[np.int8]:
+        """(rows, columns), row along y north, column along x east: 0 … 99, 100 forbidden, -1 unknown"""
+
+    @property
+    def resolution(self) -> float:
+        """m, side of a cell"""
+
+    @property
+    def origin(self) -> tuple[float, float]:
+        """x, y of the south-west corner, m"""
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,11 @@ class DrivePath:
         """m, in the plane"""
         return float(self.pieces[:, 0].sum())
 
-    def poses(self, spacing: float) -> Floats:
-        """(m, 3) x, y, heading along the way, all joints and between them no two farther apart than `spacing` (m)."""
-        counts = np.maximum(1, np.ceil(self.pieces[:, 0] / spacing - 1e-9)).astype(int)
+    def poses(self, spacing: float, turn: float = math.inf) -> Floats:
+        """(m, 3) x, y, heading along the way: all joints, and between them no two farther apart than `spacing` (m) or
+        `turn` (rad)."""
+        least = np.maximum(self.pieces[:, 0] / spacing, np.abs(self.pieces[:, 0] * self.pieces[:, 1]) / turn)
+        counts = np.maximum(1, np.ceil(least - 1e-9)).astype(int)
         piece = np.repeat(np.arange(len(counts)), counts)
         share = (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[piece]
         length, curvature = self.pieces[piece, 0] * share, self.pieces[piece, 1]
@@ -133,16 +142,16 @@ def plan_drive(
         )
     target = np.array([goal.x, goal.y, goal.heading or 0.0])
     free_goal = goal.heading is None
-    status, joints, pieces = kernels.search(
+    status, joints, pieces = searching.search(
         weight, place, to_go, _starts(start, goal), target, free_goal, float(turning_radius), MOST_NODES
     )
-    if status == kernels.UNREACHABLE:
+    if status == searching.UNREACHABLE:
         raise PlanError(
             "too_tight",
             f"a way leads from ({start.x:g}, {start.y:g}) to ({goal.x:g}, {goal.y:g}), but none that a vehicle with a "
             f"turning radius of {turning_radius:g} m can drive forwards with these headings",
         )
-    if status == kernels.GAVE_UP:
+    if status == searching.GAVE_UP:
         raise PlanError("gave_up", f"no way was found among {MOST_NODES:,} poses between start and goal")
     return _shortened(weight, place, joints, pieces, start.heading is None, free_goal, float(turning_radius))
 
@@ -241,7 +250,7 @@ def _shortened(
     cost = math.inf
     for _ in range(4):
         joints, pieces = _split(joints, pieces, max(float(pieces[:, 0].sum()) / _JOINTS, place[2]))
-        joints, pieces, now = kernels.shorten(weight, place, joints, pieces, free_start, free_goal, radius)
+        joints, pieces, now = searching.shorten(weight, place, joints, pieces, free_start, free_goal, radius)
         if now > 0.999 * cost:
             break
         cost = now

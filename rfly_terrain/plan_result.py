@@ -1,0 +1,87 @@
+"""What a planner answers: poses over the terrain, how each segment is moved along, and what that takes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DRIVE, FLY, MIXED = 0, 1, 2
+MODES = {"drive": DRIVE, "fly": FLY, "mixed": MIXED}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A path of n poses in ENU; immutable."""
+
+    position: Floats
+    """(n, 3) m; z of driven poses is the ground's"""
+    heading: Floats
+    """(n,) rad, counter-clockwise from east"""
+    mode: NDArray[np.uint8]
+    """(n - 1,) DRIVE or FLY, one for each segment between two poses"""
+    energy: float
+    """J"""
+    duration: float
+    """s, at the speeds of the vehicle class"""
+    notes: tuple[str, ...] = ()
+    """what is worth knowing"""
+
+    def __post_init__(self) -> None:
+        for array in (self.position, self.heading, self.mode):
+            array.flags.writeable = False
+
+    @property
+    def steps(self) -> tuple[Floats, Floats]:
+        """(n - 1,) of each segment: metres over ground, and metres of climb."""
+        d = np.diff(self.position, axis=0)
+        return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
+
+    @property
+    def length(self) -> float:
+        """m along the path in space"""
+        return float(np.sqrt((np.diff(self.position, axis=0) ** 2).sum(axis=1)).sum())
+
+    @property
+    def climb(self) -> float:
+        """m, all that the path rises"""
+        return float(np.maximum(self.steps[1], 0.0).sum())
+
+    @property
+    def share_climbed(self) -> float:
+        """Of the path's length, what rises."""
+        rising = np.diff(self.position[:, 2]) > 1e-9
+        pieces = np.sqrt((np.diff(self.position, axis=0) ** 2).sum(axis=1))
+        return float(pieces[rising].sum() / pieces.sum()) if pieces.sum() > 0 else 0.0
+
+
+def join_plans(plans: Sequence[Plan]) -> Plan:
+    """Plans one after the other; each begins where the one before ends."""
+    position = np.concatenate([plans[0].position, *(plan.position[1:] for plan in plans[1:])])
+    heading = np.concatenate([plans[0].heading, *(plan.heading[1:] for plan in plans[1:])])
+    return Plan(
+        position,
+        heading,
+        np.concatenate([plan.mode for plan in plans]),
+        sum(plan.energy for plan in plans),
+        sum(plan.duration for plan in plans),
+        tuple(note for plan in plans for note in plan.notes),
+    )
+
+
+def write_plan(plan: Plan, path: str | Path) -> None:
+    """Writes the poses as CSV: x and y first, which a fleet file's `file:` reads as way-points."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["x", "y", "z", "heading_rad", "mode"])
+    modes = ["drive" if mode == DRIVE else "fly" for mode in plan.mode]
+    for (x, y, z), heading, mode in zip(plan.position, plan.heading, [*modes, modes[-1]], strict=True):
+        writer.writerow([f"{x:.4f}", f"{y:.4f}", f"{z:.4f}", f"{heading:.6f}", mode])
+    Path(path).write_text(text.getvalue(), encoding="utf-8")
