@@ -137,8 +137,9 @@ def test_a_step_forbids_what_has_it_in_its_disc():
     limits = TraversabilityLimits(89.0, math.inf, 0.3, vehicle_radius=0.0, half_wheelbase=1.0)
     (row,) = {tuple(row) for row in traversability(terrain, limits).cost[2:-2].tolist()}
     assert [j for j, cost in enumerate(row) if cost == 100] == [8, 9, 10, 11]
-    higher = TraversabilityLimits(89.0, math.inf, 0.32, vehicle_radius=0.0, half_wheelbase=1.0)
-    assert traversability(terrain, higher).share_lethal == 0
+    for max_step, forbidden in ((0.32, False), (float(terrain.heights[10, 0]), True)):  # at the limit is too much
+        limits = TraversabilityLimits(89.0, math.inf, max_step, vehicle_radius=0.0, half_wheelbase=1.0)
+        assert (traversability(terrain, limits).share_lethal > 0) == forbidden
 
 
 def test_one_peak_off_the_diagonal_lies_where_the_map_says():
