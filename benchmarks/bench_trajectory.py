@@ -1,98 +1,178 @@
-"""A fleet of 1,000 vehicles at one instant, beside the loop over vehicles that one would write first."""
+"""Fleets of 1,000 and 10,000 vehicles at one instant, beside loops over vehicles and beside NumPy.
+
+The fleet is a mixed one: cars, multirotors and aircraft on circles, lines, ellipses, figures of eight, lawn mowers and
+splines, with and without acceleration. All sides work out positions, attitudes, velocities and body rates over a
+terrain. Two loops: plain Python with everything prepared that can be (`plain_fleet`), and the library itself, asked for
+one vehicle after the other. Processor time, since all of them only compute.
+"""
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from time import process_time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.harness import Row, agreement, measure
+from benchmarks.plain_fleet import PlainTerrain, PlainVehicle
+from rfly_common import accel
+from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map import HeightMap
-from rfly_trajectory.fleet import Fleet, Vehicle
-from rfly_trajectory.motion import SpeedProfile
-from rfly_trajectory.shapes import Circle
+from rfly_trajectory import backend
+from rfly_trajectory.fleet import Fleet, Kind, Vehicle
+from rfly_trajectory.motion import AtEnd, SpeedProfile
+from rfly_trajectory.paths import Path
+from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line
+from rfly_trajectory.splines import Spline
 from rfly_trajectory.warm_up import warm_up
 
-VEHICLES = 1_000
-TIME = 123.4
+TIMES = 123.4, 130.01, 217.0
+TIME = TIMES[0]
+PATHS = 120
+SINGLY = 1_000
+"""vehicles of the fleet that is also sampled one by one"""
 
 
 def rows() -> Iterator[Row]:
     warm_up()
     terrain = HeightMap.load("JacksboroFault")
-    rng = np.random.default_rng(11)
-    circles = [
-        (*rng.uniform(-2000, 2000, 2), rng.uniform(20, 500), rng.uniform(2, 20), rng.uniform(0, 60))
-        for _ in range(VEHICLES)
-    ]
-    vehicles = [
-        Vehicle(f"v{i}", i + 1, 3, Circle((x, y), radius).path(), SpeedProfile(speed), "repeat", delay=delay)
-        for i, (x, y, radius, speed, delay) in enumerate(circles)
-    ]
-    fleet = Fleet(vehicles, terrain)
-    heights = terrain.heights.tolist()  # a list answers single look-ups faster than an array
+    plain_terrain = PlainTerrain(terrain)
+    for vehicles in (1_000, 10_000):
+        fleet = Fleet(mixed_fleet(vehicles), terrain)
+        plain = [PlainVehicle(vehicle, plain_terrain) for vehicle in fleet.vehicles]
 
-    def loop() -> list[tuple[float, ...]]:
-        return [_plain_state(terrain, heights, TIME, *circle) for circle in circles]
+        def loop(t: float = TIME, plain: list[PlainVehicle] = plain) -> list[tuple[float, ...]]:
+            return [vehicle.state(t) for vehicle in plain]
 
-    states = fleet.sample(TIME)
-    ours = np.column_stack([states.position, states.orientation, states.velocity, states.angular_velocity])
-    ours_s, loop_s = measure(lambda: fleet.sample(TIME), loop, 15, ours_calls=5)
-    yield Row(
-        f"fleet of {VEHICLES} over the terrain, one instant",
-        ours_s,
-        loop_s,
-        "loop over vehicles, math",
-        target_ratio=20.0,
-        agree=agreement(ours, loop(), 2e-6, "m, m/s, rad/s"),
-        note=f"{1e6 * ours_s / VEHICLES:.2g} µs a vehicle; the loop does circles only",
-    )
+        ours = [as_rows(fleet.sample(t)) for t in TIMES]
+        calls = 50_000 // vehicles
+        ours_s, loop_s = measure(lambda fleet=fleet: fleet.sample(TIME), loop, 11, ours_calls=calls, clock=process_time)
+        name = f"mixed fleet of {vehicles:,} over the terrain, one instant"
+        yield Row(
+            name,
+            ours_s,
+            loop_s,
+            "loop over vehicles, plain Python",
+            target_ratio=200.0,
+            agree=agreement(ours, [loop(t) for t in TIMES], 2e-6, "m, m/s, rad/s"),
+            note=f"{1e9 * ours_s / vehicles:.0f} ns a vehicle, the loop {1e6 * loop_s / vehicles:.1f} µs",
+        )
+        if vehicles == SINGLY:
+            alone = [Fleet([vehicle], terrain) for vehicle in fleet.vehicles]
+
+            def one_by_one(t: float = TIME, alone: list[Fleet] = alone) -> list[VehicleStates]:
+                return [one.sample(t) for one in alone]
+
+            by_one = [np.concatenate([as_rows(states) for states in one_by_one(t)]) for t in TIMES]
+            ours_s, ones_s = measure(
+                lambda fleet=fleet: fleet.sample(TIME), one_by_one, 7, ours_calls=calls, clock=process_time
+            )
+            yield Row(
+                name,
+                ours_s,
+                ones_s,
+                "loop over vehicles, this library",
+                target_ratio=200.0,
+                agree=agreement(ours, by_one, 1e-9, "m, m/s, rad/s"),
+                note=f"a fleet of one takes {1e6 * ones_s / vehicles:.0f} µs",
+            )
+        with numpy_alone():
+            by_numpy = [as_rows(fleet.sample(t)) for t in TIMES]
+        ours_s, numpy_s = measure(
+            lambda fleet=fleet: fleet.sample(TIME),
+            lambda fleet=fleet: _in_numpy(fleet),
+            15,
+            ours_calls=calls,
+            peer_calls=5,
+            clock=process_time,
+        )
+        yield Row(
+            name,
+            ours_s,
+            numpy_s,
+            "our own NumPy path",
+            target_ratio=3.0,
+            agree=agreement(ours, by_numpy, 1e-9, "m, m/s, rad/s"),
+        )
 
 
-def _plain_state(
-    terrain: HeightMap, heights: list[list[float]], t: float, x0: float, y0: float, r: float, v: float, delay: float
-) -> tuple[float, ...]:
-    """Position, quaternion, velocity, body rates of one car on a circle, written out with plain floats."""
-    angle = max(t - delay, 0.0) * v / r
-    x, y = x0 + r * math.cos(angle), y0 + r * math.sin(angle)
-    tx, ty = -math.sin(angle), math.cos(angle)
-    u, w = (x - terrain.origin_x) / terrain.step_x, (y - terrain.origin_y) / terrain.step_y
-    i, j = min(max(int(u), 0), terrain.rows - 2), min(max(int(w), 0), terrain.columns - 2)
-    a, b = u - i, w - j
-    z00, z01, z10, z11 = heights[i][j], heights[i][j + 1], heights[i + 1][j], heights[i + 1][j + 1]
-    z = (1 - a) * ((1 - b) * z00 + b * z01) + a * ((1 - b) * z10 + b * z11)
-    zx = ((1 - b) * (z10 - z00) + b * (z11 - z01)) / terrain.step_x
-    zy = ((1 - a) * (z01 - z00) + a * (z11 - z10)) / terrain.step_y
-    gx = [[(heights[k + 1][m] - heights[k - 1][m]) / (2 * terrain.step_x) for m in (j, j + 1)] for k in (i, i + 1)]
-    gy = [[(heights[k][m + 1] - heights[k][m - 1]) / (2 * terrain.step_y) for m in (j, j + 1)] for k in (i, i + 1)]
-    g, rate = [], []
-    for (c00, c01), (c10, c11) in (gx, gy):
-        g.append((1 - a) * ((1 - b) * c00 + b * c01) + a * ((1 - b) * c10 + b * c11))
-        along_x = ((1 - b) * (c10 - c00) + b * (c11 - c01)) / terrain.step_x
-        along_y = ((1 - a) * (c01 - c00) + a * (c11 - c10)) / terrain.step_y
-        rate.append(v * (along_x * tx + along_y * ty))
-    yaw_rate = v / r
-    q, p = g[0] * tx + g[1] * ty, g[1] * tx - g[0] * ty
-    q_rate = rate[0] * tx + rate[1] * ty + p * yaw_rate
-    p_rate = rate[1] * tx - rate[0] * ty - q * yaw_rate
-    n = math.sqrt(1 + q * q)
-    pitch, roll, yaw = -math.atan(q), math.atan(p / n), math.atan2(ty, tx)
-    pitch_rate = -q_rate / (n * n)
-    roll_rate = (p_rate * n - p * q * q_rate / n) / (n * n + p * p)
-    cy, sy, cp, sp, cr, sr = (f(0.5 * e) for e in (yaw, pitch, roll) for f in (math.cos, math.sin))
-    return (
-        x,
-        y,
-        z,
-        sr * cp * cy - cr * sp * sy,
-        cr * sp * cy + sr * cp * sy,
-        cr * cp * sy - sr * sp * cy,
-        cr * cp * cy + sr * sp * sy,
-        v * tx,
-        v * ty,
-        v * (zx * tx + zy * ty),
-        roll_rate - yaw_rate * math.sin(pitch),
-        pitch_rate * math.cos(roll) + yaw_rate * math.sin(roll) * math.cos(pitch),
-        -pitch_rate * math.sin(roll) + yaw_rate * math.cos(roll) * math.cos(pitch),
-    )
+def mixed_fleet(vehicles: int) -> list[Vehicle]:
+    """Vehicles that differ, on PATHS paths over the middle of a map of 6 km."""
+    random = np.random.default_rng(11)
+    kinds: tuple[Kind, ...] = ("ground", "multirotor", "fixed_wing")
+    made: list[Vehicle] = []
+    for number in range(PATHS):
+        path = _some_path(random, number)
+        for _ in range(min(-(-vehicles // PATHS), vehicles - len(made))):
+            kind = kinds[len(made) % 3]
+            speed = float(random.uniform(2.0, 20.0))
+            profile = SpeedProfile(speed) if random.random() < 0.5 else SpeedProfile(speed, float(random.uniform(1, 3)))
+            at_end: AtEnd = "repeat" if path.closed else "stop" if kind == "fixed_wing" else "ping_pong"
+            made.append(
+                Vehicle(
+                    f"v{len(made)}",
+                    len(made) + 1,
+                    3,
+                    path,
+                    profile,
+                    at_end,
+                    kind=kind,
+                    delay=float(random.uniform(0.0, 130.0)),
+                    shift=tuple(random.uniform(-300.0, 300.0, 2).tolist()),
+                    height=0.0 if kind == "ground" else float(random.uniform(10.0, 600.0)),
+                    absolute=kind == "fixed_wing",
+                )
+            )
+    return made
+
+
+def _some_path(random: np.random.Generator, which: int) -> Path:
+    x, y = random.uniform(-1500.0, 1500.0, 2).tolist()
+    long, wide = random.uniform(400.0, 800.0), random.uniform(150.0, 300.0)
+    match which % 6:
+        case 0:
+            return Circle((x, y), random.uniform(20.0, 400.0)).path()
+        case 1:
+            return Line((x, y), (x + long, y - wide)).path()
+        case 2:
+            return Ellipse((x, y), long, wide).path()
+        case 3:
+            return FigureEight((x, y), long, wide).path()
+        case 4:
+            return LawnMower((x, y), long, wide, 40.0).path()
+        case _:
+            points = np.column_stack([np.linspace(-500.0, 500.0, 6), random.uniform(-100.0, 100.0, 6)])
+            return Spline((points + np.array([x, y])).tolist()).path()
+
+
+def as_rows(states: VehicleStates) -> NDArray[np.float64]:
+    """(n, 13), in the loop's order."""
+    return np.column_stack([states.position, states.orientation, states.velocity, states.angular_velocity])
+
+
+def _in_numpy(fleet: Fleet) -> VehicleStates:
+    with numpy_alone():
+        return fleet.sample(TIME)
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """As where numba is not installed."""
+    known = os.environ.get("RFLY_DISABLE_NUMBA")
+    os.environ["RFLY_DISABLE_NUMBA"] = "1"
+    try:
+        _ask_again()
+        yield
+    finally:
+        os.environ.pop("RFLY_DISABLE_NUMBA")
+        if known is not None:
+            os.environ["RFLY_DISABLE_NUMBA"] = known
+        _ask_again()
+
+
+def _ask_again() -> None:
+    accel.use_numba.cache_clear()
+    backend.functions.cache_clear()
