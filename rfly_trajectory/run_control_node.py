@@ -19,7 +19,8 @@ from rfly_trajectory.fleet_start import SECOND, agreed, given_start, next_start,
 from rfly_trajectory.run_clock import HIGHEST_TIME_SCALE, RunClock, check_time_scale
 
 LISTEN_S = 0.5
-"""how long a node listens for the start of a fleet that runs already"""
+"""how long a node that is ready listens for the start of a fleet that runs already; its terrain_map has come, so it has
+met the other nodes"""
 LISTEN_TO_KNOWN_S = 2.0
 """the same where another node's `fleet_start` is seen, but has not come yet"""
 JUMP_NS = SECOND // 10
@@ -92,14 +93,12 @@ class RunControl:
         """Fleet seconds a second, of the last `tick`."""
         return 0.0 if self._clock is None else self._clock.pace(self._last_ns)
 
-    def listen(self) -> None:
-        """Called by every tick of the node, whether it is ready to drive or not: the node hears others from now on."""
-        if self._listening_since is None:
-            self._listening_since = time.monotonic()
-
     def tick(self, now_ns: int) -> float | None:
-        """The fleet time now; None while the node listens whether a fleet runs already."""
+        """The fleet time now; None while the node listens whether a fleet runs already. Called from when the node is
+        ready to drive on."""
         if self._clock is None:
+            if self._listening_since is None:
+                self._listening_since = time.monotonic()
             if not self._has_listened():
                 return None
             self._last_ns = now_ns
@@ -124,10 +123,8 @@ class RunControl:
         return int(self._node.get_clock().now().nanoseconds)
 
     def _has_listened(self) -> bool:
-        if self._heard_ns is not None:
+        if self._heard_ns is not None or self._listening_since is None:
             return True
-        if self._listening_since is None:
-            return False
         others = self._node.count_publishers("fleet_start")
         return time.monotonic() - self._listening_since >= (LISTEN_TO_KNOWN_S if others else LISTEN_S)
 

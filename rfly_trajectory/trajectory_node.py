@@ -170,7 +170,6 @@ class TrajectoryNode(Node):
         return self._fleet
 
     def _tick(self) -> None:
-        self._run.listen()
         fleet = self._fleet
         if fleet is None or fleet.terrain is None:
             return

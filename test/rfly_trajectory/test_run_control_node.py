@@ -258,7 +258,8 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
         stack.callback(peer.close)
         start_shard(0)
         start_shard(1)
-        peer.spin_until(lambda: of(0) and of(1))
+        peer.spin_until(lambda: of(0) and of(1) and len(starts))
+        peer.spin_until(lambda: all(off_by(of(i)[-1], min(map(seconds, starts)), 5) < 1e-5 for i in (0, 1)))
         start = min(map(seconds, starts))
         assert in_phase(start)
         for i in (0, 1):
