@@ -15,10 +15,14 @@ TURN_MARGIN = 1.15
 """a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""
 CLIMB_OUT = 10.0
 """m straight ahead after lift-off"""
-LOOK_AHEAD = 30.0
-"""s of flight, the most that is looked ahead over the ground"""
-GLIDE = 0.12
-"""slope of the final approach"""
+CLIMB_SHARE = 0.75
+"""of the climb, what the way over the ground counts on"""
+CLEARANCE = 1.0
+"""m above the lowest height allowed, for the time that a climb takes to begin"""
+GLIDE, STEEPEST_GLIDE = 0.12, 0.27
+"""slope of the final approach, and of that after some that had too much ground in the way"""
+HEIGHT_GAIN = 0.8
+"""1/s, vertical speed over height error"""
 APPROACH_HEIGHT = 20.0
 """m above the touchdown point where the final approach begins, at least"""
 
@@ -72,7 +76,10 @@ class FixedWing:
         self._lift_off: float | None = None
         self._turn, self._cruise_down, self._final, self._arrived = 1.0, position[2], False, False
         self._spiral = False
-        self._approach: float | None = None
+        self._approach: tuple[float, float, float] | None = None
+        self._missed = 0
+        self._circle_key: tuple[object, ...] = ()
+        self._circle_down = 0.0
 
     @property
     def velocity(self) -> Vector:
@@ -100,11 +107,29 @@ class FixedWing:
         return speed * speed / (GRAVITY * math.tan(self.limits.bank))
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """An orbit no tighter than the slowest turn."""
-        least = TURN_MARGIN * self.turn_radius(self.limits.min_speed)
-        if item.mode is MissionMode.ORBIT and item.params[0] < least:
-            return replace(item, params=np.array([least, *item.params[1:]]))
-        return item
+        """An orbit no tighter than the slowest turn, and all that has a height of its own where it can fly on from."""
+        if item.mode not in (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT):
+            return item
+        least, params = TURN_MARGIN * self.turn_radius(self.limits.min_speed), item.params
+        north, east, down = item.position.tolist()
+        if item.mode is MissionMode.ORBIT:
+            if item.params[0] < least:
+                params = np.array([least, *item.params[1:]])
+            key = north, east, float(params[0]), self._slope, self.ground
+            if self._circle_key != key:
+                lowest = self.ground.envelope_around(north, east, float(params[0]), self._slope)
+                self._circle_key, self._circle_down = key, lowest - CLEARANCE
+            down = min(down, self._circle_down)
+        else:
+            down = min(down, self.ground.envelope_down(north, east, self._slope) - CLEARANCE)
+        if down == item.position[2] and params is item.params:
+            return item
+        return replace(item, position=np.array([north, east, down]), params=params)
+
+    @property
+    def _slope(self) -> float:
+        """m/m, of the climb that it counts on over the ground."""
+        return CLIMB_SHARE * self._climb / self._cruise
 
     def change_speed(self, kind: int, value: float) -> bool:
         """See Follower; kept within the band of speeds. -1 changes nothing, -2 goes back to the default."""
@@ -123,6 +148,7 @@ class FixedWing:
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
         self._final, self._arrived, self._approach, self._spiral = False, False, None, False
+        self._missed = 0
         self._cruise_down = self.position[2]
         to_north = self.position[0] - float(item.position[0]) if item.mode is not MissionMode.RTL else 0.0
         to_east = self.position[1] - float(item.position[1]) if item.mode is not MissionMode.RTL else 0.0
@@ -227,14 +253,11 @@ class FixedWing:
 
     def _land(self, touchdown: Vector, dt: float) -> None:
         radius = self.turn_radius(self._cruise)
-        high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
-        length = high / GLIDE
         if self._approach is None:
-            self._approach = self._choose_approach(touchdown, length + 3.0 * radius)
-        course = self._approach
+            self._approach = self._choose_approach(touchdown)
+        course, length, down = self._approach
         back = length + 3.0 * radius
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
-        down = self.ground.clear_circle(*entry, radius, touchdown[2] - high)
         north, east = touchdown[0] - self.position[0], touchdown[1] - self.position[1]
         left = north * math.cos(course) + east * math.sin(course)
         beside = math.cos(course) * east - math.sin(course) * north
@@ -244,7 +267,8 @@ class FixedWing:
             self._final = near and ahead and abs(self.position[2] - down) < 4.0
             self._through((*entry, down), dt)
             return
-        glide = max(touchdown[2] - GLIDE * max(left, 0.0), down)
+        slope = (touchdown[2] - down) / length
+        glide = max(touchdown[2] - slope * max(left, 0.0), down)
         if left < 0.5 * self._v * dt:
             if abs(beside) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
                 self.airborne, self._sink = False, 0.0
@@ -255,24 +279,42 @@ class FixedWing:
                 )
                 return
             self._final, self._approach = False, None
+            self._missed += 1
         on_line = self._course_on_line(touchdown, course)
         share = clip(left / length, 0.0, 0.99)
-        self._steer(on_line, glide, self.limits.min_speed, dt, max(left, 1.0), sink=GLIDE * self._v, clearance=share)
+        sink = slope * self._v if left < length else 0.0
+        self._steer(on_line, glide, self.limits.min_speed, dt, max(left, 1.0), sink=sink, clearance=share)
 
-    def _choose_approach(self, touchdown: Vector, length: float) -> float:
-        """The direction nearest to that of now whose ground stays below the glide path; else where it least rises."""
+    def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
+        """Course, length and first z of a final approach over free ground that can be reached over the ground.
+
+        The direction nearest to that of now in which there is one, and the shortest; where there is none, that with
+        the least in its way. After approaches that failed it is the next best.
+        """
+        high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
         wanted = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
-        best, least = wanted, math.inf
-        for turn in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8):
+        ranked = []
+        for rank, turn in enumerate((0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8)):
             course = wanted + turn * math.pi / 8
-            distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, length)
-            surface = allowed + self.ground.min_height
-            above = float(np.max((touchdown[2] - 0.5 * GLIDE * distance) - surface))
-            if above <= 0.5:
-                return course
-            if above < least:
-                best, least = course, above
-        return best
+            for stretch in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0):
+                length = stretch * high / GLIDE
+                trouble, down = self._trouble(touchdown, course, length, high)
+                ranked.append((max(trouble, 0.5), rank, stretch, (course, length, down)))
+                if trouble <= 0.5 or self.ground.terrain is None:
+                    break
+        return sorted(ranked)[self._missed % len(ranked)][3]
+
+    def _trouble(self, touchdown: Vector, course: float, length: float, high: float) -> tuple[float, float]:
+        """How far (m) the ground, or the height at which the approach begins, is in its way; and that height's z."""
+        back = length + 3.0 * self.turn_radius(self._cruise)
+        entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        down = min(touchdown[2] - high, self.ground.envelope_down(*entry, self._slope) - CLEARANCE)
+        distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, back)
+        surface = allowed + self.ground.min_height
+        path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
+        into_ground = float(np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface))
+        too_steep = (touchdown[2] - down) - STEEPEST_GLIDE * length
+        return max(into_ground, too_steep), down
 
     def _steer(
         self,
@@ -286,23 +328,43 @@ class FixedWing:
         sink: float = 0.0,
         clearance: float = 1.0,
     ) -> None:
-        """Toward a course and a height, over the ground of the next `way` metres: climbs early, and where that is too
-        steep in a spiral until the way is free."""
-        if self.ground.terrain is not None:
-            way = min(way, LOOK_AHEAD * self._v)
-            looked = course if self._spiral else self._course
-            distance, allowed = self.ground.profile(self.position[0], self.position[1], looked, way)
+        """Toward a course and a height.
+
+        Over the ground it stays above what it can climb from (see Ground.envelope_down), in a spiral as long as it is
+        lower; `clearance` < 1: on the final approach, over the ground of the next `way` metres with that share of the
+        minimum height.
+        """
+        if self.ground.terrain is not None and clearance < 1.0:
+            self._spiral = False
+            distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, way)
             allowed = allowed + (1.0 - clearance) * self.ground.min_height
-            highest = float(np.min(allowed + 0.8 * self._climb / max(self._v, 1.0) * distance))
-            margin = 0.0 if self._spiral else 3.0
-            self._spiral = clearance == 1.0 and self.position[2] > highest + margin
-            down = min(down, highest)
-        climb = clip(sink + 0.8 * (down - self.position[2]), -self._climb, self._descent)
+            down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._v, 1.0) * distance)))
+        elif self.ground.terrain is not None:
+            here, ahead = self._lowest_ahead()
+            margin = -CLEARANCE if self._spiral else 3.0
+            self._spiral = self.position[2] > here + margin
+            down = min(down, ahead - CLEARANCE)
+        climb = clip(sink + HEIGHT_GAIN * (down - self.position[2]), -self._climb, self._descent)
         most = GRAVITY * math.tan(self.limits.bank) / max(self._v, 1.0)
         turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -most, most)
         if self._spiral:
             turn, climb = self._turn * most, -self._climb
         self._fly(turn, climb, speed, dt)
+
+    def _lowest_ahead(self) -> tuple[float, float]:
+        """z of the envelope here, and the highest of it on the way of the time that a height error takes to vanish.
+
+        Over a ramp, a height that is steered by its error alone lags behind by what the ramp rises in this time.
+        """
+        north, east, _ = self.position
+        here = ahead = self.ground.envelope_down(north, east, self._slope)
+        for part in (0.5, 1.0):
+            time = part / HEIGHT_GAIN
+            course = self._course + 0.5 * self._rate * time
+            way = self._v * time
+            place = north + way * math.cos(course), east + way * math.sin(course)
+            ahead = min(ahead, self.ground.envelope_down(*place, self._slope))
+        return here, ahead
 
     def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
         limits, old_v, old_sink = self.limits, self._v, self._sink

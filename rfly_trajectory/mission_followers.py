@@ -12,6 +12,8 @@ from rfly_trajectory.mission_items import MissionItem, MissionMode
 GRAVITY = 9.80665
 Vector = tuple[float, float, float]
 
+CLEARANCE = 0.3
+"""m above the lowest height allowed, for the time that a climb takes to begin"""
 RETURN_HEIGHT = 15.0
 """m above home: the least height of a return that has some way to go"""
 
@@ -185,8 +187,13 @@ class Multirotor:
         fast = math.hypot(wanted[0], wanted[1])
         if self.ground.terrain is None or fast < 1e-6:
             return wanted
-        braking = fast * fast / (2.0 * self.limits.acceleration) + 2.0 * fast
-        allowed = self.ground.clear_ahead(self.position[0], self.position[1], math.atan2(wanted[1], wanted[0]), braking)
+        allowed = math.inf
+        for north, east, _ in (wanted, self.velocity):  # where it shall go, and where it goes as long as it turns
+            speed = math.hypot(north, east)
+            way = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
+            course = math.atan2(east, north)
+            allowed = min(allowed, self.ground.clear_ahead(self.position[0], self.position[1], course, way))
+        allowed -= CLEARANCE
         low = self.position[2] - allowed
         if low <= 0.0:
             return wanted[0], wanted[1], min(wanted[2], max(0.0, self._vertical(allowed)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,34 @@ if TYPE_CHECKING:
 
 SAMPLES = 48
 """points of the ground that one look ahead takes"""
+CHAMFER = 1.0824
+"""the steepest gradient of a surface that rises by no more than 1 along the axes and the diagonals of a grid"""
+
+
+def cone_envelope(heights: NDArray[np.floating], step_x: float, step_y: float, slope: float) -> NDArray[np.float64]:
+    """The lowest surface above heights (rows, columns) that rises by no more than `slope` from sample to sample.
+
+    Dilation with a cone, in two passes over the rows (Rosenfeld and Pfaltz, Sequential Operations in Digital Picture
+    Processing, 1966); distances are those along rows, columns and diagonals.
+    """
+    surface = np.array(heights, dtype=float)
+    along = slope * step_y * np.arange(surface.shape[1])
+    straight, across = slope * step_x, slope * math.hypot(step_x, step_y)
+
+    def spread(row: NDArray[np.float64]) -> None:
+        """Along the row, both ways."""
+        np.maximum(row, np.maximum.accumulate(row + along) - along, out=row)
+        back = row[::-1]
+        np.maximum(back, np.maximum.accumulate(back + along) - along, out=back)
+
+    spread(surface[0])
+    for rows in (surface, surface[::-1]):
+        for before, row in pairwise(rows):
+            np.maximum(row, before - straight, out=row)
+            np.maximum(row[1:], before[:-1] - across, out=row[1:])
+            np.maximum(row[:-1], before[1:] - across, out=row[:-1])
+            spread(row)
+    return surface
 
 
 class Ground:
@@ -23,6 +52,7 @@ class Ground:
             raise ValueError(f"min_height: {min_height!r}, expected at least 0 m")
         self.terrain = terrain
         self.min_height = min_height
+        self._envelopes: dict[float, HeightMap] = {}
 
     def down(self, north: float, east: float) -> float:
         """z of the ground; infinite without a terrain."""
@@ -31,6 +61,36 @@ class Ground:
     def clear(self, north: float, east: float, down: float) -> float:
         """`down`, raised to the minimum height above the ground of a place."""
         return min(down, self.down(north, east) - self.min_height)
+
+    def envelope_down(self, north: float, east: float, slope: float) -> float:
+        """The lowest z from which a vehicle that climbs with `slope` (m/m) can fly on in any direction.
+
+        Whoever stays above this surface keeps the minimum height whatever it turns to: it lies above the ground, and
+        rises nowhere more steeply than the vehicle climbs. Infinite without a terrain.
+        """
+        if self.terrain is None:
+            return math.inf
+        envelope = self._envelopes.get(slope)
+        if envelope is None:
+            envelope = self._envelopes[slope] = self._make_envelope(self.terrain, slope)
+        return float(envelope.altitude_ned(north, east)) - self.min_height
+
+    def envelope_around(self, north: float, east: float, radius: float, slope: float) -> float:
+        """The highest of it (as the least z) on a circle."""
+        angles = np.linspace(0.0, 2 * math.pi, SAMPLES).tolist()
+        return min(self.envelope_down(north + radius * math.cos(a), east + radius * math.sin(a), slope) for a in angles)
+
+    @staticmethod
+    def _make_envelope(terrain: HeightMap, slope: float) -> HeightMap:
+        step = slope / CHAMFER
+        heights = cone_envelope(terrain.heights, abs(terrain.step_x), abs(terrain.step_y), step)
+        return type(terrain)(
+            heights,
+            origin_x=terrain.origin_x,
+            origin_y=terrain.origin_y,
+            step_x=terrain.step_x,
+            step_y=terrain.step_y,
+        )
 
     def profile(
         self, north: float, east: float, course: float, length: float

@@ -250,7 +250,8 @@ class MissionRunner:
         driven = self._is_driven()
         if self.manager.switches != self._line_switch:
             self._line_switch = self.manager.switches
-            if not _is_of_a_moment(params.previous):
+            before = self._last.params.current if self._last is not None else params.previous  # with its own params
+            if not _is_of_a_moment(before):
                 self._line_from = self._previous_flown(params.previous)
         flown = self._flown(params.current, at, driven)
         self._guide(params, flown, at, driven, dt)
@@ -401,8 +402,6 @@ class MissionRunner:
         if item.mode is MissionMode.CUSTOM:
             item = self._for_custom(item)
         north, east, down = item.position.tolist() if item.mode is not MissionMode.RTL else self._home
-        if item.mode is MissionMode.ORBIT and self.follower is not None:
-            item = self.follower.flown(item)
         if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
             ground = self.ground.down(north, east)
             down = ground if math.isfinite(ground) else at[2]
@@ -416,9 +415,9 @@ class MissionRunner:
             down = min(down, ground)
         elif item.mode is MissionMode.ORBIT:
             down = self.ground.clear_circle(north, east, float(item.params[0]), down)
-        if item.position.tolist() == [north, east, down]:
-            return item
-        return replace(item, position=np.array([north, east, down]))
+        if item.position.tolist() != [north, east, down]:
+            item = replace(item, position=np.array([north, east, down]))
+        return item if self.follower is None else self.follower.flown(item)
 
     def _for_custom(self, item: MissionItem) -> MissionItem:
         command = mavlink_command(item)
