@@ -107,7 +107,10 @@ class RunControl:
             self._node.get_logger().warning("the clock went back: the fleet starts anew")
             self.jumps += 1
             self._last_ns = now_ns
-            if not starts_about(self._clock.start_ns, now_ns):
+            if starts_about(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
+                self._clock = self._clock.restarted(self._clock.start_ns)
+                self._begins_anew()
+            else:
                 self.begin_anew()
         self._last_ns = now_ns
         return self.fleet_time

@@ -299,6 +299,12 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     run_until(500.0, lambda: len(starts) == 2 and states and stamp(states[-1].header) > starts[1] + 1.0)
     states[:] = [message for message in states if stamp(message.header) < 900.0]
     check()
+    begin = starts[1] - 0.5  # shortly before the run began: the same run again
+    run_until(begin, lambda: begin < stamp(states[-1].header) < begin + 0.2)
+    states.clear()
+    run_until(begin + 0.3, lambda: states and stamp(states[-1].header) > starts[1] + 0.5)
+    assert len(starts) == 2
+    check()
     peer.spin_for(0.3)
     count = len(states)
     peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 1 and "/clock has not moved for" in d[1])
