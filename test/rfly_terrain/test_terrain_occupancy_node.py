@@ -49,7 +49,8 @@ def grids(peer):
 
     from rfly_common.ros import LATCHED
 
-    assert peer.call(GetTerrainAltitude, "get_terrain_altitude").success, "the node has been up before we subscribe"
+    up = peer.call(GetTerrainAltitude, "get_terrain_altitude", 30.0).success
+    assert up, "the node has been up before we subscribe"
     received = peer.receive(OccupancyGrid, "terrain_occupancy", LATCHED)
     peer.spin_until(lambda: received)
     return received
@@ -127,11 +128,12 @@ def test_objects_forbid_cells_until_they_are_gone(peer, grids, objects):
 
 def test_a_burst_of_changes_makes_few_grids(peer, grids, objects):
     before = len(grids)
-    for n in range(40):
-        objects.publish(boxes([(3.0 + n % 10, -25.0, 0.5)]))
+    for n in range(16):  # each for itself: the topic's queue of one has no share in it
+        objects.publish(boxes([(3.0 + n, -25.0, 0.5)]))
+        peer.spin_for(0.02)
     objects.publish(boxes([(15.0, -5.0, 0.5)]))
     peer.spin_until(lambda: (15, -5) in lethal(grids[-1]))
-    assert len(grids) - before <= 4
+    assert 1 <= len(grids) - before <= 6
     same = len(grids)
     objects.publish(boxes([(15.0, -5.0, 0.5)]))
     objects.publish(boxes([]))
