@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import ConfigError
 from rfly_trajectory.dubins import WORDS, Dubins, dubins_path, dubins_words
 from rfly_trajectory.fleet_file import parse_fleet
@@ -116,6 +117,17 @@ def test_no_way_is_shorter():
     slow = [slow_length(a, b, 2.5) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
     np.testing.assert_allclose(ways.length, slow, rtol=1e-6)
     assert len(set(ways.word.tolist())) >= 5
+
+
+def test_the_planners_kernel_finds_the_same_ways():
+    """Two independent implementations, also where poses coincide or lie on one circle or line."""
+    rng = np.random.default_rng(6)
+    starts, ends = (np.column_stack([rng.uniform(-20, 20, (200, 2)), rng.uniform(-4, 4, 200)]) for _ in range(2))
+    ends[:20] = starts[:20]
+    ends[20:40] = dubins_path(starts[20:40], ends[20:40], R).at([0.3 * QUARTER])[:, 0]
+    ways = dubins_path(starts, ends, R)
+    words = [shortest_dubins(*a, *b, R) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    np.testing.assert_allclose(ways.length, np.sum(words, axis=1, where=[True] * 3 + [False] * 3), atol=1e-6)
 
 
 pose = st.tuples(st.floats(-100, 100), st.floats(-100, 100), st.floats(-10, 10))
