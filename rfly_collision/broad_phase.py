@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rfly_collision.bodies import Bodies
 from rfly_collision.shape_table import ShapeTable
 from rfly_common.accel import use_numba
+from rfly_common.errors import CrowdError
 
 ROOM = 4
 """pairs for each body that fit at the first go"""
@@ -36,8 +37,11 @@ def place(table: ShapeTable, bodies: Bodies, dt: float) -> Placed:
     return placed
 
 
-def pairs_of(bodies: Bodies, placed: Placed) -> NDArray[np.int64]:
-    """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b."""
+def pairs_of(bodies: Bodies, placed: Placed, most: int) -> NDArray[np.int64]:
+    """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
+
+    Raises CrowdError where they are more than `most`.
+    """
     n = len(bodies)
     ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
     ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
@@ -45,6 +49,8 @@ def pairs_of(bodies: Bodies, placed: Placed) -> NDArray[np.int64]:
     function = _kernels().overlaps
     while True:
         count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, keys)
+        if count > most:
+            raise CrowdError(f"the boxes of {count:,} pairs of bodies overlap, at most {most:,} pairs are tested")
         if count <= len(keys):
             break
         keys = np.empty(count, np.int64)

@@ -20,7 +20,7 @@ from rfly_collision.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.ignore_rules import EXPECTED, IgnoreRules
 from rfly_collision.shape_file import DEFAULT_SET, load_shapes
 from rfly_common.enu_states import states_to_enu
-from rfly_common.errors import FrameError, PlacementError, VehicleStatesError
+from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
 from rfly_common.ros import (
     CONTACTS_OUT,
     ERROR,
@@ -90,6 +90,14 @@ class CollisionNode(Node):
             low=0.0,
             high=1e6,
         )
+        max_pairs = declare(
+            self,
+            "max_pairs",
+            200_000,
+            "where the boxes of more pairs overlap (630 vehicles in one place), only the ground is tested",
+            low=1,
+            high=5_000_000,
+        )
         marker_length = declare(self, "marker_length", 2.0, "of the arrows in RViz, m", low=0.001, high=1e4)
         max_markers = declare(self, "max_markers", 200, "arrows at once: the deepest contacts", low=0, high=10_000)
         self._frame_id: str = declare(
@@ -101,7 +109,12 @@ class CollisionNode(Node):
         )
         self._axes = "ned" if self._frame_id == "map_ned" else "enu"
         self._world = CollisionWorld(
-            load_shapes(shapes), IgnoreRules(ignore), outside=outside, max_speed=max_speed, stale_after_s=stale_after
+            load_shapes(shapes),
+            IgnoreRules(ignore),
+            outside=outside,
+            max_speed=max_speed,
+            stale_after_s=stale_after,
+            max_pairs=max_pairs,
         )
         self._frames = Frames(self)
         self._stamps, self._owners = StampFilter(), IdOwners(stale_after)
@@ -226,7 +239,11 @@ class CollisionNode(Node):
             reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.items())
             response.message = f"vehicle {first} can't be tested ({reasons})"
             return response
-        found = self._world.check(in_map)
+        try:
+            found = self._world.check(in_map)
+        except CrowdError as error:
+            response.message = str(error)
+            return response
         events = ContactEvents(found, np.full(len(found), BEGIN, np.uint8))
         stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
         response.contacts = events_to_msg(events, stamp_ns, self._frame_id, self._axes)
@@ -263,6 +280,8 @@ class CollisionNode(Node):
         troubles = []
         if self._trouble and time.monotonic_ns() - self._trouble_ns < TROUBLE_SHOWN_NS:
             troubles.append(f"dropped, {self._trouble}")
+        if self._world.crowd:
+            troubles.append(self._world.crowd)
         if self._world.default_types:
             troubles.append(_default_text(sorted(self._world.default_types)))
         troubles += self._diagnostics.unmatched

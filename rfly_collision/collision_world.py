@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_collision.bodies import TERRAIN, Bodies, Contacts
-from rfly_collision.contact_checks import moved_touch, not_left_behind
+from rfly_collision.contact_checks import contacts_or_ground, moved_touch, not_left_behind
 from rfly_collision.contact_tracker import (
     GROUND,
     HOLD_CLEARANCE,
@@ -69,7 +69,8 @@ class CollisionWorld:
     """`update` with states, `step` for what has begun and ended since, `check` for poses that nobody has.
 
     `outside`: beyond the map its edge goes on (extend) or there is no ground (void). `max_speed` m/s: a vehicle that
-    came farther between two of its states was put there, and the way between is not tested.
+    came farther between two of its states was put there, and the way between is not tested. Where the boxes of more
+    than `max_pairs` pairs overlap, only the ground is tested (`crowd`).
     """
 
     def __init__(
@@ -80,17 +81,21 @@ class CollisionWorld:
         outside: Literal["extend", "void"] = "extend",
         max_speed: float = 1000.0,
         stale_after_s: float = 1.0,
+        max_pairs: int = 200_000,
     ) -> None:
         self.terrain: HeightMap | None = None
         self.default_types: set[int] = set()
         """types that are in no list: the default shape serves"""
+        self.crowd = ""
+        """what is to be said of the last step, where so many were in one place that only the ground was tested"""
         self._shapes, self._ignore = shapes, ignore or IgnoreRules()
         self._outside: Literal["extend", "void"] = outside
+        self._max_pairs = max_pairs
         self._max_speed, self._stale_after_ns = max_speed, round(stale_after_s * 1e9)
         self._table = FleetTable()
         self._objects = no_objects()
         self._object_shapes: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
-        self._scene = Scene(None, outside)
+        self._scene = Scene(None, outside, max_pairs)
         self._tracker = ContactTracker()
         self._layout = -1
         self._kind: NDArray[np.int64] = np.empty(0, np.int64)
@@ -117,7 +122,7 @@ class CollisionWorld:
     def set_terrain(self, terrain: HeightMap | None) -> None:
         """Another ground from the next step on."""
         self.terrain = terrain
-        self._scene = Scene(terrain, self._outside)
+        self._scene = Scene(terrain, self._outside, self._max_pairs)
         self._changed = True
 
     def set_objects(self, objects: PlacedBodies) -> None:
@@ -155,7 +160,7 @@ class CollisionWorld:
             self._kind, self._vehicle_shapes = self._look_up(self._table)
         poses = self._poses(self._table, self._kind, self._vehicle_shapes)
         bodies, dt = self._moving(poses)
-        contacts = self._scene.contacts(bodies, dt)
+        contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
         found = self._pairs(contacts, self._table).select(not_left_behind(self._scene, bodies, dt, contacts))
         found = self._ignore.kept(found, self._table.types_of)
         lost = self._tracker.lost(found, self._stamp_ns)
@@ -171,6 +176,7 @@ class CollisionWorld:
         """The contacts that vehicles would have at these poses (usable, in `map`), where they stand.
 
         With the terrain, the placed objects, each other, and the vehicles that are where they were last heard of.
+        Raises CrowdError where those are too many.
         """
         table = self._table.copy()
         table.update(states, 0, 0)

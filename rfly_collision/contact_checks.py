@@ -1,12 +1,24 @@
-"""Second looks at some contacts of a step: what touched at its begin only, and what is almost touching."""
+"""Looks at a scene beyond the plain one: in a crowd, at what touched at a step's begin only, at what almost touches."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_collision.bodies import NO_GROUP, TERRAIN, Bodies, Contacts
 from rfly_collision.scene import Scene
+from rfly_common.errors import CrowdError
+
+
+def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[Contacts, str]:
+    """All contacts and "", or where a crowd is too large those with the ground alone, and what is to be said of it."""
+    try:
+        return scene.contacts(bodies, dt), ""
+    except CrowdError as error:
+        apart = dataclasses.replace(bodies, group=np.zeros(len(bodies), np.int64))
+        return scene.contacts(apart, dt), f"only the ground is tested: {error}"
 
 
 def not_left_behind(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> NDArray[np.bool_]:

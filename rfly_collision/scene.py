@@ -23,6 +23,8 @@ Outside = Literal["extend", "void"]
 
 PAIRS_AT_ONCE = 512
 """pairs a thread takes at once, about 0.3 ms of work"""
+MAX_PAIRS = 5_000_000
+"""of overlapping boxes: 3,200 bodies in one place; each needs some 100 bytes and microseconds"""
 BODIES_AT_ONCE = 512
 """bodies a thread takes at once against the terrain"""
 
@@ -31,22 +33,26 @@ class Scene:
     """The terrain, if any, and the rules. Holds no bodies: each call of `contacts` brings its own.
 
     `outside`: "extend": beyond the map's edge the ground goes on at the edge's height, as the altitude does; "void":
-    there is none, and only what is over the map can touch it.
+    there is none, and only what is over the map can touch it. `max_pairs`: how many pairs are tested at most.
     """
 
-    def __init__(self, terrain: HeightMap | None = None, outside: Outside = "extend") -> None:
+    def __init__(
+        self, terrain: HeightMap | None = None, outside: Outside = "extend", max_pairs: int = MAX_PAIRS
+    ) -> None:
         """Raises ValueError for another word for `outside`."""
         if outside not in ("extend", "void"):
             raise ValueError(f"outside is {outside!r}, expected 'extend' or 'void'")
         self.terrain = terrain
         self.outside: Outside = outside
+        self.max_pairs = max_pairs
         self._last: tuple[tuple[Shape, ...], ShapeTable] | None = None
 
     def contacts(self, bodies: Bodies, dt: float = 0.0) -> Contacts:
         """All contacts of bodies that moved for `dt` seconds and are now where they say; 0: at this moment alone.
 
         With a dt also those that touched on the way only, so that nothing passes through anything, and the time of the
-        first touch. Raises BodiesError for a dt that is negative or not finite.
+        first touch. Raises BodiesError for a dt that is negative or not finite, and CrowdError where the boxes of more
+        than `max_pairs` pairs overlap.
         """
         if not 0.0 <= dt < math.inf:
             raise BodiesError(f"dt is {dt}, expected 0 or more and finite seconds")
@@ -87,7 +93,7 @@ class Scene:
 
     def _between_bodies(self, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float) -> Contacts:
         kernel: Any = pair_kernels.pair_contacts
-        pairs = pairs_of(bodies, placed)
+        pairs = pairs_of(bodies, placed, self.max_pairs)
         m = len(pairs)
         touching = np.empty(m, np.bool_)
         points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)

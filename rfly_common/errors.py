@@ -15,6 +15,7 @@ RflyError
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
 ├── ShapeError (ValueError)             a collision shape that has no volume or is not finite
 ├── BodiesError (ValueError)            bodies of a collision scene that contradict each other
+│   └── CrowdError                      so many in one place that they are not tested pair by pair
 ├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
 ├── PlanError (ValueError)              a path that cannot be planned, and why
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
@@ -50,6 +51,10 @@ class ShapeError(RflyError, ValueError):
 
 class BodiesError(RflyError, ValueError):
     """Bodies of a collision scene whose arrays disagree in length or hold values that no body can have."""
+
+
+class CrowdError(BodiesError):
+    """More bodies in one place than can be tested pair by pair; says how many pairs."""
 
 
 class DynamicsError(RflyError, ArithmeticError):

@@ -12,7 +12,7 @@ from rfly_collision.contact_tracker import BEGIN, END, GROUND, STATIC, STAY
 from rfly_collision.ignore_rules import IgnoreRules
 from rfly_collision.placed_bodies import PlacedBodies
 from rfly_collision.shape_file import load_shapes
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, CrowdError
 from rfly_common.frames import euler_to_quat
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map import HeightMap
@@ -281,6 +281,20 @@ def test_a_check_moves_nothing():
     assert found.time.tolist() == [0] * 7
     assert world.see((1, BOX, (0, 0, 50))) == [(STAY, 1, 2, 0), (STAY, 3, GROUND, 0)]
     assert world.vehicles == 3
+
+
+def test_in_a_crowd_only_the_ground_is_tested():
+    """Five in one place are ten pairs; one of them is gone, six are left."""
+    world = World(max_pairs=9)
+    world.set_terrain(flat())
+    five = [(i, BOX, (0, 0, 0.1 * i)) for i in range(1, 6)]
+    assert world.see(*five) == [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
+    assert world.crowd.startswith("only the ground is tested: the boxes of 10 pairs of bodies overlap, at most 9")
+    with pytest.raises(CrowdError, match="10 pairs"):
+        world.check(states(*five))
+    found = world.see((5, BOX, (50, 0, 50)))
+    assert [row[1:3] for row in found if row[0] == BEGIN] == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
+    assert world.crowd == ""
 
 
 def test_a_restart_ends_all_contacts_and_sweeps_nothing():
