@@ -206,3 +206,14 @@ def test_a_reload_publishes_the_new_maps_grid(peer, grids, maps):
     assert set(np.asarray(grid.data).reshape(6, 9)[1:-1, 1:-1].ravel().tolist()) == {79}
     assert peer.call(LoadTerrain, "load_terrain", map=str(maps / "peak.png")).success
     peer.spin_until(lambda: lethal(grids[-1]) == PEAK)
+
+
+def test_a_huge_map_gets_cells_whose_message_is_not(monkeypatch):
+    """1,000 x 500 cells of 2 m x 4 m are 1,000 x 1,000 of 2 m; at most 250,000 may travel: 3 to a side, 6 m."""
+    from rfly_terrain import HeightMap
+    from rfly_terrain.terrain_occupancy_node import default_resolution
+
+    terrain = HeightMap(np.zeros((1000, 500)), origin_x=0, origin_y=0, step_x=2, step_y=-4)
+    assert default_resolution(terrain) == 2.0
+    monkeypatch.setattr("rfly_terrain.terrain_occupancy_node.LARGEST_MESSAGE", 250_000)
+    assert default_resolution(terrain) == 6.0

@@ -314,6 +314,18 @@ def test_boxes_that_make_no_sense_are_refused():
         ObjectBoxes([(0, 0, 0)], [(1, 1, 1)], [(0, 0, 0, 1), (0, 0, 0, 1)])
 
 
+def test_whoever_asks_can_stop_it():
+    asked = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 1
+
+    with pytest.raises(InterruptedError):
+        traversability(plane(0, shape=(600, 600)), stop=stop)
+    assert traversability(plane(0), stop=lambda: False).share_free > 0
+
+
 def test_the_result_cannot_be_changed():
     grid = traversability(plane(0))
     with pytest.raises(ValueError, match="read-only"):
