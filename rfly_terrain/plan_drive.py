@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 COST_WEIGHT = 2.0
 """by which a metre of the worst ground that can be driven exceeds one of the best"""
-MOST_NODES = 1 << 21
+MOST_NODES = 1 << 20
 """poses that a search keeps before it gives up: some seconds"""
 _JOINTS = 300
 """places between which short cuts are looked for"""
@@ -192,21 +192,14 @@ def _check_place(weight: NDArray[np.float32], place: tuple[float, float, float],
 def _cost_to_go(
     weight: NDArray[np.float32], place: tuple[float, float, float], goal: PlanPose, start: PlanPose, radius: float
 ) -> NDArray[np.float32]:
+    goal_cell, start_cell = _cell(place, goal), _cell(place, start)
+    if not use_numba():
+        return _cost_to_go_by_scipy(weight, goal_cell)
     spare = 60.0 + 16.0 * radius / place[2]  # for the way round that headings ask for
-    known: Any = kernels.cost_to_go if use_numba() else _cost_to_go_by_scipy
-    result: NDArray[np.float32] = known(weight, *_cell(place, goal), float(weight.max()), *_cell(place, start), spare)
-    return result
+    return kernels.cost_to_go(weight, goal_cell, start_cell, spare)
 
 
-def _cost_to_go_by_scipy(
-    weight: NDArray[np.float32],
-    row: int,
-    column: int,
-    _highest: float,
-    _start_row: int,
-    _start_column: int,
-    _spare: float,
-) -> NDArray[np.float32]:
+def _cost_to_go_by_scipy(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDArray[np.float32]:
     """`kernels.cost_to_go` over the 8 neighbours, where plain Python would take a minute."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
@@ -224,13 +217,13 @@ def _cost_to_go_by_scipy(
         ends.append((number[here][may], number[there][may], share * (weight[here][may] + weight[there][may])))
     a, b, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
     graph = coo_array((cost, (a, b)), shape=(number.size, number.size)).tocsr()
-    best = dijkstra(graph, directed=False, indices=row * columns + column)
+    best = dijkstra(graph, directed=False, indices=goal[0] * columns + goal[1])
     return best.reshape(rows, columns).astype(np.float32)
 
 
 def _starts(start: PlanPose, goal: PlanPose) -> Floats:
     if start.heading is not None:
-        return np.array([[start.x, start.y, start.heading]])
+        return np.array([[start.x, start.y, start.heading % (2.0 * math.pi)]])
     sector = 2.0 * math.pi / _START_HEADINGS
     headings = (np.arange(_START_HEADINGS) + 0.5) * sector
     towards = math.atan2(goal.y - start.y, goal.x - start.x) % (2.0 * math.pi)

@@ -14,6 +14,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_common import dubins
 from rfly_common.accel import kernel_or_plain
@@ -139,44 +140,52 @@ def shortest_to_point(
     return radius * first, radius * second, 0.0, -turn, turn, 0.0
 
 
-@kernel_or_plain(nogil=True)
 def cost_to_go(
-    weight: Any, goal_row: int, goal_column: int, highest: float, start_row: int, start_column: int, spare: float
-) -> Any:
+    weight: NDArray[np.float32], goal: tuple[int, int], start: tuple[int, int], spare: float
+) -> NDArray[np.float32]:
     """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where no way leads.
 
-    It ends where all cells are known that cost `spare` cells more than the start; those beyond get what they cost at
-    least.
-
-    Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, and cross free cells only; ways over
-    them are at most 2.8 % longer than straight ones. Dijkstra with a ring of buckets as wide as the cheapest step, 1
-    (R. Dial, Algorithm 360, CACM 12 (1969)): within a bucket the order does not matter then. `highest` is the largest
-    weight.
+    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, over free
+    cells only; ways of them are at most 2.8 % longer than straight ones. It ends where all cells are known that cost
+    `spare` cells more than the start; those beyond get what they cost at least.
     """
     rows, columns = weight.shape
-    wide = columns + 4  # two cells that nobody may enter on every side save the question where the grid ends
-    w = np.zeros((rows + 4) * wide, np.float32)
-    for row in range(rows):
-        w[(row + 2) * wide + 2 : (row + 2) * wide + 2 + columns] = weight[row]
-    best = np.full(w.size, np.inf, np.float32)
-    ring = math.ceil(2.3 * highest) + 2
+    padded = np.pad(weight, 2)  # cells that nobody may enter on every side save the question where the grid ends
+    wide = columns + 4
+    best = np.full(padded.size, np.inf, np.float32)
+    if weight[goal] > 0.0:
+        ring = math.ceil(2.3 * float(weight.max())) + 2
+        places = [(row + 2) * wide + column + 2 for row, column in (goal, start)]
+        around = np.array([1, 1 + wide, wide, wide - 1, -1, -1 - wide, -wide, 1 - wide])
+        reached = spread(padded.reshape(-1), best, ring, places[0], places[1], spare, around)
+        if reached >= 0:
+            np.minimum(best, np.float32(reached), out=best)
+    return np.ascontiguousarray(best.reshape(rows + 4, wide)[2:-2, 2:-2])
+
+
+@kernel_or_plain(nogil=True)
+def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, around: Any) -> int:
+    """Fills `best` with the least costs of `cost_to_go` over padded, flat weights; -1 where all cells are known, else
+    the cost that all further ones have at least.
+
+    Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12 (1969)): within a
+    bucket the order does not matter then. `around`: steps to the eight neighbours in order; the knight's move m lies
+    beside neighbour m and the next one.
+    """
     room = 1024
-    cells = np.empty((ring, room), np.int32)
+    cells = np.empty(ring * room, np.int32)
     filled = np.zeros(ring, np.int64)
-    goal = (goal_row + 2) * wide + goal_column + 2
-    start = (start_row + 2) * wide + start_column + 2
-    waiting, bucket = 0, 0
-    if w[goal] > 0.0:
-        best[goal] = 0.0
-        cells[0, 0], filled[0], waiting = goal, 1, 1
-    # the eight neighbours in order around; the knight's moves of m lie beside neighbour m and the straight one next
-    around = np.array([1, 1 + wide, wide, wide - 1, -1, -1 - wide, -wide, 1 - wide], np.int64)
-    near = np.empty(8, np.float32)
-    while waiting > 0 and not bucket > best[start] + spare:
+    near = np.empty(9, np.float32)
+    best[goal] = 0.0
+    cells[0], filled[0] = goal, 1
+    waiting, bucket = 1, 0
+    while waiting > 0:
+        if bucket > best[start] + spare:
+            return bucket
         slot = bucket % ring
         taken = 0
         while taken < filled[slot]:
-            cell = cells[slot, taken]
+            cell = cells[slot * room + taken]
             taken += 1
             cost = best[cell]
             if int(cost) != bucket:
@@ -184,44 +193,39 @@ def cost_to_go(
             here = w[cell]
             for m in range(8):
                 near[m] = w[cell + around[m]]
+            near[8] = near[0]
             for m in range(16):
                 k = m // 2
-                if m % 2 == 0:
-                    if near[k] == 0.0:
+                if near[k] == 0.0:
+                    continue
+                to = cell + around[k]
+                if m % 2 == 1:  # the cell beyond both
+                    if near[k + 1] == 0.0:
                         continue
-                    to = cell + around[k]
-                    if k % 2 == 0:
-                        step = np.float32(0.5) * (here + near[k])
-                    elif near[k - 1] == 0.0 or near[(k + 1) % 8] == 0.0:
-                        continue
-                    else:
-                        step = np.float32(0.70710678) * (here + near[k])
-                else:
-                    # from straight neighbour to diagonal one, or back: the cell beyond both
-                    j = (k + 1) % 8
-                    if near[k] == 0.0 or near[j] == 0.0:
-                        continue
-                    to = cell + around[k] + around[j]
+                    to += around[(k + 1) % 8]
                     if w[to] == 0.0:
                         continue
-                    step = np.float32(0.55901699) * (here + near[k] + near[j] + w[to])
+                    step = np.float32(0.55901699) * (here + near[k] + near[k + 1] + w[to])
+                elif k % 2 == 0:
+                    step = np.float32(0.5) * (here + near[k])
+                elif near[k - 1] == 0.0 or near[k + 1] == 0.0:
+                    continue
+                else:
+                    step = np.float32(0.70710678) * (here + near[k])
                 new = cost + step
                 if new < best[to]:
                     best[to] = new
                     into = int(new) % ring
                     if filled[into] == room:
-                        more = np.empty((ring, 2 * room), np.int32)
-                        more[:, :room] = cells
+                        more = np.empty(2 * ring * room, np.int32)
+                        for i in range(ring):
+                            for j in range(filled[i]):
+                                more[i * 2 * room + j] = cells[i * room + j]
                         cells, room = more, 2 * room
-                    cells[into, filled[into]] = to
+                    cells[into * room + filled[into]] = to
                     filled[into] += 1
                     waiting += 1
         waiting -= filled[slot]
         filled[slot] = 0
         bucket += 1
-    known = best.reshape(rows + 4, wide)[2:-2, 2:-2].copy()
-    if waiting > 0:
-        for row in range(rows):
-            for column in range(columns):
-                known[row, column] = min(known[row, column], np.float32(bucket))
-    return known
+    return -1

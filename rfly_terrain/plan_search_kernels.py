@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_common.accel import kernel_or_plain
 from rfly_terrain.plan_kernels import BLOCKED, piece_cost, piece_end, shortest_dubins, shortest_to_point, word_cost
@@ -32,9 +33,8 @@ def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
 
 
 @kernel_or_plain(nogil=True)
-def _pop(heap_f: Any, heap_n: Any, size: int) -> int:
-    """Takes the node of the least f out of a heap of `size` entries."""
-    node = heap_n[0]
+def _pop(heap_f: Any, heap_n: Any, size: int) -> None:
+    """Takes the first entry, that of the least f, out of a heap of `size` entries."""
     f, last = heap_f[size - 1], heap_n[size - 1]
     size -= 1
     at = 0
@@ -49,25 +49,16 @@ def _pop(heap_f: Any, heap_n: Any, size: int) -> int:
         heap_f[at], heap_n[at] = heap_f[below], heap_n[below]
         at = below
     heap_f[at], heap_n[at] = f, last
-    return int(node)
 
 
 @kernel_or_plain(nogil=True)
 def _slot(keys: Any, key: int) -> int:
-    """Where a key lies in an open-addressed table of 2**k slots, or where it would be put (-1 there)."""
+    """Where a key above 0 lies in an open-addressed table of 2**k slots, or where it would be put (0 there)."""
     mask = keys.size - 1
     at = ((key * 2654435761) ^ (key >> 15)) & mask
-    while keys[at] != -1 and keys[at] != key:
+    while keys[at] != 0 and keys[at] != key:
         at = (at + 1) & mask
     return int(at)
-
-
-@kernel_or_plain(nogil=True)
-def _longer(array: Any) -> Any:
-    """A copy with twice the rows."""
-    more = np.empty((2 * array.shape[0], *array.shape[1:]), array.dtype)
-    more[: array.shape[0]] = array
-    return more
 
 
 @kernel_or_plain(nogil=True)
@@ -85,163 +76,170 @@ def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radi
     # from the middle of a cell to that of another one, of which a pose is up to 0.71 cells away at both ends
     over_grid = max(to_go[row, column] - 1.5, 0.0) * grid[2]
     if free_goal:
-        return EAGER * over_grid
+        return over_grid
     word = shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)
-    return EAGER * max(over_grid, word[0] + word[1] + word[2])
+    return max(over_grid, word[0] + word[1] + word[2])
 
 
 @kernel_or_plain(nogil=True)
 def _key(pose: Any, grid: Any, lattice: float, across: int) -> int:
-    """Number of the lattice cell and heading sector of a pose."""
+    """Number, from 1 on, of the lattice cell and heading sector of a pose."""
     cell = int((pose[1] - grid[1]) / lattice) * across + int((pose[0] - grid[0]) / lattice)
-    return cell * HEADINGS + int(pose[2] * HEADINGS / (2.0 * math.pi)) % HEADINGS
+    return 1 + cell * HEADINGS + int(pose[2] * HEADINGS / (2.0 * math.pi)) % HEADINGS
 
 
-@kernel_or_plain(nogil=True)
+class Found(NamedTuple):
+    """What a search has found."""
+
+    status: int
+    """FOUND, UNREACHABLE or GAVE_UP"""
+    poses: NDArray[np.float64]
+    """(k, 3) where pieces begin, and the goal"""
+    pieces: NDArray[np.float64]
+    """(k - 1, 2) length, curvature"""
+
+
 def search(
-    weight: Any, grid: Any, to_go: Any, starts: Any, goal: Any, free_goal: bool, radius: float, most_nodes: int
-) -> tuple[int, Any, Any]:
-    """Hybrid A*: FOUND, UNREACHABLE or GAVE_UP; the poses (k, 3) where pieces begin, and the goal; the pieces
-    (k - 1, 2): length, curvature.
+    weight: NDArray[np.float32],
+    grid: tuple[float, float, float],
+    to_go: NDArray[np.float32],
+    starts: NDArray[np.float64],
+    goal: NDArray[np.float64],
+    free_goal: bool,
+    radius: float,
+    most_nodes: int,
+) -> Found:
+    """Hybrid A* from one of several poses (s, 3) to a pose (3,), with `free_goal` with any heading there.
 
     States are poses, kept once in each lattice cell of position and heading sector; from a pose lead on a straight
     line and to either side an arc of `radius`, which, where it would turn far on its way to the next lattice cell, is
     one of 45° or of 90° and goes on straight. Beside these, Dubins' shortest way to the goal is looked at; where it is
     free the goal has that cost, and the search ends as soon as no open pose can be better. The estimate is the larger
-    of `to_go` (see `cost_to_go`; metres) and that way's length. After D. Dolgov et al., Path planning for autonomous
-    vehicles in unknown semi-structured environments, IJRR 29 (2010), sections 2.1-2.3.
-
-    starts: (s, 3) poses to choose from. A goal with `free_goal` may be reached with any heading.
+    of `to_go` (see `cost_to_go`) and that way's length, enlarged by EAGER. It gives up at `most_nodes`, a power of two.
+    After D. Dolgov et al., Path planning for autonomous vehicles in unknown semi-structured environments, IJRR 29
+    (2010), sections 2.1-2.3.
     """
-    resolution = grid[2]
-    sector = 2.0 * math.pi / HEADINGS
+    resolution, sector = grid[2], 2.0 * math.pi / HEADINGS
     length = max(1.5 * resolution, 1.01 * sector * radius)
+    at_most, eighth = length / radius, 0.25 * math.pi
+    turns = [0.0, min(at_most, eighth), -min(at_most, eighth)]
+    if at_most > eighth:
+        turns += [min(at_most, 2 * eighth), -min(at_most, 2 * eighth)]
+    # memory that is not written to costs nothing: it is never grown
+    pose, made_by = np.empty((most_nodes, 3)), np.empty((most_nodes, 2))
+    cost, parent = np.empty(most_nodes), np.empty(most_nodes, np.int64)
+    keys, values = np.zeros(4 * most_nodes, np.int64), np.empty(4 * most_nodes, np.int32)
+    heap_f, heap_n = np.empty(most_nodes), np.empty(most_nodes, np.int64)
     lattice = max(resolution, length / 1.5)
     across = int(weight.shape[1] * resolution / lattice) + 2
-    room = 1024
-    pose = np.empty((room, 3))
-    cost = np.empty(room)
-    parent = np.empty(room, np.int64)
-    made_by = np.empty((room, 2))  # length of the arc that led to a pose, signed by its turn; of the line after it
-    at_most = length / radius
-    turns = np.array([0.0, 1.0, -1.0, 2.0, -2.0]) * min(at_most, 0.25 * math.pi)
-    if at_most <= 0.25 * math.pi:
-        turns = turns[:3]
-    elif at_most < 0.5 * math.pi:
-        turns[3], turns[4] = at_most, -at_most
-    heap_f, heap_n = np.empty(room), np.empty(room, np.int64)
-    keys, values = np.full(4 * room, -1, np.int64), np.empty(4 * room, np.int64)
-    nodes, waiting = 0, 0
-    for i in range(starts.shape[0]):
-        pose[nodes] = starts[i]
-        pose[nodes, 2] %= 2.0 * math.pi
-        cost[nodes], parent[nodes] = 0.0, -1
-        key = _key(pose[nodes], grid, lattice, across)
+    for node in range(len(starts)):
+        pose[node], cost[node], parent[node] = starts[node], 0.0, -1
+        heap_f[node], heap_n[node] = 0.0, node
+        key = _key(pose[node], grid, lattice, across)
         slot = _slot(keys, key)
-        keys[slot], values[slot] = key, nodes
-        guess = _estimate(to_go, grid, pose[nodes], goal, free_goal, radius)
-        if guess != math.inf:
-            _push(heap_f, heap_n, waiting, guess, nodes)
-            waiting += 1
-            nodes += 1
-    best_goal, goal_parent, expanded, next_shot = math.inf, -1, 0, 0
+        keys[slot], values[slot] = key, node
+    word = np.zeros(6)
+    nodes = (pose, made_by, cost, parent, keys, values, heap_f, heap_n)
+    last = expand(
+        weight, grid, to_go, goal, free_goal, radius, length, lattice, np.array(turns), len(starts), nodes, word
+    )
+    if last < 0:
+        return Found(UNREACHABLE if last == -1 else GAVE_UP, np.empty((0, 3)), np.empty((0, 2)))
+    way = [last]
+    while parent[way[-1]] >= 0:
+        way.append(int(parent[way[-1]]))
+    pieces = []
+    for node in way[-2::-1]:
+        arc, line = made_by[node].tolist()
+        pieces += [(abs(arc), math.copysign(1.0 / radius, arc)), (line, 0.0)]
+    pieces += [(word[k], word[3 + k] / radius) for k in range(3)]
+    pieces = [(float(piece), float(curvature)) for piece, curvature in pieces if piece > 0.0]
+    poses = [tuple(pose[way[-1]].tolist())]
+    for piece in pieces:
+        poses.append(piece_end(*poses[-1], *piece))
+    return Found(FOUND, np.array(poses), np.array(pieces))
+
+
+@kernel_or_plain(nogil=True)
+def expand(
+    weight: Any,
+    grid: Any,
+    to_go: Any,
+    goal: Any,
+    free_goal: bool,
+    radius: float,
+    length: float,
+    lattice: float,
+    turns: Any,
+    starts: int,
+    arrays: Any,
+    best_word: Any,
+) -> int:
+    """The search itself: the node from which `best_word` leads to the goal; -1: there is none, -2: no more room.
+
+    `turns` (m,): angles of the arcs that lead on from a pose, each with a line to a common `length`. `arrays` of nodes,
+    the first `starts` of which are there already: pose (n, 3); made_by (n, 2), length of the arc that led there, signed
+    by its turn, and of the line after it; cost, parent (n,); keys (0 where free) and values, the table of the best node
+    of each lattice cell; heap_f, heap_n (n,).
+    """
+    pose, made_by, cost, parent, keys, values, heap_f, heap_n = arrays
+    across = int(weight.shape[1] * grid[2] / lattice) + 2
+    nodes, waiting, expanded, next_shot = starts, starts, 0, 0
+    best_goal, goal_parent = math.inf, -1
     while waiting > 0:
-        node = _pop(heap_f, heap_n, waiting)
+        node, f = heap_n[0], heap_f[0]
+        _pop(heap_f, heap_n, waiting)
         waiting -= 1
-        if parent[node] >= 0 and values[_slot(keys, _key(pose[node], grid, lattice, across))] != node:
-            continue  # a cheaper pose took its place
-        x, y, heading = pose[node, 0], pose[node, 1], pose[node, 2]
-        guess = _estimate(to_go, grid, pose[node], goal, free_goal, radius)
-        if cost[node] + guess >= best_goal:
+        if f >= best_goal:
             break
-        if expanded >= next_shot or parent[node] < 0:
+        if node >= starts and values[_slot(keys, _key(pose[node], grid, lattice, across))] != node:
+            continue  # a cheaper pose took its place
+        if expanded >= next_shot or node < starts:
             word = _shot(pose[node], goal, free_goal, radius)
-            part = word_cost(weight, grid, x, y, heading, word, radius, best_goal - cost[node])
+            part = word_cost(
+                weight, grid, pose[node, 0], pose[node, 1], pose[node, 2], word, radius, best_goal - cost[node]
+            )
             if part != BLOCKED and cost[node] + part < best_goal:
                 best_goal, goal_parent = cost[node] + part, node
-            next_shot = expanded + int(0.05 * guess / length)
+                for k in range(6):
+                    best_word[k] = word[k]
+            next_shot = expanded + int(0.05 * (f - cost[node]) / length)
         expanded += 1
         for m in range(turns.size):
-            arc = radius * abs(turns[m])
-            line = max(length - arc, 0.0)
+            x, y, heading, total = pose[node, 0], pose[node, 1], pose[node, 2], cost[node]
             curvature = 1.0 / radius if turns[m] > 0.0 else -1.0 / radius
-            total = cost[node]
-            to_x, to_y, to_heading = x, y, heading
-            if arc > 0.0:
-                part = piece_cost(weight, grid, x, y, heading, arc, curvature, best_goal - total)
-                if part == BLOCKED:
-                    continue
-                total += part
-                to_x, to_y, to_heading = piece_end(x, y, heading, arc, curvature)
-            if line > 1e-9 * length:
-                part = piece_cost(weight, grid, to_x, to_y, to_heading, line, 0.0, best_goal - total)
-                if part == BLOCKED:
-                    continue
-                total += part
-                to_x, to_y, to_heading = piece_end(to_x, to_y, to_heading, line, 0.0)
-            else:
-                line = 0.0
-            if nodes == room:
-                if nodes >= most_nodes:
-                    return GAVE_UP, pose[:0].copy(), made_by[:0].copy()
-                room *= 2
-                pose, cost, parent, made_by = _longer(pose), _longer(cost), _longer(parent), _longer(made_by)
-                heap_f, heap_n = _longer(heap_f), _longer(heap_n)
-                old_keys, old_values = keys, values
-                keys, values = np.full(4 * room, -1, np.int64), np.empty(4 * room, np.int64)
-                for j in range(old_keys.size):
-                    if old_keys[j] != -1:
-                        into = _slot(keys, old_keys[j])
-                        keys[into], values[into] = old_keys[j], old_values[j]
-            pose[nodes, 0], pose[nodes, 1], pose[nodes, 2] = to_x, to_y, to_heading % (2.0 * math.pi)
+            piece = radius * abs(turns[m])
+            arc = piece
+            for _ in range(2):  # the arc, then the line
+                if piece > 1e-9 * length:
+                    part = piece_cost(weight, grid, x, y, heading, piece, curvature, best_goal - total)
+                    if part == BLOCKED:
+                        total = math.inf
+                        break
+                    total += part
+                    x, y, heading = piece_end(x, y, heading, piece, curvature)
+                piece, curvature = length - arc, 0.0
+            if total == math.inf:
+                continue
+            if nodes == cost.size:
+                return -2
+            pose[nodes, 0], pose[nodes, 1], pose[nodes, 2] = x, y, heading % (2.0 * math.pi)
             key = _key(pose[nodes], grid, lattice, across)
             slot = _slot(keys, key)
             if keys[slot] == key and cost[values[slot]] <= total:
                 continue
-            guess = _estimate(to_go, grid, pose[nodes], goal, free_goal, radius)
-            if guess == math.inf or total + guess >= best_goal:
+            f = total + EAGER * _estimate(to_go, grid, pose[nodes], goal, free_goal, radius)
+            if f == math.inf or f >= best_goal:
                 continue
             cost[nodes], parent[nodes] = total, node
-            made_by[nodes, 0], made_by[nodes, 1] = arc * curvature * radius, line
+            line = length - arc
+            made_by[nodes, 0] = arc if turns[m] > 0.0 else -arc
+            made_by[nodes, 1] = line if line > 1e-9 * length else 0.0
             keys[slot], values[slot] = key, nodes
-            _push(heap_f, heap_n, waiting, total + guess, nodes)
+            _push(heap_f, heap_n, waiting, f, nodes)
             waiting += 1
             nodes += 1
-    if goal_parent < 0:
-        return UNREACHABLE, pose[:0].copy(), made_by[:0].copy()
-    count, node = 0, goal_parent
-    while node >= 0:
-        count += 1
-        node = parent[node]
-    way = np.empty(count, np.int64)
-    node = goal_parent
-    for j in range(count - 1, -1, -1):
-        way[j] = node
-        node = parent[node]
-    poses, pieces = np.empty((2 * count + 3, 3)), np.empty((2 * count + 2, 2))
-    x, y, heading = pose[way[0], 0], pose[way[0], 1], pose[way[0], 2]
-    poses[0, 0], poses[0, 1], poses[0, 2] = x, y, heading
-    n = 0
-    for j in range(1, count):
-        arc, line = made_by[way[j], 0], made_by[way[j], 1]
-        if arc != 0.0:
-            pieces[n, 0], pieces[n, 1] = abs(arc), 1.0 / radius if arc > 0.0 else -1.0 / radius
-            x, y, heading = piece_end(x, y, heading, pieces[n, 0], pieces[n, 1])
-            n += 1
-            poses[n, 0], poses[n, 1], poses[n, 2] = x, y, heading
-        if line > 0.0:
-            pieces[n, 0], pieces[n, 1] = line, 0.0
-            x, y, heading = piece_end(x, y, heading, line, 0.0)
-            n += 1
-            poses[n, 0], poses[n, 1], poses[n, 2] = x, y, heading
-    word = _shot(poses[n], goal, free_goal, radius)
-    for k in range(3):
-        if word[k] > 0.0:
-            pieces[n, 0], pieces[n, 1] = word[k], word[3 + k] / radius
-            x, y, heading = piece_end(x, y, heading, word[k], word[3 + k] / radius)
-            n += 1
-            poses[n, 0], poses[n, 1], poses[n, 2] = x, y, heading
-    return FOUND, poses[: n + 1].copy(), pieces[:n].copy()
+    return goal_parent
 
 
 @kernel_or_plain(nogil=True)

@@ -132,7 +132,7 @@ def test_ways_through_random_ground(seed, radius):
     path = plan_drive(grid, start, goal, radius)
     check(path, grid, start, goal, radius)
     # not far from the best: 8-connected Dijkstra of SciPy, which knows no turning radius
-    best = _cost_to_go_by_scipy(weights(grid), 212, 212, 3.0, 7, 7, 0.0)[7, 7] * grid.resolution
+    best = _cost_to_go_by_scipy(weights(grid), (212, 212))[7, 7] * grid.resolution
     assert path.cost < 1.15 * best + 2 * math.pi * radius
 
 
@@ -151,12 +151,12 @@ def test_unreachable_is_what_scipy_calls_another_region(seed):
 def test_cost_to_go_beside_scipy():
     """The 16 directions are never dearer than SciPy's 8, and cheaper by no more than these are longer (8 %)."""
     weight = weights(hills(11, 150))
-    ours = plan_kernels.cost_to_go(weight, 3, 4, 3.0, 140, 140, 1e9)
-    peer = _cost_to_go_by_scipy(weight, 3, 4, 3.0, 140, 140, 0.0)
+    ours = plan_kernels.cost_to_go(weight, (3, 4), (140, 140), 1e9)
+    peer = _cost_to_go_by_scipy(weight, (3, 4))
     assert np.array_equal(np.isfinite(ours), np.isfinite(peer))
     known = np.isfinite(peer)
     assert np.all(ours[known] <= peer[known] * (1 + 1e-5))
-    level = plan_kernels.cost_to_go(np.ones((50, 80), np.float32), 0, 0, 1.0, 49, 79, 1e9)
+    level = plan_kernels.cost_to_go(np.ones((50, 80), np.float32), (0, 0), (49, 79), 1e9)
     row, column = np.mgrid[:50, :80]
     straight = np.hypot(row, column)
     assert np.all(level >= straight * (1 - 1e-5))
