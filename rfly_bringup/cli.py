@@ -11,6 +11,7 @@ import typer
 from rfly_bringup.cli_fleet import fleet_app
 from rfly_bringup.cli_mission import mission_app
 from rfly_bringup.cli_objects import objects_app
+from rfly_bringup.cli_plan import plan
 from rfly_bringup.cli_record import dissector, record, replay
 from rfly_bringup.cli_terrain import terrain_app
 from rfly_bringup.cli_view import view
@@ -34,6 +35,7 @@ app.add_typer(fleet_app, name="fleet")
 app.command()(send)
 app.command()(listen)
 app.command()(view)
+app.command(context_settings={"ignore_unknown_options": True})(plan)  # so that -200,80 is a place
 app.command()(record)
 app.command()(replay)
 app.command()(dissector)

@@ -26,6 +26,11 @@ def mission_node() -> None:
     run_node_module(node_set.MISSION.module)
 
 
+def planner_node() -> None:
+    """Executable `planner_node`."""
+    run_node_module(node_set.PLANNER.module)
+
+
 def collision_node() -> None:
     """Executable `collision_node`."""
     run_node_module(node_set.COLLISION.module)

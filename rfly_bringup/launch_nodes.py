@@ -27,7 +27,9 @@ def launch_description(nodes: tuple[NodeDescription, ...]) -> Any:
 
 def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Any]:
     """The arguments that some of these nodes take, and those that concern all nodes."""
-    of_nodes, of_any_node = ({a for n in some for a in (*n.parameters.values(), n.needs)} for some in (nodes, NODES))
+    of_nodes, of_any_node = (
+        {a for n in some for a in (*n.parameters.values(), *n.needs.split())} for some in (nodes, NODES)
+    )
     return [a for a in ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
 
 

@@ -22,7 +22,7 @@ class Argument:
 @dataclass(frozen=True)
 class NodeDescription:
     """One executable. `parameters` maps the node's parameters to the arguments that set them; the node is started only
-    where the argument `needs` is given, and not `false`."""
+    where one of the arguments that `needs` names, separated by spaces, is given, and not `false`."""
 
     executable: str
     module: str
@@ -41,6 +41,11 @@ ARGUMENTS = (
     Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
     Argument("collision", "report what touches: starts collision_node too", default="false", choices=("true", "false")),
     Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
+    Argument(
+        "planner", "plan paths over the terrain: starts planner_node too", default="false", choices=("true", "false")
+    ),
+    Argument("goal_vehicle", "vehicle that goes to RViz's goal_pose: starts planner_node too"),
+    Argument("vehicle_classes", "vehicle classes of the planner: a file (default: the shipped one)"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
     Argument("feedback_bind", "address of this machine for RflySim3D's answers (default: the one that faces the host)"),
@@ -104,8 +109,15 @@ COLLISION = NodeDescription(
     {"shapes": "collision_shapes", "frame_id": "frame_id", "map_search_path": "map_search_path"},
     needs="collision",
 )
+PLANNER = NodeDescription(
+    "planner_node",
+    "rfly_terrain.planner_node",
+    "plans paths over the terrain",
+    {"goal_vehicle": "goal_vehicle", "vehicle_classes": "vehicle_classes", "map_search_path": "map_search_path"},
+    needs="planner goal_vehicle",
+)
 
-NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION)
+NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION, PLANNER)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})
@@ -147,7 +159,11 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
 
 def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:
     """Those of the nodes that these arguments start."""
-    return [node for node in nodes if not node.needs or arguments.get(node.needs, "") not in ("", "false")]
+
+    def asked_for(node: NodeDescription) -> bool:
+        return not node.needs or any(arguments.get(name, "") not in ("", "false") for name in node.needs.split())
+
+    return [node for node in nodes if asked_for(node)]
 
 
 def check_arguments(arguments: Mapping[str, str]) -> None:

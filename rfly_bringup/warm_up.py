@@ -10,11 +10,13 @@ from rich.console import Console
 def main() -> None:
     """Warm all packages up, and say how long it took."""
     from rfly_amphibious.warm_up import warm_up as warm_up_amphibious
+    from rfly_terrain.plan_warm_up import warm_up as warm_up_planner
     from rfly_terrain.warm_up import warm_up as warm_up_terrain
     from rfly_trajectory.warm_up import warm_up as warm_up_trajectory
 
     start = time.monotonic()
     warm_up_terrain()
+    warm_up_planner()
     warm_up_trajectory()
     warm_up_amphibious()
     Console().print(f"kernels are ready ({time.monotonic() - start:.1f} s)")

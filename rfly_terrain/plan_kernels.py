@@ -145,9 +145,9 @@ def cost_to_go(
 ) -> NDArray[np.float32]:
     """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where no way leads.
 
-    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, over free
-    cells only; ways of them are at most 2.8 % longer than straight ones. It ends where all cells are known that cost
-    `spare` cells more than the start; those beyond get what they cost at least.
+    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, over
+    free cells only; ways of them are at most 2.8 % longer than straight ones. It ends where all cells are known that
+    cost `spare` cells more than the start; those beyond get what they cost at least.
     """
     rows, columns = weight.shape
     padded = np.pad(weight, 2)  # cells that nobody may enter on every side save the question where the grid ends

@@ -136,7 +136,7 @@ class Peer:
         self.spin_until(lambda: made.get_subscription_count() > 0)
         return made
 
-    def call(self, srv_type: Any, name: str, timeout_s: float = 15.0, **fields: Any) -> Any:
+    def call(self, srv_type: Any, name: str, /, timeout_s: float = 15.0, **fields: Any) -> Any:
         """The response of a service."""
         client = self.node.create_client(srv_type, name)
         try:

@@ -15,6 +15,7 @@ from rfly_bringup.node_set import (
     COLLISION,
     MISSION,
     NODES,
+    PLANNER,
     TERRAIN,
     TRAJECTORY,
     check_arguments,
@@ -48,6 +49,13 @@ def test_arguments_get_the_types_of_their_parameters():
     assert node_parameters(TRAJECTORY, run) == {"shard": "1/2", "start_time": 1.7e9, "time_scale": 0.5}
     assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
     assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {"vehicles": ["hawk", "crow"]}
+
+
+def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
+    for arguments in ({"planner": "true"}, {"goal_vehicle": "truck_1"}, {"planner": "false", "goal_vehicle": "a"}):
+        assert PLANNER in started_nodes(arguments)
+    for arguments in ({}, {"planner": "false"}, {"vehicle_classes": "own.yaml"}):
+        assert PLANNER not in started_nodes(arguments)
 
 
 @pytest.mark.parametrize(
