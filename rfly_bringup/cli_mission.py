@@ -4,6 +4,7 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 import math
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,15 +149,17 @@ def fly(
 
         rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488 --uav-type fixed-wing
     """
+    if csv is not None and not Path(csv).absolute().parent.is_dir():
+        raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
     mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     for text in mission.lost:
-        print(f"note: {text}")
+        print(f"note: {text}", file=sys.stderr)
     for text in _never_done(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
     for seconds, text in flown.told:
         print(f"{seconds:8.1f} s  {text}")
-    lowest = "" if terrain is None else f", lowest {flown.lowest:.1f} m above the ground on the way"
+    lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"
     print(f"{flown.seconds:8.1f} s  {'finished' if flown.finished else 'not finished'}{lowest}")
     if csv is not None:
         _write_track(Path(csv), flown.track)
@@ -223,9 +226,10 @@ def _fly(
             x, y, z = vector_ned_to_enu(follower.position)
             mode = state.params.current.mode.name
             flight.told.append((flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}"))
-        if state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT):
+        if state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT) and not state.driven:
             height = ground.down(*follower.position[:2]) - follower.position[2]
-            flight.lowest = min(flight.lowest, height)
+            if height >= min_height or math.isfinite(flight.lowest):  # once it has climbed there
+                flight.lowest = min(flight.lowest, height)
         x, y, z = vector_ned_to_enu(follower.position)
         flight.track.append((flight.seconds, x, y, z, float(yaw_ned_to_enu(follower.euler[2]))))
         flight.finished = state.finished

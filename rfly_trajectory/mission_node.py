@@ -151,8 +151,9 @@ class MissionNode(Node):
 
     def _take_terrain(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
         self._diagnostics.hardware_id = terrain.name
+        ground = Ground(terrain, self._shared.min_height)  # shared: what one has found out about it, all know
         for vehicle in self._vehicles:
-            vehicle.take_terrain(terrain, geo_origin)
+            vehicle.take_terrain(terrain, ground, geo_origin)
         self.get_logger().info(f"flying over map {terrain.name!r}")
         self._say()
 

@@ -93,6 +93,7 @@ class MissionVehicle:
         self._diagnostics = diagnostics
         self._log = node.get_logger()
         self._terrain: HeightMap | None = None
+        self._ground = Ground(None, shared.min_height)
         self._geo_origin: GeoPoint | None = None
         self.follower: Follower | None = None
         self._runner: MissionRunner | None = None
@@ -160,10 +161,9 @@ class MissionVehicle:
 
     # --- the world
 
-    def take_terrain(self, terrain: HeightMap, geo_origin: GeoPoint | None) -> None:
+    def take_terrain(self, terrain: HeightMap, ground: Ground, geo_origin: GeoPoint | None) -> None:
         """Go on over this ground; a simulated vehicle appears on the first."""
-        self._terrain, self._geo_origin = terrain, geo_origin
-        ground = Ground(terrain, self._shared.min_height)
+        self._terrain, self._ground, self._geo_origin = terrain, ground, geo_origin
         if self._shared.simulate and self.follower is None:
             north, east, heading = self.settings.start
             position = (north, east, ground.down(north, east))
@@ -173,6 +173,7 @@ class MissionVehicle:
             )
         if self.follower is not None:
             self.follower.ground = ground
+            self.follower.flown(MissionItem.takeoff(self.follower.position))  # what it needs to know of it: now
         if self._runner is not None:
             self._runner.ground = ground
             if self._runner.guide is not None:
@@ -427,7 +428,7 @@ class MissionVehicle:
         self._runner = MissionRunner(
             vehicle.uav_type,  # type: ignore[arg-type]
             follower=self.follower,
-            ground=Ground(self._terrain, self._shared.min_height),
+            ground=self._ground,
             loiter_radius=vehicle.loiter_radius,
             hold_turn_direction=vehicle.hold_turn_direction,
             log=lambda text: self._log.info(f"{vehicle.name}: {text}"),

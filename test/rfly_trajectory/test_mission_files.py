@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rfly_common.errors import MissionFileError
@@ -435,7 +435,7 @@ mission_items = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(mission_items, max_size=12), st.sampled_from([".plan", ".waypoints"]))
 def test_any_mission_there_and_back(tmp_path_factory, items, extension):
     path = tmp_path_factory.mktemp("missions") / f"m{extension}"
