@@ -145,7 +145,8 @@ def traversability(
     map's south-westernmost sample; the last centres are the last that lie on the map. Heights between the samples are
     bilinear. Where cells are larger than the map's, all is worked out on finer ones, an odd number to a side, and a
     cell takes the worst of those within it: what is narrower than a cell does not get lost (as long as the finer ones
-    are at most MAX_CELLS). Raises ConfigError for a resolution that is not above 0 or makes more than MAX_CELLS cells.
+    are at most MAX_CELLS). Raises ConfigError for a resolution that is not above 0, is larger than the map, or makes
+    more than MAX_CELLS cells.
 
     `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is raised.
     """
@@ -180,6 +181,9 @@ def _grids(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid, int]
     if not (math.isfinite(side) and side > 0):
         raise ConfigError(f"resolution: {resolution}, expected a finite number of metres above 0")
     x_min, x_max, y_min, y_max = terrain.bounds
+    shorter = min(x_max - x_min, y_max - y_min)
+    if side > shorter * (1 + 1e-6):
+        raise ConfigError(f"resolution: {side:g} m, expected at most {shorter:g} m, the shorter side of the map")
     columns, rows = (math.floor(extent / side + 1e-6) + 1 for extent in (x_max - x_min, y_max - y_min))
     if rows * columns > MAX_CELLS:
         raise ConfigError(f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}")

@@ -299,7 +299,12 @@ def test_limits_that_make_no_sense_are_named(fields, named):
         TraversabilityLimits(**fields)
 
 
-@pytest.mark.parametrize("resolution", [0.0, -1.0, math.nan, math.inf, 1e-4])
+def test_the_smallest_map_is_unknown():
+    terrain = HeightMap([[0, 1], [2, 3]], origin_x=0, origin_y=0, step_x=1, step_y=2)
+    assert traversability(terrain).cost.tolist() == [[-1, -1]] * 3
+
+
+@pytest.mark.parametrize("resolution", [0.0, -1.0, math.nan, math.inf, 1e-4, 15.0])
 def test_resolutions_that_make_no_sense_are_refused(resolution):
     with pytest.raises(ConfigError, match="resolution"):
         traversability(plane(0), resolution=resolution)
