@@ -85,5 +85,9 @@ def poses(
     """
     k = len(kind)
     made = Poses(np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type))
-    backend.functions().poses(kind, height, absolute, progress, points, *terrain, *made)
+    # as rows, contiguous for one vehicle as for many: numba compiles for each layout that it meets
+    ground, *gradients = terrain
+    rows = [np.ascontiguousarray(columns.T) for columns in (progress, points)]
+    slopes = [np.ascontiguousarray(columns.T) for columns in gradients]
+    backend.functions().poses(kind, height, absolute, *rows, ground, *slopes, *made)
     return made

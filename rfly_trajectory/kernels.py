@@ -180,9 +180,9 @@ def poses(
 ) -> None:
     """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
 
-    All arguments are (k, …), the last four are written. No angle is computed: sines and cosines of the half angles
-    follow from square roots. In blocks: what the loops hand on lies in one array, and without branches, so that all but
-    the first and the last become vector instructions.
+    progress (4, k), points (6, k) and the gradients (2, k) come as rows, the other arguments are (k, …); the last four
+    are written. No angle is computed: sines and cosines of the half angles follow from square roots. In blocks: what
+    the loops hand on lies in one array, so that the loop in the middle becomes vector instructions.
     """
     w = np.empty((14, BLOCK))
     per_gravity = 1.0 / GRAVITY
@@ -190,22 +190,22 @@ def poses(
         count = min(BLOCK, kind.size - start)
         for n in range(count):
             i = start + n
-            speed, acceleration, tx, ty = progress[i, 1], progress[i, 2], points[i, 2], points[i, 3]
-            yaw_rate = points[i, 4] * speed
+            speed, acceleration, tx, ty = progress[1, i], progress[2, i], points[2, i], points[3, i]
+            yaw_rate = points[4, i] * speed
             lateral = yaw_rate * speed
-            lateral_rate = 2.0 * yaw_rate * acceleration + points[i, 5] * speed * speed * speed
+            lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
             follows = not absolute[i] or height[i] <= ground[i]
-            position[i, 0] = points[i, 0]
-            position[i, 1] = points[i, 1]
+            position[i, 0] = points[0, i]
+            position[i, 1] = points[1, i]
             velocity[i, 0] = speed * tx
             velocity[i, 1] = speed * ty
             if follows:
                 position[i, 2] = ground[i] + (0.0 if absolute[i] else height[i])
-                velocity[i, 2] = speed * (gradient[i, 0] * tx + gradient[i, 1] * ty)
-                along = smooth[i, 0] * tx + smooth[i, 1] * ty
-                left = smooth[i, 1] * tx - smooth[i, 0] * ty
-                along_rate = smooth_rate[i, 0] * tx + smooth_rate[i, 1] * ty + left * yaw_rate
-                left_rate = smooth_rate[i, 1] * tx - smooth_rate[i, 0] * ty - along * yaw_rate
+                velocity[i, 2] = speed * (gradient[0, i] * tx + gradient[1, i] * ty)
+                along = smooth[0, i] * tx + smooth[1, i] * ty
+                left = smooth[1, i] * tx - smooth[0, i] * ty
+                along_rate = smooth_rate[0, i] * tx + smooth_rate[1, i] * ty + left * yaw_rate
+                left_rate = smooth_rate[1, i] * tx - smooth_rate[0, i] * ty - along * yaw_rate
             else:
                 position[i, 2] = height[i]
                 velocity[i, 2] = 0.0
@@ -216,7 +216,7 @@ def poses(
                 left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) * per_gravity
             elif kind[i] != GROUND:
                 along = -acceleration * per_gravity
-                along_rate = -progress[i, 3] * per_gravity
+                along_rate = -progress[3, i] * per_gravity
                 left = -lateral * per_gravity
                 left_rate = -lateral_rate * per_gravity
             w[0, n], w[1, n], w[2, n], w[3, n] = along, left, along_rate, left_rate

@@ -154,8 +154,10 @@ def poses(
 ) -> None:
     """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
 
-    All arguments are (k, …), the last four are written.
+    progress (4, k), points (6, k) and the gradients (2, k) come as rows, the other arguments are (k, …); the last four
+    are written.
     """
+    progress, points, gradient, smooth, smooth_rate = (a.T for a in (progress, points, gradient, smooth, smooth_rate))
     speed, acceleration, jerk = progress[:, 1:].T
     x, y, tx, ty, curvature, curvature_rate = points.T
     yaw_rate = curvature * speed

@@ -138,7 +138,7 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
 
     One call for all of them; `path` holds indices of the table.
     """
-    points: Floats = backend.functions().path_points(table, path, s)
+    points: Floats = backend.functions().path_points(table, path, np.ascontiguousarray(s))
     return points
 
 
