@@ -97,7 +97,7 @@ class VehicleShapes:
         return np.where(exact < len(self.shapes), exact, self._look_up(types % CLASSES))
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """A number of each of `shapes` and then of the default, such as `centre_height`."""
+        """A number (or three) of each of `shapes` and then of the default, such as `centre_height` or `low`."""
         values: NDArray[np.float64] = np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
         return values
 

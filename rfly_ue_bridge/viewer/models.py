@@ -1,7 +1,7 @@
-"""Simple shapes for RflySim3D's vehicle types, and the boxes that stand for them in contacts and answers.
+"""Simple models for RflySim3D's vehicle types, drawn around the shapes that stand for them in contacts and answers.
 
-RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks. A vehicleType of
-six digits names a look of its class: 100150 and 200150 are of class 150, and are drawn alike.
+RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks. How large each kind
+is, and which types are of it, says the shipped shape set (`rfly_collision.shape_file`).
 
 All meshes are in body axes FLU: x forward, y left, z up, with the origin where the packet's position is.
 """
@@ -14,15 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_collision.shape_file import load_shapes
 from rfly_ue_bridge.viewer.shapes import Mesh, ball, box, join, lying, tapered_box, tube
 
-_CLASSES = 100_000
-"""vehicleType modulo this is the class"""
+SHAPES = load_shapes()
+"""of the kinds, in the order of MODELS"""
 DARK = (38, 42, 48)
 GLASS = (52, 78, 104)
 WHITE = (238, 238, 232)
 
 _GOLDEN = 0.618033988749895
+
+TARGET_TYPE = 151
+"""the vehicleType of a target that is put down in the viewer"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +44,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A shape. `box_low` and `box_high` are its bounding box in body axes."""
+    """What is drawn of a kind."""
 
     name: str
     parts: tuple[Part, ...]
-    centre_height: float
-    """m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's models"""
-    box_low: tuple[float, float, float]
-    box_high: tuple[float, float, float]
 
 
 def _multirotor() -> Model:
@@ -68,9 +68,6 @@ def _multirotor() -> Model:
     return Model(
         "multirotor",
         (Part(body), Part(join(*posts, *legs), DARK), Part(blade, WHITE, places, turns="z")),
-        0.2,
-        (-0.55, -0.55, -0.2),
-        (0.55, 0.55, 0.12),
     )
 
 
@@ -93,9 +90,6 @@ def _car() -> Model:
             Part(wheel, DARK, places, turns="y"),
             Part(hub, (150, 152, 156), places, turns="y"),
         ),
-        0.0,
-        (-2.15, -0.98, 0.0),
-        (2.15, 0.98, 1.42),
     )
 
 
@@ -110,15 +104,12 @@ def _person() -> Model:
             Part(join(*legs, *shoes), DARK),
             Part(join(ball(0.13).moved((0, 0, 1.66)), box(0.06, 0.04, 0.05).moved((0.14, 0, 1.63))), (228, 186, 150)),
         ),
-        0.0,
-        (-0.24, -0.36, 0.0),
-        (0.24, 0.36, 1.79),
     )
 
 
 def _target() -> Model:
     """A disc with rings on a post, facing forward and back; its origin is the middle of the disc."""
-    height = 1.2
+    height = float(-SHAPES[int(SHAPES.index_of(TARGET_TYPE))].low[2])
 
     def disc(radius: float, half: float) -> Mesh:
         return lying(tube([radius, radius], [-half, half], 28), "x")
@@ -131,9 +122,6 @@ def _target() -> Model:
             Part(join(disc(0.6, 0.06), disc(0.16, 0.08)), WHITE),
             Part(stand, DARK),
         ),
-        height,
-        (-0.45, -0.8, -height),
-        (0.45, 0.8, 0.8),
     )
 
 
@@ -148,51 +136,28 @@ def _plane() -> Model:
     return Model(
         "aeroplane",
         (Part(join(fuselage, wing)), Part(tail, WHITE), Part(propeller, DARK, np.array([(0.76, 0.0, 0.0)]), turns="x")),
-        0.15,
-        (-0.92, -1.2, -0.15),
-        (0.82, 1.2, 0.4),
     )
 
 
 def _box() -> Model:
-    nose = tapered_box(0.3, 0.5, 0.4, (-0.15, -0.05, -0.25, 0.25)).moved((0.65, 0, -0.3))
-    return Model(
-        "box",
-        (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(nose, DARK)),
-        0.5,
-        (-0.5, -0.5, -0.5),
-        (0.8, 0.5, 0.5),
-    )
+    nose = tapered_box(0.3, 0.5, 0.4, (-0.15, -0.05, -0.25, 0.25)).moved((0.35, 0, -0.3))
+    return Model("box", (Part(box(0.7, 1.0, 1.0).moved((-0.15, 0, -0.5))), Part(nose, DARK)))
 
 
-MODELS = (_multirotor(), _car(), _person(), _target(), _plane(), _box())
-MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = range(len(MODELS))
-TARGET_TYPE = 151
-"""the vehicleType of a target that is put down in the viewer"""
+_DRAWN = {model.name: model for model in (_multirotor(), _car(), _person(), _target(), _plane(), _box())}
+KINDS = tuple(shape.name for shape in (*SHAPES.shapes, SHAPES.default))
+MODELS = tuple(_DRAWN[name] for name in KINDS)
+MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = (KINDS.index(name) for name in _DRAWN)
 
-CENTRE_HEIGHT: NDArray[np.float64] = np.array([model.centre_height for model in MODELS])
-BOX_LOW: NDArray[np.float64] = np.array([model.box_low for model in MODELS])
-BOX_HIGH: NDArray[np.float64] = np.array([model.box_high for model in MODELS])
-
-_KINDS = ((1, 9, MULTIROTOR), (30, 39, PERSON), (50, 59, CAR), (100, 109, PLANE), (150, 150, CAR), (151, 199, TARGET))
-"""(first, last, kind) of the classes"""
-
-
-def _kinds_by_class() -> NDArray[np.int64]:
-    kinds = np.full(200, BOX)
-    for first, last, kind in _KINDS:
-        kinds[first : last + 1] = kind
-    return kinds
-
-
-_KIND_BY_CLASS = _kinds_by_class()
+CENTRE_HEIGHT: NDArray[np.float64] = SHAPES.column("centre_height")
+"""m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's models"""
+BOX_LOW, BOX_HIGH = SHAPES.column("low"), SHAPES.column("high")
+"""(kinds, 3) the box around each, in body axes"""
 
 
 def kind_of(vehicle_type: ArrayLike) -> NDArray[np.int64]:
     """Index into MODELS for each vehicleType."""
-    family = np.asarray(vehicle_type, np.int64) % _CLASSES
-    known = family < len(_KIND_BY_CLASS)
-    return np.where(known, _KIND_BY_CLASS[np.where(known, family, 0)], BOX)
+    return SHAPES.index_of(vehicle_type)
 
 
 def colour_of(vehicle_id: ArrayLike) -> NDArray[np.uint8]:

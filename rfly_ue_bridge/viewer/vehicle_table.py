@@ -49,6 +49,8 @@ class WorldPoses:
     """(n, 4) xyzw"""
     scale: NDArray[np.float64]
     motor_speed_rpm: NDArray[np.float64]
+    on_ground: NDArray[np.bool_]
+    """kept on the ground"""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -124,7 +126,8 @@ class VehicleTable:
         if len(grounded):
             ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
             position[grounded, 2] = ground - models.CENTRE_HEIGHT[kind[grounded]] * self["scale"][grounded, 2]
-        return WorldPoses(self.id, kind, position, quat, self["scale"].copy(), self["motor_speed_rpm"].copy())
+        scale, motors = self["scale"].copy(), self["motor_speed_rpm"].copy()
+        return WorldPoses(self.id, kind, position, quat, scale, motors, self["on_ground"].copy())
 
     def _add(self, batch: StateBatch, known: NDArray[np.bool_]) -> StateBatch:
         new = np.flatnonzero(~known)

@@ -44,7 +44,8 @@ def test_random_and_damaged_datagrams_never_raise():
         state.labels.expire(float(round_))
         state.take_events()
         poses = state.vehicles.world(state.terrain)
-        find_contacts(poses, state.terrain)
+        if round_ % 20 == 0:
+            find_contacts(poses, state.terrain)
         assert np.isfinite(poses.position_ned).all()
         assert np.isfinite(poses.quat_ned_frd).all()
         assert np.isfinite(poses.scale).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import cv2
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from rfly_terrain.height_map import HeightMap
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, vertical_fov
 from rfly_ue_bridge.viewer.console import ScanTerrain
-from rfly_ue_bridge.viewer.contacts import find_contacts, world_boxes
+from rfly_ue_bridge.viewer.contacts import find_contacts
 from rfly_ue_bridge.viewer.picking import pick
 from rfly_ue_bridge.viewer.scan import scan_terrain
 from rfly_ue_bridge.viewer.scene_state import flat_ground
@@ -30,7 +32,7 @@ def poses(*vehicles):
     scales = np.array([[value] * 3 for value in scale], float)
     return WorldPoses(
         np.array(ids), np.array(kinds), np.array(positions, float), euler_to_quat(np.array(euler, float)), scales,
-        np.zeros(len(ids)),
+        np.zeros(len(ids)), np.zeros(len(ids), bool),
     )  # fmt: skip
 
 
@@ -97,24 +99,57 @@ def test_a_ray_meets_the_turned_box():
 
 
 def test_contacts_with_each_other_and_with_the_ground():
-    """Boxes from -0.5 to 0.8 m along north: 1 m apart they touch, 1.4 m apart not. Feet 0.2 m deep are under ground."""
+    """Boxes of 1 m: 0.9 m apart they touch, 1.4 m apart not. Feet 0.2 m deep are under ground, 0.05 m deep not."""
     found = find_contacts(
         poses(
-            box(11, (0, 0, -5)), box(12, (1.0, 0, -5)), box(13, (2.4, 0, -5)), box(14, (50, 0, -0.3)),
+            box(11, (0, 0, -5)), box(12, (0.9, 0, -5)), box(13, (2.3, 0, -5)), box(14, (50, 0, -0.3)),
             box(15, (60, 0, -0.45)), box(16, (70, 0, -5), (0, QUARTER, 0)),
         ),
         flat_ground(),
     )  # fmt: skip
     assert found.crash_type.tolist() == [12, 11, 0, -2, 0, 0]
-    assert found.point_ned[0] == pytest.approx([(0.5 + 0.8) / 2, 0, -5])
-    assert found.point_ned[3] == pytest.approx([50, 0, 0.2])
+    assert found.point_ned[0] == pytest.approx([0.45, 0, -5])
+    assert found.point_ned[3] == pytest.approx([50, 0, 0.2], abs=0.11)
+    assert found.point_ned[5].tolist() == [70, 0, -5]
 
 
-def test_boxes_around_turned_models():
-    """Looking east, the 1.3 m of the box lie along east; scaled by 2 they are 2.6 m."""
-    low, high = world_boxes(poses(box(1, (10, 20, -30), (0, 0, QUARTER), 2.0)))
-    assert low[0] == pytest.approx([9, 19, -31])
-    assert high[0] == pytest.approx([11, 21.6, -29])
+def test_contacts_of_turned_and_scaled_models():
+    """Looking east, the 8.6 m of a car twice as large lie along east: another 4.7 m east of it is touched, one 4.7 m
+    north is not; turned by 45 degrees only the corner of the axes' box around it is where a third stands."""
+    big = box(1, (0, 0, -5), (0, 0, QUARTER), 2.0, models.CAR)
+    found = find_contacts(poses(big, box(2, (0, 4.7, -7)), box(3, (4.7, 0, -7))), flat_ground())
+    assert found.crash_type.tolist() == [2, 1, 0]
+    turned = box(1, (0, 0, -5), (0, 0, QUARTER / 2), 2.0, models.CAR)
+    found = find_contacts(poses(turned, box(2, (3.0, -3.0, -7)), box(3, (3.0, 3.0, -7))), flat_ground())
+    assert found.crash_type.tolist() == [3, 0, 1]
+
+
+def test_the_deepest_contact_of_several_counts():
+    found = find_contacts(poses(box(4, (0.8, 0, -5)), box(5, (0, 0, -5)), box(6, (-0.5, 0, -5))), flat_ground())
+    assert found.crash_type.tolist() == [5, 6, 5]
+
+
+def test_what_is_kept_on_the_ground_does_not_crash_into_its_slope():
+    """On the flank of the peak, 4 m in 10 m: a car at its place stands along the slope; one that is there by its own
+    word, level, has its front in the ground."""
+    car = (5.0, 15.0)
+    place = (15.0, 5.0, -float(PEAK.altitude(*car)))
+    two = poses(box(1, place, kind=models.CAR), box(2, (15.0, 15.0, place[2]), kind=models.CAR))
+    assert find_contacts(two, PEAK).crash_type.tolist() == [-2, -2]
+    kept = dataclasses.replace(two, on_ground=np.array([True, False]))
+    assert find_contacts(kept, PEAK).crash_type.tolist() == [0, -2]
+
+
+def test_in_a_crowd_only_the_ground_counts():
+    """201 in one place are 20,100 pairs; 200 are 19,900."""
+    together = [box(i, (0, 0, -0.2)) for i in range(1, 202)]
+    assert set(find_contacts(poses(*together), flat_ground()).crash_type.tolist()) == {-2}
+
+
+def test_nothing_is_touched_beyond_the_map_or_out_of_this_world():
+    """The peak's map ends at 20 m; numbers that no vehicle can have are no reason to fail."""
+    odd = poses(box(1, (5, 25, 3)), box(2, (3e38, 0, 0)), box(3, (0, 0, -5), scale=0.0), box(4, (0, 0, -5), scale=1e30))
+    assert find_contacts(odd, PEAK).crash_type.tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
