@@ -152,11 +152,11 @@ def fly(
     if csv is not None and not Path(csv).absolute().parent.is_dir():
         raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
     mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
-    for text in mission.lost:
-        print(f"note: {text}", file=sys.stderr)
     for text in _never_done(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
+    for text in mission.lost:
+        print(f"note: {text}", file=sys.stderr)
     for seconds, text in flown.told:
         print(f"{seconds:8.1f} s  {text}")
     lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"

@@ -121,6 +121,9 @@ def test_fly_tells_of_a_mission_without_an_end(rfly, plan):
         (("check", "no.plan"), "rfly: no.plan: No such file or directory"),
         (("check", "some.plan", "--map", "NoSuchMap"), "NoSuchMap"),
         (("convert", "some.plan", "x.txt"), "rfly: x.txt: extension '.txt', expected .plan or .waypoints"),
+        (("fly", "some.plan", "--uav-type", "ground"), "mission item 0: TAKEOFF, which a ground vehicle can't do"),
+        (("fly", "some.plan", "--csv", "no/track.csv"), "--csv: no/track.csv: there is no folder"),
+        (("fly", "some.plan", "--loiter-radius", "nan"), "--loiter-radius"),
     ],
 )
 def test_mistakes_are_one_line(rfly, plan, monkeypatch, arguments, text):
@@ -129,6 +132,25 @@ def test_mistakes_are_one_line(rfly, plan, monkeypatch, arguments, text):
     assert code == 2
     assert err.count("\n") == 1
     assert text in err
+
+
+def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_path):
+    """A gripper's navigation command never ends by itself; a car's way lies on the ground, notes on stderr."""
+    code, out, err = rfly("fly", plan(ITEMS[0], simple(94, 3, [0, 0, 0, 0, *place(9, 9), 5])))
+    assert (code, out) == (2, "")
+    assert "item 1: command 94 is not carried out" in err
+    track = tmp_path / "track.csv"
+    code, out, err = rfly(
+        "fly", plan(*ITEMS[1:4]), "--map", "JacksboroFault", *ORIGIN, "--uav-type", "ground", "--csv", track
+    )
+    assert code == 0
+    assert out.splitlines()[-1].endswith("s  finished")
+    assert err == "note: item 3 (command 203): params[4] = 1 has no place in CUSTOM\n"
+    rows = np.loadtxt(track, delimiter=",", skiprows=1)
+    height = rows[:, 3] - HeightMap.load("JacksboroFault").altitude(rows[:, 1], rows[:, 2])
+    assert height.min() >= -1e-3
+    assert height.max() < 0.1
+    assert np.hypot(rows[-1, 1] - 80, rows[-1, 2] - 60) <= 3.1
 
 
 def test_a_mission_on_another_continent_is_told(rfly, tmp_path):
