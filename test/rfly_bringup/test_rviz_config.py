@@ -14,6 +14,7 @@ CONFIG = Path(__file__).resolve().parents[2] / "rviz" / "rfly.rviz"
 TAKES = {
     "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
     "rviz_default_plugins/Map": "nav_msgs/msg/OccupancyGrid",
+    "rviz_default_plugins/MarkerArray": "visualization_msgs/msg/MarkerArray",
     "rviz_default_plugins/Path": "nav_msgs/msg/Path",
     "rviz_default_plugins/Pose": "geometry_msgs/msg/PoseStamped",
 }
@@ -71,7 +72,8 @@ def test_every_display_fits_a_publisher_of_the_nodes(config, domain_id):
 
     wanted = [d for d in config["Displays"] if d["Class"] in TAKES]
     topics = ["/" + d["Topic"]["Value"] for d in wanted]
-    with NodeProcess("terrain_node", domain_id), NodeProcess("trajectory_node", domain_id):
+    nodes = [NodeProcess(name, domain_id) for name in ("terrain_node", "trajectory_node", "collision_node")]
+    with nodes[0], nodes[1], nodes[2]:
         peer = Peer(domain_id)
         try:
             peer.spin_until(lambda: all(peer.node.count_publishers(topic) for topic in [*topics, "/tf", "/tf_static"]))
