@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -27,6 +28,7 @@ from rclpy.qos import (
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
+from rclpy.task import Future
 from rclpy.time import Time
 from tf2_msgs.msg import TFMessage
 
@@ -192,6 +194,26 @@ def _integer_override_to_float(node: Node, name: str) -> None:
     given = node._parameter_overrides.get(name)  # no public way before the declaration
     if given is not None and given.type_ == rclpy.Parameter.Type.INTEGER:
         node._parameter_overrides[name] = rclpy.Parameter(name, rclpy.Parameter.Type.DOUBLE, float(given.value))
+
+
+Result = TypeVar("Result")
+
+
+async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
+    """The result of work(), from a thread of its own; the node goes on meanwhile. For `async` services.
+
+    `work` touches nothing of the node, and gives errors as part of its result.
+    """
+    done: Future = Future(executor=node.executor)
+
+    def run_there() -> None:
+        result = work()
+        if node.executor is not None:
+            node.executor.create_task(done.set_result, result)
+
+    threading.Thread(target=run_there, daemon=True).start()
+    result: Result = await done
+    return result
 
 
 CHECK_PEERS_EVERY = 4

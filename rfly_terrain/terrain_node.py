@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from geometry_msgs.msg import TransformStamped, Vector3
 from rclpy.node import Node
-from rclpy.task import Future
 from rfly_suite.msg import TerrainMap
 from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
 from sensor_msgs.msg import PointCloud2
@@ -30,6 +29,7 @@ from rfly_common.ros import (
     FrameToWorld,
     declare,
     declare_floats,
+    in_thread,
     publisher,
     run,
 )
@@ -237,21 +237,12 @@ class TerrainNode(Node):
         if not self._loading.acquire(blocking=False):
             response.message = "another map is being loaded: ask again when it is done"
             return response
-        done: Future = Future(executor=self.executor)
-
-        def load() -> None:
-            start = time.monotonic()
-            loaded = self._load(request.map)
-            self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
-            if self.executor is not None:
-                self.executor.create_task(done.set_result, loaded)
-
-        # a large map takes seconds to read; queries are answered from the old one meanwhile
-        threading.Thread(target=load, daemon=True).start()
-        try:
-            loaded = await done
+        start = time.monotonic()
+        try:  # a large map takes seconds to read; queries are answered from the old one meanwhile
+            loaded = await in_thread(self, lambda: self._load(request.map))
         finally:
             self._loading.release()
+        self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
         self._take(loaded)
         terrain, response.message = loaded
         if terrain is not None:

@@ -6,12 +6,23 @@ import threading
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
-from rclpy.task import Future
 from rfly_suite.msg import VehicleStateArray
 from rfly_suite.srv import LoadFleet
 
 from rfly_common.errors import ConfigError
-from rfly_common.ros import ERROR, FLEET_OUT, OK, STALE, WARN, ClockWatch, Diagnostics, declare, publisher, run
+from rfly_common.ros import (
+    ERROR,
+    FLEET_OUT,
+    OK,
+    STALE,
+    WARN,
+    ClockWatch,
+    Diagnostics,
+    declare,
+    in_thread,
+    publisher,
+    run,
+)
 from rfly_common.vehicle_msgs import states_to_msg
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.latest_terrain_node import NOT_YET, LatestTerrain
@@ -195,18 +206,9 @@ class TrajectoryNode(Node):
         if not self._loading.acquire(blocking=False):
             response.message = "another fleet is being loaded: ask again when it is done"
             return response
-        done: Future = Future(executor=self.executor)
         terrain = self._ground.terrain
-
-        def load() -> None:
-            loaded = _load(request.fleet, terrain)
-            if self.executor is not None:
-                self.executor.create_task(done.set_result, loaded)
-
-        # a large file takes a second to read and check; the old fleet drives on meanwhile
-        threading.Thread(target=load, daemon=True).start()
-        try:
-            loaded = await done
+        try:  # a large file takes a second to read and check; the old fleet drives on meanwhile
+            loaded = await in_thread(self, lambda: _load(request.fleet, terrain))
         finally:
             self._loading.release()
         response.message = self._take_fleet(loaded)
