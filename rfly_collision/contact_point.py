@@ -2,6 +2,7 @@
 
 The corners of each that lie foremost along the normal (all of a face that lies flat, an edge, or one) are projected
 along it and clipped against each other; the centroid of what is left is the middle, half-way between both surfaces.
+Of bodies deep within each other that may lie beside one of them; then the nearest point of both is taken.
 """
 
 from __future__ import annotations
@@ -10,14 +11,19 @@ import math
 from typing import Any
 
 from rfly_collision.distance_kernels import PARALLEL, to_world
-from rfly_collision.shape_table import ShapeTable
-from rfly_common.accel import kernel_or_plain
+from rfly_collision.polyhedron_kernels import from_triangle, to_body
+from rfly_collision.shape_table import BOX, HULL, ShapeTable
+from rfly_common.accel import inner_kernel
 
 FLATNESS = 1e-3
 """of a shape's extent: how far behind the foremost corner others still count, so that what lies flat lies flat"""
+PROJECTIONS = 60
+"""steps on the way to a point of both bodies"""
+SMALL = 1e-9
+"""m: a step that ends it"""
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def contact_point(
     table: ShapeTable,
     a: int,
@@ -45,10 +51,60 @@ def contact_point(
     else:
         p, q = shared_middle(polygons[1], count_b, polygons[0], count_a, polygons[2], polygons[3])
     r = 0.5 * (front_b - front_a)
-    return p * ux + q * vx + r * nx, p * uy + q * vy + r * ny, p * uz + q * vz + r * nz
+    x, y, z = p * ux + q * vx + r * nx, p * uy + q * vy + r * ny, p * uz + q * vz + r * nz
+    # deep within each other the foremost corner may lie beside the other body: on to a point of both
+    for _ in range(PROJECTIONS):
+        ax, ay, az = into(table, a, pose_a, x, y, z)
+        bx, by, bz = into(table, b, pose_b, x, y, z)
+        ax, ay, az = 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
+        moved = (ax - x) * (ax - x) + (ay - y) * (ay - y) + (az - z) * (az - z)
+        x, y, z = ax, ay, az
+        if moved < SMALL * SMALL:
+            break
+    return x, y, z
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
+def into(table: ShapeTable, shape: int, pose: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """The nearest point of a body."""
+    px, py, pz = to_body(pose, x, y, z)
+    if table.kind[shape] == BOX:
+        dx, dy, dz = px - table.centre[shape, 0], py - table.centre[shape, 1], pz - table.centre[shape, 2]
+        h0, h1, h2 = table.half[shape, 0], table.half[shape, 1], table.half[shape, 2]
+        dx, dy, dz = dx - min(max(dx, -h0), h0), dy - min(max(dy, -h1), h1), dz - min(max(dz, -h2), h2)
+    elif table.kind[shape] == HULL:
+        outside = -1.0
+        for f in range(table.first[shape, 1], table.first[shape + 1, 1]):
+            along = table.planes[f, 0] * px + table.planes[f, 1] * py + table.planes[f, 2] * pz - table.planes[f, 3]
+            outside = max(outside, along)
+        if outside <= 0.0:
+            return x, y, z
+        least, dx, dy, dz = 1e300, 0.0, 0.0, 0.0
+        for t in range(table.first[shape, 3], table.first[shape + 1, 3]):
+            tx, ty, tz = from_triangle(table, t, px, py, pz)
+            if tx * tx + ty * ty + tz * tz < least:
+                least, dx, dy, dz = tx * tx + ty * ty + tz * tz, tx, ty, tz
+    else:
+        first, last = table.first[shape, 0], table.first[shape + 1, 0] - 1
+        v = table.vertices
+        ux, uy, uz = v[last, 0] - v[first, 0], v[last, 1] - v[first, 1], v[last, 2] - v[first, 2]
+        dx, dy, dz = px - v[first, 0], py - v[first, 1], pz - v[first, 2]
+        length = ux * ux + uy * uy + uz * uz
+        share = min(max((dx * ux + dy * uy + dz * uz) / length, 0.0), 1.0) if length > 0.0 else 0.0
+        dx, dy, dz = dx - share * ux, dy - share * uy, dz - share * uz
+        distance = math.sqrt(dx * dx + dy * dy + dz * dz)
+        if distance <= table.radius[shape]:
+            return x, y, z
+        out = 1.0 - table.radius[shape] / distance
+        dx, dy, dz = out * dx, out * dy, out * dz
+    return (
+        x - (pose[0, 0] * dx + pose[0, 1] * dy + pose[0, 2] * dz),
+        y - (pose[1, 0] * dx + pose[1, 1] * dy + pose[1, 2] * dz),
+        z - (pose[2, 0] * dx + pose[2, 1] * dy + pose[2, 2] * dz),
+    )
+
+
+@inner_kernel
 def foremost(
     table: ShapeTable, shape: int, pose: Any, towards: tuple[float, float, float], axes: Any, out: Any
 ) -> tuple[int, float]:
@@ -81,7 +137,7 @@ def foremost(
     return count, front + table.radius[shape]
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def shared_middle(few: Any, f: int, many: Any, m: int, one: Any, other: Any) -> tuple[float, float]:
     """The middle of what two points, lines or convex polygons share. f <= m corners; `one`, `other`: scratch."""
     if f == 1:
@@ -130,7 +186,7 @@ def shared_middle(few: Any, f: int, many: Any, m: int, one: Any, other: Any) -> 
     return one[0, 0] + sum_p / (3.0 * area), one[0, 1] + sum_q / (3.0 * area)
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def middle_of_lines(one: Any, other: Any) -> tuple[float, float]:
     """Where two lines in the plane cross, or the middle of what parallel ones share."""
     up, uq = one[1, 0] - one[0, 0], one[1, 1] - one[0, 1]

@@ -7,7 +7,6 @@ least distance (C. Ericson, "Real-Time Collision Detection", 2005, section 5.1.9
 All give (separation, nx, ny, nz), the normal from b to a in world axes: a separation <= 0 is the depth with a turned
 sign, one above 0 a lower bound of the distance, which holds along this axis, too, as long as it does not turn.
 Poses are (4, 3): the rotation matrix body -> world and, in the last row, the position. Shapes are rows of the table.
-Only other kernels call these; that is why they have no cache of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.shape_table import ShapeTable
-from rfly_common.accel import kernel_or_plain
+from rfly_common.accel import inner_kernel
 
 Axis = tuple[float, float, float, float]
 
@@ -31,7 +30,7 @@ SAME_POINT = 1e-12
 """m: cores nearer than this have no direction between them"""
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def to_world(pose: Any, points: Any, row: int) -> tuple[float, float, float]:
     """One point of the body."""
     x, y, z = points[row, 0], points[row, 1], points[row, 2]
@@ -42,7 +41,7 @@ def to_world(pose: Any, points: Any, row: int) -> tuple[float, float, float]:
     )
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool) -> Axis:
     """Two boxes, by their 15 axes. `best`: not the first axis that parts them but the best."""
     ax, ay, az = to_world(pose_a, table.centre, a)
@@ -111,7 +110,7 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
     return largest if by_edges else largest - EDGE_HANDICAP, nx, ny, nz
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def nearest_of_lines(p: Any, q: Any) -> tuple[float, float]:
     """Where the segments p and q (each (2, 3); both ends may be the same) are nearest: a share 0 … 1 of each."""
     ux, uy, uz = p[1, 0] - p[0, 0], p[1, 1] - p[0, 1], p[1, 2] - p[0, 2]
@@ -134,7 +133,7 @@ def nearest_of_lines(p: Any, q: Any) -> tuple[float, float]:
     return s, t
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def rounds(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any) -> Axis:
     """Two shapes of points or lines with radii."""
     p, q = line_of(table, a, pose_a), line_of(table, b, pose_b)
@@ -161,7 +160,7 @@ def rounds(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any) -> Axis:
     return -radii, x / norm, y / norm, z / norm
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def line_of(table: ShapeTable, shape: int, pose: Any) -> Any:
     """(2, 3) ends of the core of a sphere (twice the middle) or capsule."""
     line = np.empty((2, 3))

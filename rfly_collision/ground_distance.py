@@ -14,14 +14,14 @@ import numpy as np
 
 from rfly_collision.distance_kernels import SAME_POINT, nearest_of_lines
 from rfly_collision.ground_kernels import Ground, cell_at, corners
-from rfly_common.accel import kernel_or_plain
+from rfly_common.accel import inner_kernel
 
 ITERATIONS = 40
 CONVERGED = 1e-13
 """of the squares that are minimised: a gain smaller than that ends the search"""
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def distance_to_ground(ground: Ground, line: Any, limit: float, nearest: Any) -> float:
     """From a line (2, 3) above the ground, whose ends may be one point: m, `limit` where it is not nearer than that.
 
@@ -104,7 +104,7 @@ def distance_to_ground(ground: Ground, line: Any, limit: float, nearest: Any) ->
     return math.sqrt(best)
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def nearest_in_cell(
     ground: Ground,
     line: Any,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rfly_collision.distance_kernels import PARALLEL, to_world
 from rfly_collision.shape_table import ShapeTable
-from rfly_common.accel import kernel_or_plain
+from rfly_common.accel import inner_kernel
 
 Vector = tuple[float, float, float]
 
@@ -44,7 +44,7 @@ class Ground(NamedTuple):
     """2^bits cells are a side of the smallest blocks"""
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def cell_at(position: float, samples: int, void: bool) -> int:
     """The cell of a row or column number: -1 and samples - 1 are the endless ones beyond the map, where there are."""
     if void:
@@ -52,7 +52,7 @@ def cell_at(position: float, samples: int, void: bool) -> int:
     return math.floor(min(max(position, -1.0), samples - 1.0))
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def corners(heights: Any, i: int, j: int) -> tuple[float, float, float, float]:
     """(z00, A, B, K) of a cell: the height is z00 + A·a + B·b + K·a·b at a = u - i, b = v - j."""
     near, far = max(i, 0), min(i + 1, heights.shape[0] - 1)
@@ -62,7 +62,7 @@ def corners(heights: Any, i: int, j: int) -> tuple[float, float, float, float]:
     return z00, z10 - z00, z01 - z00, z11 - z10 - z01 + z00
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def highest(ground: Ground, low_x: float, high_x: float, low_y: float, high_y: float) -> float:
     """No lower than the highest point of the ground in a rectangle, -inf where there is none: off a map with a void."""
     origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
@@ -87,7 +87,7 @@ def highest(ground: Ground, low_x: float, high_x: float, low_y: float, high_y: f
     return z
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def deepest(ground: Ground, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any) -> float:
     """How far the deepest point of a core lies beneath the ground, straight down, < 0 above it; -inf: not over it.
 
@@ -140,14 +140,14 @@ def deepest(ground: Ground, table: ShapeTable, shape: int, pose: Any, work: Any,
     return depth
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def looks_up(table: ShapeTable, pose: Any, face: int) -> bool:
     """Whether the normal of a face points upwards."""
     x, y, z = table.planes[face, 0], table.planes[face, 1], table.planes[face, 2]
     return bool(pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z > 0.0)
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: Any) -> float:
     """The largest depth straight down along an edge, or `depth` if that is larger; -> found as in `deepest`."""
     heights = ground.heights
@@ -213,13 +213,13 @@ def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: A
             j += 1 if dv > 0.0 else -1
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def nearer_line(u: float, v: float) -> int:
     """ON_ROW or ON_COLUMN for a point on a line of the grid."""
     return ON_ROW if abs(u - math.floor(u + 0.5)) <= abs(v - math.floor(v + 0.5)) else ON_COLUMN
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def keep(
     found: Any, u: float, v: float, z: float, du: float, dv: float, dz: float, t: float, where: int, i: int, j: int
 ) -> None:
@@ -228,7 +228,7 @@ def keep(
     found[6], found[7], found[8] = du, dv, dz
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def normal_at(ground: Ground, table: ShapeTable, pose: Any, found: Any) -> Vector:
     """The unit normal out of the ground at the point that `deepest` found.
 

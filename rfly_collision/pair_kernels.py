@@ -19,9 +19,9 @@ from rfly_collision.contact_point import contact_point
 from rfly_collision.distance_kernels import Axis, boxes, rounds
 from rfly_collision.polyhedron_kernels import polyhedra, round_and_polyhedron
 from rfly_collision.shape_table import BOX, ROUND, TOUCHING, ShapeTable
-from rfly_common.accel import kernel_or_plain
+from rfly_common.accel import inner_kernel, kernel_or_plain
 
-BUILT_ON = "552211840ce2a1e5"
+BUILT_ON = "97f49b6d6b5761f0"
 """the beginning of the SHA-256 of those files, one after the other"""
 
 ARRIVED = 1e-6
@@ -31,7 +31,7 @@ FINE_STEPS, COARSE_STEPS = 64, 1024
 NEVER = math.inf
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def separation(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any) -> Axis:
     """Of the shapes a and b at two poses, as in `distance_kernels`. `best`: not any axis that parts them but the best.
 
@@ -49,7 +49,7 @@ def separation(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best
     return polyhedra(table, a, b, pose_a, pose_b, best, work)
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def pose_before(
     position: Any, rotation: Any, velocity: Any, angular_velocity: Any, body: int, before: float, pose: Any
 ) -> None:

@@ -17,10 +17,13 @@ import numpy as np
 
 from rfly_collision.distance_kernels import EDGE_HANDICAP, FAR, PARALLEL, SAME_POINT, Axis, line_of, nearest_of_lines
 from rfly_collision.shape_table import ShapeTable
-from rfly_common.accel import kernel_or_plain
+from rfly_common.accel import inner_kernel
+
+NEAR = 1e-4
+"""m beyond the radius: nearer than that the bound by axes does not do, since it may be 0 where the distance is not"""
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def to_body(pose: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
     """A point of the world in the body's axes."""
     x, y, z = x - pose[3, 0], y - pose[3, 1], z - pose[3, 2]
@@ -31,7 +34,7 @@ def to_body(pose: Any, x: float, y: float, z: float) -> tuple[float, float, floa
     )
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def turned(pose: Any, s: float, x: float, y: float, z: float) -> Axis:
     """The axis (s, x, y, z), given in the body's axes, in those of the world."""
     return (
@@ -42,7 +45,7 @@ def turned(pose: Any, s: float, x: float, y: float, z: float) -> Axis:
     )
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def round_and_polyhedron(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any) -> Axis:
     """A sphere or capsule a and a box or hull b."""
     line = line_of(table, a, pose_a)
@@ -50,7 +53,7 @@ def round_and_polyhedron(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b:
         line[end, 0], line[end, 1], line[end, 2] = to_body(pose_b, line[end, 0], line[end, 1], line[end, 2])
     radius = table.radius[a]
     s, x, y, z = line_in_polyhedron(table, b, line)
-    if s <= 0.0 or s > radius:
+    if s <= 0.0 or s > radius + NEAR:
         return turned(pose_b, s - radius, x, y, z)
     distance, nx, ny, nz = line_from_polyhedron(table, b, line)
     if distance > SAME_POINT:
@@ -58,7 +61,7 @@ def round_and_polyhedron(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b:
     return turned(pose_b, s - radius, x, y, z)
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def line_in_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
     """The best axis, in body axes, between a line's ends (2, 3), in body axes, and a polyhedron."""
     ux, uy, uz = line[1, 0] - line[0, 0], line[1, 1] - line[0, 1], line[1, 2] - line[0, 2]
@@ -98,7 +101,7 @@ def line_in_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
     return s, nx, ny, nz
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def line_from_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
     """The distance of a line (2, 3) from a polyhedron that it does not meet, and its direction. Body axes."""
     least, nx, ny, nz = FAR, 0.0, 0.0, 1.0
@@ -128,7 +131,7 @@ def line_from_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
     return distance, nx, ny, nz
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def from_triangle(table: ShapeTable, t: int, x: float, y: float, z: float) -> tuple[float, float, float]:
     """The vector from the nearest point of a triangle to a point. Body axes."""
     i, j, k = table.triangles[t, 0], table.triangles[t, 1], table.triangles[t, 2]
@@ -159,7 +162,7 @@ def from_triangle(table: ShapeTable, t: int, x: float, y: float, z: float) -> tu
     return px - r * bx - s * cx, py - r * by - s * cy, pz - r * bz - s * cz
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def polyhedra(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any) -> Axis:
     """Two boxes or hulls. `best`: not the first axis that parts them but the best. `work`: scratch, (3·vertices, 3)."""
     first_a, end_a = table.first[a], table.first[a + 1]

@@ -30,9 +30,9 @@ from rfly_collision.ground_distance import distance_to_ground
 from rfly_collision.ground_kernels import Ground, cell_at, corners, deepest, highest, normal_at
 from rfly_collision.pair_kernels import ARRIVED, COARSE_STEPS, FINE_STEPS, pose_before
 from rfly_collision.shape_table import ROUND, TOUCHING, ShapeTable
-from rfly_common.accel import kernel_or_plain
+from rfly_common.accel import inner_kernel, kernel_or_plain
 
-BUILT_ON = "095e14996196057a"
+BUILT_ON = "1133f00e610f934e"
 """see `pair_kernels.BUILT_ON`"""
 
 FLATNESS = 1e-3
@@ -43,7 +43,7 @@ MOST_PIECES = 4096
 """of the way of one step"""
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def touch(
     ground: Ground,
     table: ShapeTable,
@@ -80,6 +80,10 @@ def touch(
         count, mean_x, mean_y, mean_z = 0, 0.0, 0.0, 0.0
         least = depth - FLATNESS * table.extent[shape]
         for k in range(table.first[shape + 1, 0] - table.first[shape, 0]):
+            if ground.void and not (
+                0.0 <= work[k, 0] <= ground.heights.shape[0] - 1 and 0.0 <= work[k, 1] <= ground.heights.shape[1] - 1
+            ):
+                continue
             i = cell_at(work[k, 0], ground.heights.shape[0], ground.void)
             j = cell_at(work[k, 1], ground.heights.shape[1], ground.void)
             z00, along_u, along_v, twist = corners(ground.heights, i, j)
@@ -96,7 +100,7 @@ def touch(
     return depth, -below
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def middle(ground: Ground, table: ShapeTable, shape: int, line: Any, distance: float, nearest: Any, out: Any) -> None:
     """Point and normal of a core above the ground -> out; of a line that lies along the ground in its middle."""
     radius = table.radius[shape]
@@ -128,14 +132,14 @@ def middle(ground: Ground, table: ShapeTable, shape: int, line: Any, distance: f
     out[2] = z - 0.5 * (distance + radius) * out[5]
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def on_map(ground: Ground, x: float, y: float) -> bool:
     """Whether a point lies on the map."""
     u, v = (x - ground.grid[0]) / ground.grid[2], (y - ground.grid[1]) / ground.grid[3]
     return bool(0.0 <= u <= ground.heights.shape[0] - 1 and 0.0 <= v <= ground.heights.shape[1] - 1)
 
 
-@kernel_or_plain(cache=False, nogil=True, error_model="numpy")
+@inner_kernel
 def rise(
     ground: Ground, low_x: float, high_x: float, low_y: float, high_y: float, vx: float, vy: float
 ) -> tuple[float, float]:

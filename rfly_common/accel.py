@@ -32,8 +32,7 @@ def use_numba() -> bool:
 def kernel(**options: Any) -> Callable[[F], F]:
     """`numba.njit(cache=True, **options)`, without the cache where no folder can be written (a read-only install).
 
-    Import modules with kernels only where `use_numba()` is true. `cache=False` is for what only other kernels call:
-    it is kept with those.
+    Import modules with kernels only where `use_numba()` is true.
     """
     import numba
 
@@ -54,3 +53,12 @@ def kernel(**options: Any) -> Callable[[F], F]:
 def kernel_or_plain(**options: Any) -> Callable[[F], F]:
     """`kernel` where `use_numba()` is true; else the function stays plain Python: the same results, much slower."""
     return kernel(**options) if use_numba() else lambda function: function
+
+
+def inner_kernel(function: F) -> F:
+    """For what only other kernels call: compiled into those, with no cache and no entry from Python of its own.
+
+    Releases the GIL and divides as NumPy does, as its callers have to. Plain Python where `use_numba()` is not true.
+    """
+    options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return kernel_or_plain(cache=False, **options)(function)
