@@ -1,0 +1,177 @@
+"""Contacts of tumbling boxes beside python-fcl's dynamic tree and a NumPy test of all pairs.
+
+python-fcl is optional (`pip install python-fcl`); its rows are left out where it is not installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import Row, measure, same
+from rfly_collision import Bodies, Box, Scene
+from rfly_collision.warm_up import warm_up
+from rfly_common.parallel import cores
+
+SIZE = (4.0, 2.0, 1.5)
+"""m: of every box"""
+COUNT, FEW = 10_000, 2_000
+DT = 0.02
+"""s: of the swept steps in the notes"""
+TURNS = 6
+"""poses that the sides take in turns, so that all boxes move in every step"""
+SPARSE, DENSE = (1_000.0, 1_000.0, 50.0), (200.0, 200.0, 50.0)
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the table whose peers are installed."""
+    warm_up()
+    if importlib.util.find_spec("fcl") is None:
+        print("collision: no rows beside python-fcl (pip install python-fcl)", file=sys.stderr)
+    else:
+        yield beside_fcl("sparse, 1 km², 50 m high", SPARSE, 200, 10)
+        yield beside_fcl("dense, 200 x 200 x 50 m", DENSE, 50, 3)
+    yield beside_numpy()
+
+
+class Boxes:
+    """Boxes that move and tumble, at several moments one after the other."""
+
+    def __init__(self, count: int, room: tuple[float, float, float]) -> None:
+        rng = np.random.default_rng(5)
+        self.position = rng.uniform(0, 1, (count, 3)) * room
+        self.velocity = rng.normal(0, 10, (count, 3))
+        self.spin = rng.normal(0, 1, (count, 3))
+        quat = rng.normal(size=(count, 4))
+        self.quat = quat / np.linalg.norm(quat, axis=1, keepdims=True)
+        self.moments = [self._at(k * DT) for k in range(TURNS)]
+        self._turn = itertools.count()
+
+    def _at(self, time: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        from scipy.spatial.transform import Rotation
+
+        turned = Rotation.from_quat(self.quat) * Rotation.from_rotvec(self.spin * time)
+        return self.position + self.velocity * time, turned.as_quat()
+
+    def next(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Positions (n, 3) and quaternions (n, 4) of the next moment."""
+        return self.moments[next(self._turn) % TURNS]
+
+
+def ours_of(boxes: Boxes) -> Any:
+    """A step of ours: bodies from the poses of the moment, contacts of all."""
+    scene, shapes = Scene(), (Box(SIZE),)
+    index = np.zeros(len(boxes.position), np.int64)
+
+    def step(dt: float = 0.0) -> Any:
+        return scene.contacts(Bodies(shapes, index, *boxes.next(), boxes.velocity, boxes.spin), dt)
+
+    return step
+
+
+class Fcl:
+    """A step of python-fcl: all transforms set, the tree updated, all collided with all, as its documentation does."""
+
+    def __init__(self, boxes: Boxes) -> None:
+        import fcl
+
+        self.boxes, self.fcl = boxes, fcl
+        shapes = [fcl.Box(*SIZE) for _ in boxes.position]
+        self.objects = [fcl.CollisionObject(shape, fcl.Transform()) for shape in shapes]
+        self.index = {id(shape): number for number, shape in enumerate(shapes)}  # contacts name the shapes
+        self.manager = fcl.DynamicAABBTreeCollisionManager()
+        self.manager.registerObjects(self.objects)
+        self.manager.setup()
+
+    def step(self) -> Any:
+        position, quat = self.boxes.next()
+        for one, at, wxyz in zip(self.objects, position, quat[:, [3, 0, 1, 2]], strict=True):
+            one.setTransform(self.fcl.Transform(wxyz, at))
+        self.manager.update()
+        request = self.fcl.CollisionRequest(num_max_contacts=1_000_000, enable_contact=True)
+        data = self.fcl.CollisionData(request=request)
+        self.manager.collide(data, self.fcl.defaultCollisionCallback)
+        return data.result
+
+    def pairs(self, result: Any) -> set[tuple[int, int]]:
+        found = set()
+        for contact in result.contacts:
+            one, other = self.index[id(contact.o1)], self.index[id(contact.o2)]
+            found.add((min(one, other), max(one, other)))
+        return found
+
+
+def pairs_of(contacts: Any) -> set[tuple[int, int]]:
+    return set(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
+
+
+def beside_fcl(name: str, room: tuple[float, float, float], least_per_s: float, target: float) -> Row:
+    """`least_per_s`: steps that ours shall make in a second, said in the note."""
+    boxes, same_boxes = Boxes(COUNT, room), Boxes(COUNT, room)
+    ours, theirs = ours_of(boxes), Fcl(same_boxes)
+    found, expected = [], []
+    for _ in range(TURNS):
+        found.append(pairs_of(ours()))
+        expected.append(theirs.pairs(theirs.step()))
+    count = sum(map(len, found)) // TURNS
+    agree = same(found == expected, f"pairs that touch, at {TURNS} moments, {count:,} each")
+    seconds, peer = measure(ours, theirs.step, 7, ours_calls=TURNS)
+    swept, _ = measure(lambda: ours(DT), lambda: None, 5)
+    rate = 1 / seconds
+    wanted = f"{rate:.0f} steps/s, {'met' if rate >= least_per_s else 'MISSED'}: >= {least_per_s:g}"
+    note = f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; {threads()}, python-fcl one thread"
+    return Row(f"{COUNT:,} boxes, {name}", seconds, peer, "python-fcl's dynamic tree", target, None, agree, note)
+
+
+def beside_numpy() -> Row:
+    boxes, same_boxes = Boxes(FEW, SPARSE), Boxes(FEW, SPARSE)
+    ours = ours_of(boxes)
+    found, expected = [], []
+    for _ in range(TURNS):
+        found.append(pairs_of(ours()))
+        expected.append(all_pairs(*same_boxes.next()))
+    agree = same(found == expected, f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all")
+    seconds, peer = measure(ours, lambda: all_pairs(*same_boxes.next()), 7, ours_calls=2 * TURNS)
+    note = f"{1 / seconds:.0f} steps/s, position, normal and depth too; {threads()}"
+    return Row(f"{FEW:,} boxes, sparse", seconds, peer, "NumPy, all pairs, pairs alone", 50, None, agree, note)
+
+
+def threads() -> str:
+    return f"ours {min(cores(), 16)} threads for more than 512 pairs, else one"
+
+
+def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]]:
+    """Boxes along the axes around all, each with each, then the 15 axes of those that overlap: whole arrays."""
+    x, y, z, w = quat.T
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    ).transpose(2, 0, 1)
+    half = np.array(SIZE) / 2
+    reach = np.abs(rotation) @ half
+    low, high = position - reach, position + reach
+    near = low[:, None, 0] <= high[:, 0]
+    near &= near.T
+    for axis in (1, 2):
+        along = low[:, None, axis] <= high[:, axis]
+        near &= along
+        near &= along.T
+    a, b = np.nonzero(np.triu(near, 1))
+    between = position[b] - position[a]
+    first, second = rotation[a], rotation[b]
+    crosses = np.cross(first[:, :, :, None], second[:, :, None, :], axis=1).reshape(len(a), 3, 9)
+    axes = np.concatenate([first, second, crosses], axis=2)
+    gap = np.abs(np.einsum("ni,nik->nk", between, axes))
+    for turned in (first, second):
+        gap -= np.einsum("j,njk->nk", half, np.abs(np.einsum("nij,nik->njk", turned, axes)))
+    touching = (gap <= 0).all(axis=1)
+    return set(zip(a[touching].tolist(), b[touching].tolist(), strict=True))

@@ -1,0 +1,22 @@
+"""Compiles the kernels of collisions, or loads them from the disk cache, before anyone waits for a contact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rfly_common.accel import use_numba
+
+
+def warm_up() -> None:
+    """Runs every kernel once with the types of argument that a scene passes. Without numba there is nothing to do."""
+    if not use_numba():
+        return
+    from rfly_collision.bodies import Bodies
+    from rfly_collision.scene import Scene
+    from rfly_collision.shapes import Box, Sphere
+    from rfly_terrain.height_map import HeightMap
+
+    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
+    level = np.array([(0.0, 0.0, 0.0, 1.0)] * 2)
+    bodies = Bodies((Sphere(1.0), Box((1.0, 1.0, 1.0))), [0, 1], np.zeros((2, 3)), level)
+    Scene(flat).contacts(bodies, 0.1)
