@@ -22,6 +22,7 @@ RETURN_TO_LAUNCH, LAND, TAKEOFF, VTOL_TAKEOFF, VTOL_LAND = 20, 21, 22, 84, 85
 DELAY, LAST_NAVIGATION = 93, 95
 CONDITION_DELAY, CONDITION_CHANGE_ALT, CONDITION_DISTANCE, CONDITION_YAW = 112, 113, 114, 115
 DO_JUMP, DO_CHANGE_SPEED, JUMP_TAG, DO_JUMP_TAG = 177, 178, 600, 601
+DO_LAND_START = 189
 MAX_COMMAND = 65_535
 
 TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
@@ -36,7 +37,7 @@ FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 _AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
 """corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission"""
 
-_PLACED_COMMANDS = frozenset({179, 189, 195, 201})
+_PLACED_COMMANDS = frozenset({179, DO_LAND_START, 195, 201})
 """beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of landing, what to look at"""
 
 TerrainAltitude = Callable[[float, float], float]
@@ -251,7 +252,7 @@ def to_mavlink_items(
         placed = item.mode is not MissionMode.RTL and (
             item.mode is not MissionMode.CUSTOM
             or command <= LAST_NAVIGATION
-            or command in _PLACED_COMMANDS
+            or (command in _PLACED_COMMANDS and command != DO_LAND_START)  # without a place it says where it stands
             or command == CONDITION_CHANGE_ALT
             or position != last
         )

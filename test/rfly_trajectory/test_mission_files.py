@@ -494,6 +494,11 @@ def test_tags_and_a_survey_there_and_back(read, tmp_path):
     for extension in (".plan", ".waypoints"):
         assert write_mission(tmp_path / f"m{extension}", mission) == ()
         same(read_mission(tmp_path / f"m{extension}").items, mission.items)
+    landing = read(plan(FAR, simple(189, 2, [0] * 7), simple(189, 3, [0, 0, 0, 0, 47.0, 8.0, 20])))
+    assert write_mission(tmp_path / "l.plan", landing) == ()
+    places = [row["params"][4] for row in json.loads((tmp_path / "l.plan").read_text())["mission"]["items"]]
+    assert places == pytest.approx([47.001, 0.0, 47.0])
+    same(read_mission(tmp_path / "l.plan").items, landing.items)
     written = json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))
     assert [item["command"] for item in written["mission"]["items"]] == [22, 16, 206, 16, 206, 600, 601]
     for uav_type, number in (("fixed-wing", 1), ("ground", 10), ("land-air", 20)):

@@ -370,14 +370,14 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     )
 
 
-def test_a_vehicle_of_somebody_else(start, peer):
+def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
     """simulate false: the pose comes from a topic, in either frame; is_mode_done decides as long as it is published."""
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Bool
 
     from rfly_common.ros import COMMANDS, STATE_OUT
 
-    start(vehicles="[hawk]", simulate="false")
+    node = start(vehicles="[hawk]", simulate="false")
     pilot = Pilot(peer)
     goal = pilot.send([takeoff(0, 0, 12), waypoint(50, 0, 12), waypoint(50, 50, 12)])
     assert not pilot.command(1).success
@@ -412,6 +412,13 @@ def test_a_vehicle_of_somebody_else(start, peer):
     held = pilot.until_mode(7).current.position
     assert (held.x, held.y, held.z) == pytest.approx((50, 0, 12))
     assert not peer.node.get_publishers_info_by_topic("/vehicle_states")
+
+    path = tmp_path / "anywhere.waypoints"  # no map origin: its home is put where the vehicle is
+    path.write_text("QGC WPL 110\n0 1 0 16 0 0 0 0 -35 149 580 1\n1 0 3 22 0 0 0 0 -35 149 9 1\n", encoding="utf-8")
+    pilot.send(file=str(path))
+    target = fly(50, 0, 12, lambda: pilot.params[-1].current.mode == 1 and pilot.params[-1]).current.position
+    assert (target.x, target.y, target.z) == pytest.approx((50, 0, 21))
+    assert "no map origin is known: home of" in node.output
 
 
 def test_a_land_air_vehicle_of_somebody_else(start, peer):
