@@ -100,7 +100,10 @@ def driving(shared_domain_id, tmp_path_factory):
     TerrainSource(peer).publish(ground())
     states, diagnostics = receive_states(peer), receive_diagnostics(peer)
     parameters = {"fleet": f"'{ring_file(folder, 3)}'", "start_time": "1"}
-    with NodeProcess("trajectory_node", shared_domain_id, parameters):
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
+        node = NodeProcess("trajectory_node", shared_domain_id, parameters)
+    with node:
         peer.spin_until(lambda: states)
         yield peer, folder, states, diagnostics
     peer.close()
