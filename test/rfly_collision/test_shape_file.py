@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,12 @@ def test_files_that_are_not_there_or_no_text(tmp_path):
         load_shapes(tmp_path / "bytes.yaml")
     (tmp_path / "mine.yaml").write_text(ONE_OF_EACH, encoding="utf-8")
     assert len(load_shapes(tmp_path / "mine.yaml").shapes) == 4
+
+
+def test_the_file_of_the_page_is_one():
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "collisions.md"
+    text = page.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    table = parse_shapes(text.encode(), page.name)
+    assert names(table, [55, 100150, 150, 70, 71, 72]) == ["rover", "rover", "box", "balloon", "rocket", "wedge"]
+    low, high = shape_bounds(table.shapes[0].touching)
+    assert (low[2], high[2]) == pytest.approx((0.15, 0.6))
