@@ -32,6 +32,7 @@ class Mode(str, Enum):
 
     drive = "drive"
     fly = "fly"
+    mixed = "mixed"
 
 
 PlaceArgument = Annotated[
@@ -84,6 +85,8 @@ def plan(
         rfly plan 2800,-1000,180 -2800,300 --vehicle-class rover --out plan.png --csv way.csv
 
         rfly plan 100,50 -2500,2300 --vehicle-class multirotor --mode fly
+
+        rfly plan 100,50 -2500,2300 --vehicle-class land_air --mode mixed
     """
     from rfly_terrain.plan import Planner
     from rfly_terrain.plan_classes import load_vehicle_classes

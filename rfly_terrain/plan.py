@@ -1,4 +1,4 @@
-"""Paths over a terrain for a class of vehicles: driven, or flown."""
+"""Paths over a terrain for a class of vehicles: driven, flown, or both in turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rfly_terrain.height_map import HeightMap
 from rfly_terrain.plan_classes import Driving, VehicleClass
 from rfly_terrain.plan_drive import PlanPose, plan_drive, weights
 from rfly_terrain.plan_fly import plan_fly
-from rfly_terrain.plan_result import DRIVE, FLY, Plan
+from rfly_terrain.plan_result import DRIVE, FLY, MIXED, Plan
 from rfly_terrain.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 
 if TYPE_CHECKING:
@@ -49,16 +49,20 @@ class Planner:
         self._lock = threading.Lock()
 
     def plan(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE) -> Plan:
-        """A path from start to goal, driven or flown. Raises PlanError that says why there is none."""
-        ways: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {DRIVE: self.drive, FLY: self.fly}
+        """A path from start to goal. Raises PlanError that says why there is none."""
+        ways: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {
+            DRIVE: self.drive,
+            FLY: self.fly,
+            MIXED: self.mixed,
+        }
         if mode not in ways:
-            raise PlanError("unknown_mode", f"mode {mode}: expected {DRIVE} (drive) or {FLY} (fly)")
+            raise PlanError("unknown_mode", f"mode {mode}: expected {DRIVE} (drive), {FLY} (fly) or {MIXED} (mixed)")
         return ways[mode](vehicle, start, goal)
 
     def drive(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
         """On the ground; heights of start and goal do not count. See `plan_drive`."""
         driving = _driving(vehicle)
-        grid, weight = self._grid(driving)
+        grid, weight = self.driving_grid(vehicle)
         try:
             path = plan_drive(grid, start, goal, float(driving.turning_radius), weight=weight)
         except PlanError as error:
@@ -80,9 +84,25 @@ class Planner:
         """In the air. See `plan_fly`."""
         return plan_fly(self.terrain, vehicle, start, goal)
 
+    def mixed(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
+        """Driven and flown, with least energy. See `plan_mixed`."""
+        from rfly_terrain.plan_mixed import plan_mixed
+
+        return plan_mixed(self, vehicle, start, goal)
+
     def grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
         """The costs of driving for a class."""
-        return self._grid(_driving(vehicle))[0]
+        return self.driving_grid(vehicle)[0]
+
+    def driving_grid(self, vehicle: VehicleClass) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
+        """The costs of driving for a class, and what `plan_drive.weights` makes of them."""
+        return self._grid(self._limits(_driving(vehicle)))
+
+    def landing_grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
+        """The same, with the slope limited to what a class takes off from and lands on."""
+        limits = self._limits(_driving(vehicle))
+        slope = vehicle.fly.max_takeoff_slope_deg if vehicle.fly is not None else limits.max_slope_deg
+        return self._grid(dataclasses.replace(limits, max_slope_deg=min(slope, limits.max_slope_deg)))[0]
 
     def why_blocked(self, vehicle: VehicleClass, x: float, y: float) -> str:
         """Why a class may not drive at a place: the limits that are exceeded there, or within the vehicle's radius."""
@@ -109,8 +129,7 @@ class Planner:
             return driving.limits
         return dataclasses.replace(driving.limits, water_level=self._water_level)
 
-    def _grid(self, driving: Driving) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
-        limits = self._limits(driving)
+    def _grid(self, limits: TraversabilityLimits) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
         with self._lock:
             if limits not in self._grids:
                 grid = traversability(self.terrain, limits, self.objects, self._resolution)

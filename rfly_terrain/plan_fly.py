@@ -31,12 +31,15 @@ BLOCKS = 128
 _NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2))
 
 
-def plan_fly(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
+def plan_fly(
+    terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, *, hold_altitude: bool = False
+) -> Plan:
     """A way in the air from start to goal, at least `min_height` above all ground within the vehicle's radius.
 
     Between start and goal altitude changes only within the limits of climb and descent. A start below the lowest
     altitude is risen from straight up, where the vehicle can hover; a goal's z below the lowest altitude there means
-    that one. Raises PlanError: outside, same_place, cannot_fly, or too_low where the way begins too low to clear the
+    that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which takes less
+    energy. Raises PlanError: outside, same_place, cannot_fly, or too_low where the way begins too low to clear the
     ground at the rate of climb.
     """
     fly = vehicle.fly
@@ -52,7 +55,7 @@ def plan_fly(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: P
             )
     if math.hypot(goal.x - start.x, goal.y - start.y) < 1e-6:
         raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) is where the start is")
-    flight = _Flight(terrain, vehicle, start, goal)
+    flight = _Flight(terrain, vehicle, start, goal, hold_altitude)
     corners = np.array([[start.x, start.y], [goal.x, goal.y]])
     best = flight.along(corners)
     around = _cheapest_blocks(terrain, vehicle, start, goal)
@@ -68,8 +71,11 @@ def plan_fly(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: P
 class _Flight:
     """The flights of one vehicle from one start to one goal, along any corners between them."""
 
-    def __init__(self, terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> None:
+    def __init__(
+        self, terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, hold_altitude: bool
+    ) -> None:
         assert vehicle.fly is not None
+        self._hold = hold_altitude
         self._terrain, self._vehicle, self._fly = terrain, vehicle, vehicle.fly
         self._start, self._goal = start, goal
         self._ground = HighestGround(terrain, vehicle.radius)
@@ -100,6 +106,8 @@ class _Flight:
                 )
                 return None
             rise = begin
+        if self._hold:
+            z = np.minimum(np.maximum.accumulate(z), np.maximum.accumulate(z[::-1])[::-1])
         position = np.column_stack([xy, z])
         keep = _bends(s, xy, z)
         position, heading = position[keep], heading[keep]

@@ -154,9 +154,10 @@ def search(
         pieces += [(abs(arc), math.copysign(1.0 / radius, arc)), (line, 0.0)]
     pieces += [(word[k], word[3 + k] / radius) for k in range(3)]
     pieces = [(float(piece), float(curvature)) for piece, curvature in pieces if piece > 0.0]
-    poses = [tuple(pose[way[-1]].tolist())]
-    for piece in pieces:
-        poses.append(piece_end(*poses[-1], *piece))
+    x, y, heading = pose[way[-1]].tolist()
+    poses = [(x, y, heading)]
+    for piece, curvature in pieces:
+        poses.append(piece_end(*poses[-1], piece, curvature))
     return Found(FOUND, np.array(poses), np.array(pieces))
 
 
