@@ -195,9 +195,8 @@ class FixedWing:
 
     def _through(self, target: Vector, dt: float) -> None:
         """Fly to a point and on; again and again until something else is asked for."""
-        way = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
         course = self._bearing_through(target)
-        self._steer(course, target[2], self._cruise, dt, way + 2.0 * self.turn_radius(self._v))
+        self._steer(course, target[2], self._cruise, dt)
 
     def _bearing_through(self, target: Vector) -> float:
         """The course to a point, or straight on where the point lies within the tightest turn."""
@@ -220,7 +219,7 @@ class FixedWing:
         if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
             down = end[2]
         course = self._course_on_line(start, math.atan2(east, north))
-        self._steer(course, down, self._cruise, dt, length - along + self.turn_radius(self._v))
+        self._steer(course, down, self._cruise, dt)
 
     def _course_on_line(self, start: Vector, course: float) -> float:
         """Back to the line at an angle that falls with the distance from it."""
@@ -238,7 +237,7 @@ class FixedWing:
         course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
         near = abs(distance - radius) < 0.3 * radius
         rate = self._turn * self._v / max(distance, radius) if near else 0.0
-        self._steer(course, center[2], speed, dt, 0.5 * radius if near else distance, rate=rate)
+        self._steer(course, center[2], speed, dt, rate=rate)
 
     def _return(self, home: Vector, dt: float) -> None:
         down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
@@ -283,7 +282,7 @@ class FixedWing:
         on_line = self._course_on_line(touchdown, course)
         share = clip(left / length, 0.0, 0.99)
         sink = slope * self._v if left < length else 0.0
-        self._steer(on_line, glide, self.limits.min_speed, dt, max(left, 1.0), sink=sink, clearance=share)
+        self._steer(on_line, glide, self.limits.min_speed, dt, way=max(left, 1.0), sink=sink, clearance=share)
 
     def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
         """Course, length and first z of a final approach over free ground that can be reached over the ground.
@@ -322,8 +321,8 @@ class FixedWing:
         down: float,
         speed: float,
         dt: float,
-        way: float,
         *,
+        way: float = 0.0,
         rate: float = 0.0,
         sink: float = 0.0,
         clearance: float = 1.0,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SAMPLES = 48
 """points of the ground that one look ahead takes"""
+SLOPE_STEP = 0.02
+"""m/m: surfaces are made for multiples of it, so that vehicles of many speeds share a few"""
 CHAMFER = 1.0824
 """the steepest gradient of a surface that rises by no more than 1 along the axes and the diagonals of a grid"""
 
@@ -70,6 +72,7 @@ class Ground:
         """
         if self.terrain is None:
             return math.inf
+        slope = max(math.floor(slope / SLOPE_STEP) * SLOPE_STEP, SLOPE_STEP)
         envelope = self._envelopes.get(slope)
         if envelope is None:
             envelope = self._envelopes[slope] = self._make_envelope(self.terrain, slope)
