@@ -19,6 +19,7 @@ from rfly_collision.contact_msgs import events_to_msg, msg_to_placed
 from rfly_collision.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.ignore_rules import EXPECTED, IgnoreRules
 from rfly_collision.shape_file import DEFAULT_SET, load_shapes
+from rfly_collision.warm_up import warm_up
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
 from rfly_common.ros import (
@@ -138,7 +139,7 @@ class CollisionNode(Node):
         self._say()
         self._timer = self.create_timer(1.0 / rate, self._tick)
         self.get_logger().info(f"shapes {shapes!r}, at most {rate:g} steps/s; waiting for vehicle_states")
-        self._world.warm_up()  # last: the node is seen by others meanwhile
+        warm_up()  # last: the node is seen by others meanwhile
 
     # --- what comes in
 

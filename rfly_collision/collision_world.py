@@ -186,15 +186,6 @@ class CollisionWorld:
         found = self._ignore.kept(found, table.types_of)
         return found.select(np.argsort(found.key))
 
-    def warm_up(self) -> None:
-        """Load or compile what a step needs: on a ground of its own, so that this world is as it was."""
-        flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
-        shapes = tuple(shape.touching for shape in (*self._shapes.shapes, self._shapes.default))
-        n = len(shapes)
-        upright = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
-        speed = np.ones((n, 3))
-        Scene(flat, self._outside).contacts(Bodies(shapes, np.arange(n), np.zeros((n, 3)), upright, speed, speed), 0.1)
-
     def _look_up(self, table: FleetTable) -> tuple[NDArray[np.int64], tuple[tuple[Shape, ...], NDArray[np.int64]]]:
         """(n,) which kind each vehicle is, and the shapes."""
         kind = self._shapes.index_of(table["vehicle_type"])
