@@ -96,83 +96,77 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
     while size < 2 * n:
         size *= 2
     mask = size - 1
-    limit = (1 << COORDINATE_BITS) - 1
-    finest = 1.0 / (1 << (LEVELS - 1))
-    level, bucket = np.empty(n, np.int64), np.empty(n, np.int64)
-    start = np.zeros(size + 1, np.int64)
+    level, bucket = np.empty(n, np.int32), np.empty(n, np.int32)
+    cell = np.empty((n, 3), np.int64)
+    start = np.zeros(size + 1, np.int32)
     used = np.zeros(LEVELS, np.bool_)
     for i in range(n):
         extent = max(high[i, 0] - low[i, 0], high[i, 1] - low[i, 1], high[i, 2] - low[i, 2]) / largest
-        at, cell = 0, 0.5
-        while at < LEVELS - 1 and extent <= cell and cell >= finest:
+        at, width = 0, 0.5
+        while at < LEVELS - 1 and extent <= width:
             at += 1
-            cell *= 0.5
+            width *= 0.5
         level[i] = at
         used[at] = True
         per_metre = (1 << at) / largest
-        ix = math.floor(0.5 * (low[i, 0] + high[i, 0]) * per_metre)
-        iy = math.floor(0.5 * (low[i, 1] + high[i, 1]) * per_metre)
-        iz = math.floor(0.5 * (low[i, 2] + high[i, 2]) * per_metre)
-        row = ((iy & limit) << COORDINATE_BITS) | (iz & limit)
-        bucket[i] = (row_hash(row, at) + ix) & mask
-        start[bucket[i] + 1] += 1
+        for k in range(3):
+            cell[i, k] = math.floor(0.5 * (low[i, k] + high[i, k]) * per_metre)
+        b = (row_hash(row_key(cell[i, 1], cell[i, 2], at)) + cell[i, 0]) & mask
+        bucket[i] = b
+        start[b + 1] += 1
     for k in range(size):
         start[k + 1] += start[k]
     # bodies bucket by bucket, and all that is asked of them beside each other
-    order, place = np.empty(n, np.int64), start[:size].copy()
+    order, place = np.empty(n, np.int32), start[:size].copy()
     for i in range(n):
         order[place[bucket[i]]] = i
         place[bucket[i]] += 1
     box = np.empty((n, 6))
-    column, rows, levels = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    column, rows = np.empty(n, np.int64), np.empty(n, np.int64)
     for p in range(n):
         i = order[p]
         for k in range(3):
             box[p, k], box[p, 3 + k] = low[i, k], high[i, k]
-        levels[p] = level[i]
-        per_metre = (1 << level[i]) / largest
-        column[p] = math.floor(0.5 * (low[i, 0] + high[i, 0]) * per_metre)
-        iy = math.floor(0.5 * (low[i, 1] + high[i, 1]) * per_metre)
-        iz = math.floor(0.5 * (low[i, 2] + high[i, 2]) * per_metre)
-        rows[p] = ((iy & limit) << COORDINATE_BITS) | (iz & limit)
+        column[p], rows[p] = cell[i, 0], row_key(cell[i, 1], cell[i, 2], level[i])
     count = 0
     for p in range(n):
         i = order[p]
-        for at in range(levels[p] + 1):
+        low_x, low_y, low_z, high_x, high_y, high_z = box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5]
+        for at in range(level[i] + 1):
             if not used[at]:
                 continue
-            per_metre = (1 << at) / largest
-            ix = math.floor(0.5 * (box[p, 0] + box[p, 3]) * per_metre)
-            iy = math.floor(0.5 * (box[p, 1] + box[p, 4]) * per_metre)
-            iz = math.floor(0.5 * (box[p, 2] + box[p, 5]) * per_metre)
-            own = at == levels[p]
-            for dy in range(-1, 2):
-                for dz in range(-1, 2):
-                    if own and (dy < 0 or (dy == 0 and dz < 0)):
-                        continue  # the other one of the pair looks here
-                    row = (((iy + dy) & limit) << COORDINATE_BITS) | ((iz + dz) & limit)
+            own = at == level[i]
+            if own:
+                ix, iy, iz = cell[i, 0], cell[i, 1], cell[i, 2]
+            else:
+                per_metre = (1 << at) / largest
+                ix = math.floor(0.5 * (low_x + high_x) * per_metre)
+                iy = math.floor(0.5 * (low_y + high_y) * per_metre)
+                iz = math.floor(0.5 * (low_z + high_z) * per_metre)
+            for dy in range(0 if own else -1, 2):
+                for dz in range(0 if own and dy == 0 else -1, 2):
+                    # of two on one level one looks at the other: from the row before, or from the place before
+                    row = row_key(iy + dy, iz + dz, at)
                     here = own and dy == 0 and dz == 0
-                    begin = (row_hash(row, at) + ix - (0 if here else 1)) & mask
-                    for q in range(2 if here else 3):
-                        if begin + q < size:
-                            first, end = start[begin + q], start[begin + q + 1]
-                        else:
-                            first, end = start[begin + q - size], start[begin + q - size + 1]
-                        if here and q == 0:
+                    begin = (row_hash(row) + ix - (0 if here else 1)) & mask
+                    end = begin + (2 if here else 3)
+                    for part in range(1 if end <= size else 2):
+                        first = start[begin] if part == 0 else 0
+                        last = start[min(end, size)] if part == 0 else start[end - size]
+                        if here and part == 0:
                             first = p + 1
-                        wanted = ix + q - (0 if here else 1)
-                        for r in range(first, end):
+                        for r in range(first, last):
                             if (
-                                box[p, 0] > box[r, 3]
-                                or box[r, 0] > box[p, 3]
-                                or box[p, 1] > box[r, 4]
-                                or box[r, 1] > box[p, 4]
-                                or box[p, 2] > box[r, 5]
-                                or box[r, 2] > box[p, 5]
+                                low_x > box[r, 3]
+                                or box[r, 0] > high_x
+                                or low_y > box[r, 4]
+                                or box[r, 1] > high_y
+                                or low_z > box[r, 5]
+                                or box[r, 2] > high_z
                             ):
                                 continue
-                            if column[r] != wanted or rows[r] != row or levels[r] != at:
-                                continue  # of another cell in the same bucket
+                            if rows[r] != row or abs(column[r] - ix) > 1 or (here and column[r] < ix):
+                                continue  # of another row that has come to the same buckets
                             j = order[r]
                             if (static[i] and static[j]) or (group[i] == group[j] and group[i] >= 0):
                                 continue
@@ -188,7 +182,13 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
-def row_hash(row: int, level: int) -> int:
-    """Where the cells of a row along x begin."""
-    key = (row * 4 + level) * 0x2545F4914F6CDD1D
-    return (key >> 20) & 0xFFFFFFFF
+def row_key(iy: int, iz: int, level: int) -> int:
+    """A number for a row of cells along x."""
+    limit = (1 << COORDINATE_BITS) - 1
+    return (((iy & limit) << COORDINATE_BITS) | (iz & limit)) * LEVELS + level
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def row_hash(row: int) -> int:
+    """Where the cells of a row begin."""
+    return ((row * 0x2545F4914F6CDD1D) >> 24) & 0xFFFFFFFF

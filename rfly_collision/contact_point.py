@@ -19,8 +19,8 @@ FLATNESS = 1e-3
 """of a shape's extent: how far behind the foremost corner others still count, so that what lies flat lies flat"""
 PROJECTIONS = 60
 """steps on the way to a point of both bodies"""
-SMALL = 1e-9
-"""m: a step that ends it"""
+SMALL = 1e-5
+"""m: nearer than that is in it"""
 
 
 @inner_kernel
@@ -56,11 +56,13 @@ def contact_point(
     for _ in range(PROJECTIONS):
         ax, ay, az = into(table, a, pose_a, x, y, z)
         bx, by, bz = into(table, b, pose_b, x, y, z)
-        ax, ay, az = 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
-        moved = (ax - x) * (ax - x) + (ay - y) * (ay - y) + (az - z) * (az - z)
-        x, y, z = ax, ay, az
-        if moved < SMALL * SMALL:
+        ax, ay, az, bx, by, bz = ax - x, ay - y, az - z, bx - x, by - y, bz - z
+        out_a, out_b = ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz
+        if max(out_a, out_b) < SMALL * SMALL:
             break
+        # the whole way into one, half of it where it lies outside of both
+        share = 0.5 if min(out_a, out_b) > SMALL * SMALL else 1.0
+        x, y, z = x + share * (ax + bx), y + share * (ay + by), z + share * (az + bz)
     return x, y, z
 
 

@@ -18,5 +18,5 @@ def warm_up() -> None:
 
     flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
     level = np.array([(0.0, 0.0, 0.0, 1.0)] * 2)
-    bodies = Bodies((Sphere(1.0), Box((1.0, 1.0, 1.0))), [0, 1], np.zeros((2, 3)), level)
+    bodies = Bodies((Sphere(1.0), Box((1.0, 1.0, 1.0))), np.arange(2), np.zeros((2, 3)), level)
     Scene(flat).contacts(bodies, 0.1)
