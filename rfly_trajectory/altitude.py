@@ -88,7 +88,7 @@ def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
 def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] by arc length at s (k,) [m] of the paths `path` (k,).
 
-    Only for paths with a profile. Before the start and behind the end of an open path z stays what it is there.
+    Only for paths with a profile. Before its start and behind its end an open path goes on as steep as it is there.
     """
     rows: Floats = backend.functions().altitudes(table, path, s)
     return rows

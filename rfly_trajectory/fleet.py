@@ -20,7 +20,7 @@ from rfly_trajectory.altitude import altitudes, join_profiles
 from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
 from rfly_trajectory.formation import go_on_straight, step_aside
 from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.paths import Path, join_paths, path_points
+from rfly_trajectory.paths import POLYNOMIAL, Path, curvature_bends, join_paths, path_points
 from rfly_trajectory.wheels import Contact, stand
 
 if TYPE_CHECKING:
@@ -212,6 +212,11 @@ class Fleet:
         offset = np.array([vehicle.offset for vehicle in self.vehicles], float).reshape(-1, 2)
         self._ahead, self._left = np.ascontiguousarray(offset.T)
         self._in_formation = bool(offset.any())
+        # Only multirotors lean with their jerk, and only beside a polynomial has a path's bend a part in it.
+        self._lean_beside = any(
+            vehicle.kind == "multirotor" and vehicle.offset[1] and POLYNOMIAL in vehicle.path.kind
+            for vehicle in self.vehicles
+        )
         self._kind = np.array([KINDS[vehicle.kind] for vehicle in self.vehicles], np.uint8)
         self._height = np.array([vehicle.height for vehicle in self.vehicles], float)
         self._absolute = np.array([vehicle.absolute for vehicle in self.vehicles], bool)
@@ -311,8 +316,13 @@ class Fleet:
         points = path_points(self._paths, path, moved[:, 0])
         if self._in_formation:
             beyond = moved[:, 0] - np.clip(moved[:, 0], 0.0, self._paths.length[path])
-            go_on_straight(points, np.where(self._paths.closed[path], 0.0, beyond))
-            step_aside(points, moved, self._left[vehicle])
+            beyond[self._paths.closed[path]] = 0.0
+            go_on_straight(points, beyond)
+            bend: Floats | float = 0.0
+            if self._lean_beside:
+                s = np.ascontiguousarray(moved[:, 0])
+                bend = np.where(beyond == 0.0, curvature_bends(self._paths, path, s), 0.0)
+            step_aside(points, moved, self._left[vehicle], bend)
         points[:, 0] += self._shift[vehicle, 0]
         points[:, 1] += self._shift[vehicle, 1]
         return points

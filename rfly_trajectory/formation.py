@@ -86,11 +86,11 @@ def go_on_straight(points: Floats, beyond: Floats) -> None:
     points[beyond != 0.0, 4:] = 0.0
 
 
-def step_aside(points: Floats, moved: Floats, left: Floats) -> None:
+def step_aside(points: Floats, moved: Floats, left: Floats, bend: Floats | float = 0.0) -> None:
     """Points (k, 6) and progress (k, 4) of a path become those of the parallel curve `left` (k,) metres beside it.
 
-    In place. `moved` keeps the path's arc length. The jerk leaves out the second derivative of the curvature, which is
-    0 on lines, arcs and clothoids.
+    In place. `moved` keeps the path's arc length. `bend` (k,) is the second derivative of the curvature, which counts
+    for the jerk alone.
     """
     curvature, rate, speed = points[:, 4].copy(), points[:, 5].copy(), moved[:, 1].copy()
     g = 1.0 - left * curvature
@@ -98,6 +98,6 @@ def step_aside(points: Floats, moved: Floats, left: Floats) -> None:
     points[:, 1] += left * points[:, 2]
     points[:, 4] = curvature / g
     points[:, 5] = rate / g**3
-    moved[:, 3] = g * moved[:, 3] - 3.0 * left * rate * speed * moved[:, 2]
+    moved[:, 3] = g * moved[:, 3] - left * speed * (3.0 * rate * moved[:, 2] + bend * speed**2)
     moved[:, 1] = g * speed
     moved[:, 2] = g * moved[:, 2] - left * rate * speed**2

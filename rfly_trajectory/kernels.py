@@ -115,6 +115,37 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
 
 
 @kernel()
+def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
+    bends = np.zeros(s.size)
+    for i in range(s.size):
+        p = path[i]
+        length = table.length[p]
+        at = s[i]
+        if table.closed[p]:
+            at -= math.floor(at / length) * length
+        at = min(max(at, 0.0), length)
+        piece = last_not_above(table.start, table.first[p], table.first[p + 1], at)
+        if table.kind[piece] == ARC or table.kind[piece] == SPIRAL:
+            continue
+        values, run = table.values[piece], at - table.start[piece]
+        x = x1 = x2 = x3 = x4 = y = y1 = y2 = y3 = y4 = 0.0
+        for n in range(5, -1, -1):
+            x4 = x4 * run + 4.0 * x3
+            x3 = x3 * run + 3.0 * x2
+            x2 = x2 * run + 2.0 * x1
+            x1 = x1 * run + x
+            x = x * run + values[n]
+            y4 = y4 * run + 4.0 * y3
+            y3 = y3 * run + 3.0 * y2
+            y2 = y2 * run + 2.0 * y1
+            y1 = y1 * run + y
+            y = y * run + values[6 + n]
+        bends[i] = x2 * y3 - y2 * x3 + x1 * y4 - y1 * x4
+    return bends
+
+
+@kernel()
 def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
     rows = np.empty((s.size, 3))
@@ -128,8 +159,9 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
         piece = last_not_above(table.start, table.first[p], table.first[p + 1], inside)
         run = inside - table.start[piece]
         values = table.values[piece]
-        rows[i, 0] = values[0] + run * (values[1] + run * (values[2] + run * values[3]))
-        rows[i, 1] = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3]) if inside == at else 0.0
+        slope = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3])
+        rows[i, 0] = values[0] + run * (values[1] + run * (values[2] + run * values[3])) + slope * (at - inside)
+        rows[i, 1] = slope
         rows[i, 2] = 2.0 * values[2] + run * 6.0 * values[3] if inside == at else 0.0
     return rows
 

@@ -98,6 +98,24 @@ def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
     return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
 
 
+def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
+    length = table.length[path]
+    at = np.clip(np.where(table.closed[path], s - np.floor(s / length) * length, s), 0.0, length)
+    piece = _last_not_above(table.first, table.start, path, at, table.length)
+    run = (at - table.start[piece])[:, None]
+    coefficients = table.values[piece].reshape(-1, 2, 6)
+    p0, p1, p2, p3, p4 = (np.zeros((len(run), 2)) for _ in range(5))
+    for n in range(5, -1, -1):
+        p4 = p4 * run + 4.0 * p3
+        p3 = p3 * run + 3.0 * p2
+        p2 = p2 * run + 2.0 * p1
+        p1 = p1 * run + p0
+        p0 = p0 * run + coefficients[:, :, n]
+    bends = p2[:, 0] * p3[:, 1] - p2[:, 1] * p3[:, 0] + p1[:, 0] * p4[:, 1] - p1[:, 1] * p4[:, 0]
+    return np.where(table.kind[piece] == POLYNOMIAL, bends, 0.0)
+
+
 def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
     length = table.length[path]
@@ -106,9 +124,9 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
     piece = _last_not_above(table.first, table.start, path, inside, table.length)
     run = inside - table.start[piece]
     a, b, c, d = table.values[piece].T
-    rows = np.stack([a + run * (b + run * (c + run * d)), b + run * (2.0 * c + run * 3.0 * d), 2.0 * c + run * 6.0 * d])
-    rows[1:, inside != at] = 0.0
-    return np.ascontiguousarray(rows.T)
+    slope = b + run * (2.0 * c + run * 3.0 * d)
+    z = a + run * (b + run * (c + run * d)) + slope * (at - inside)
+    return np.stack([z, slope, np.where(inside == at, 2.0 * c + run * 6.0 * d, 0.0)], axis=-1)
 
 
 def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:

@@ -142,6 +142,15 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     return points
 
 
+def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k,) second derivative of the curvature by arc length, 1/m³, as `path_points` takes its places.
+
+    0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
+    """
+    bends: Floats = backend.functions().curvature_bends(table, path, s)
+    return bends
+
+
 def spiral_end(angle: float, length: float) -> tuple[float, float]:
     """Where a clothoid of the given length ends that begins straight along x and turns by `angle` [rad], up to π.
 

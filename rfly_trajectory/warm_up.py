@@ -15,12 +15,14 @@ def warm_up() -> None:
     from rfly_terrain.height_map import HeightMap
     from rfly_trajectory.fleet import Fleet, Vehicle
     from rfly_trajectory.motion import SpeedProfile
-    from rfly_trajectory.shapes import Circle, Polyline
+    from rfly_trajectory.paths import POLYNOMIAL, make_path
+    from rfly_trajectory.shapes import Circle, with_heights
 
     path = Circle((0.0, 0.0), 0.5).path()
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)
-    climb = Polyline([(0.0, 0.0, 0.0), (0.5, 0.0, 1.0)]).path()
-    climbing = Vehicle("warm_up_2", 2, 3, climb, SpeedProfile(1.0), "stop", "multirotor")
+    eastwards = make_path([0.0], [POLYNOMIAL], [[0.0, 1.0, *[0.0] * 10]], 0.5, False)
+    climb = with_heights(eastwards, [0.0, 0.5], np.array([0.0, 1.0]))
+    climbing = Vehicle("warm_up_2", 2, 3, climb, SpeedProfile(1.0), "stop", "multirotor", offset=(0.0, 0.1))
     flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
     for terrain in (None, flat):
         fleet = Fleet([vehicle, climbing], terrain)

@@ -70,10 +70,10 @@ def test_level_between_equal_heights_and_without_overshoot_before():
 
 
 @pytest.mark.usefixtures("either_backend")
-def test_an_open_path_is_level_before_and_behind():
+def test_an_open_path_goes_on_as_steep_before_and_behind():
     z = heights(Polyline([(0, 0, 10), (0, 100, 30)]).path(), [-20.0, 0.0, 100.0, 120.0])
-    np.testing.assert_allclose(z[:, 0], [10, 10, 30, 30], atol=1e-12)
-    np.testing.assert_allclose(z[[0, 3], 1:], 0.0)
+    np.testing.assert_allclose(z[:, 0], [6, 10, 30, 34], atol=1e-12)
+    np.testing.assert_allclose(z[:, 1:], [[0.2, 0]] * 4, atol=1e-12)
 
 
 @pytest.mark.parametrize(

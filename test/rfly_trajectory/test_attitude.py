@@ -166,9 +166,11 @@ def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
     assert np.max(np.abs(moved.angular_velocity)) > 1e-3 or (kind, path) == ("multirotor", "line")
 
 
-def test_members_of_a_formation_tilt_as_their_own_motion_asks():
-    """Beside a clothoid under an S-curve: the body rates of members are the derivatives of their attitudes."""
-    path = PATHS["polyline"]
+@pytest.mark.parametrize("name", ["polyline", "figure_eight"])
+def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
+    """Beside a clothoid and a curve, under an S-curve: the body rates of members are the derivatives of their
+    attitudes."""
+    path = PATHS[name]
     profile = SpeedProfile(15.0, 0.8, 1.1, 0.1)
     places = [(0.0, 12.0), (-5.0, -9.0)]
     vehicles = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rfly_common.frames import quat_conjugate, quat_multiply, quat_rotate
@@ -11,7 +11,6 @@ from rfly_terrain.height_map import HeightMap
 from rfly_trajectory.dubins import Dubins
 from rfly_trajectory.fleet import Fleet, Vehicle
 from rfly_trajectory.motion import SpeedProfile
-from rfly_trajectory.paths import POLYNOMIAL
 from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
 from rfly_trajectory.splines import Spline
 
@@ -164,9 +163,7 @@ def test_heading_follows_velocity(vehicle, a, b, times):
 )
 def test_rates_are_central_differences(vehicle, a, b, begin):
     """On an even slope, but for two times, at which pieces of path, speed or altitude may meet, or a climbing way the
-    ground: rates have steps there. Multirotors in a formation are left out where the second derivative of the curvature
-    counts, as `step_aside` leaves it out."""
-    assume(vehicle.kind != "multirotor" or not any(vehicle.offset) or POLYNOMIAL not in vehicle.path.kind)
+    ground: rates have steps there."""
     h = 1e-5
     fleet, t = Fleet([vehicle], plane(a, b)), begin + np.linspace(0.0, 20.0, 60)
     before, at, after = (fleet.sample_times(t + d) for d in (-h, 0.0, h))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import itertools
 import math
 
@@ -14,11 +16,14 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ellipe, ellipeinc, fresnel
 
 from rfly_common.errors import ConfigError
+from rfly_trajectory import backend, numpy_path
 from rfly_trajectory.curves import fit_path
 from rfly_trajectory.dubins import Dubins
+from rfly_trajectory.paths import curvature_bends, join_paths, path_points
 from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
 from rfly_trajectory.splines import Spline
 
+kernels = importlib.import_module("rfly_trajectory.kernels") if importlib.util.find_spec("numba") else None
 SHAPES = [
     pytest.param(Line((10.0, -5.0), (40.0, 35.0)), id="line"),
     pytest.param(Circle((100.0, 50.0), 30.0, 20.0), id="circle"),
@@ -51,6 +56,22 @@ def test_tangent_curvature_and_its_rate_are_derivatives(shape):
     rate = (after.curvature - before.curvature) / (2 * h)
     joints = np.min(np.abs(s[:, None] - path.start), axis=1) < h
     np.testing.assert_allclose(rate[~joints], at.curvature_rate[~joints], atol=1e-7)
+
+
+@pytest.mark.parametrize("functions", [numpy_path, *([kernels] if kernels else [])])
+def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate(functions, monkeypatch):
+    """Of two paths at once; on clothoids the curvature has no bend."""
+    monkeypatch.setattr(backend, "functions", lambda: functions)
+    paths = [FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0).path(), Polyline([(0, 0), (90, 0), (90, 80)], 15.0).path()]
+    h, which = 1e-4, np.repeat([0, 1], 400)
+    s = np.concatenate([np.linspace(1.0, path.length - 1.0, 400) for path in paths])
+    table = join_paths(paths)
+    before, after = (path_points(table, which, s + d)[:, 5] for d in (-h, h))
+    bends = curvature_bends(table, which, s)
+    clear = np.min(np.abs(s[:400, None] - paths[0].start), axis=1) > h
+    np.testing.assert_allclose(bends[:400][clear], ((after - before) / (2 * h))[:400][clear], atol=1e-8)
+    assert np.abs(bends[:400]).max() > 1e-6
+    assert not bends[400:].any()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
