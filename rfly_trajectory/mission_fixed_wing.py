@@ -21,8 +21,8 @@ CLEARANCE = 1.0
 """m above the lowest height allowed, for the time that a climb takes to begin"""
 GLIDE, STEEPEST_GLIDE = 0.12, 0.27
 """slope of the final approach, and of that after some that had too much ground in the way"""
-HEIGHT_GAIN = 0.8
-"""1/s, vertical speed over height error"""
+MOMENTS = (0.25, 0.5, 0.75, 1.0, 1.25)
+"""s ahead at which the height over the ground is looked at"""
 APPROACH_HEIGHT = 20.0
 """m above the touchdown point where the final approach begins, at least"""
 
@@ -333,37 +333,36 @@ class FixedWing:
         lower; `clearance` < 1: on the final approach, over the ground of the next `way` metres with that share of the
         minimum height.
         """
+        most_sink = math.inf
         if self.ground.terrain is not None and clearance < 1.0:
             self._spiral = False
             distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, way)
             allowed = allowed + (1.0 - clearance) * self.ground.min_height
             down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._v, 1.0) * distance)))
         elif self.ground.terrain is not None:
-            here, ahead = self._lowest_ahead()
+            here, most_sink = self._over_ground()
             margin = -CLEARANCE if self._spiral else 3.0
             self._spiral = self.position[2] > here + margin
-            down = min(down, ahead - CLEARANCE)
-        climb = clip(sink + HEIGHT_GAIN * (down - self.position[2]), -self._climb, self._descent)
+        climb = clip(min(sink + 0.8 * (down - self.position[2]), most_sink), -self._climb, self._descent)
         most = GRAVITY * math.tan(self.limits.bank) / max(self._v, 1.0)
         turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -most, most)
         if self._spiral:
             turn, climb = self._turn * most, -self._climb
         self._fly(turn, climb, speed, dt)
 
-    def _lowest_ahead(self) -> tuple[float, float]:
-        """z of the envelope here, and the highest of it on the way of the time that a height error takes to vanish.
-
-        Over a ramp, a height that is steered by its error alone lags behind by what the ramp rises in this time.
-        """
-        north, east, _ = self.position
-        here = ahead = self.ground.envelope_down(north, east, self._slope)
-        for part in (0.5, 1.0):
-            time = part / HEIGHT_GAIN
+    def _over_ground(self) -> tuple[float, float]:
+        """z of the envelope here, and the fastest sink that keeps it on the way of the next moments."""
+        north, east, down = self.position
+        here = self.ground.envelope_down(north, east, self._slope)
+        sink = (here - CLEARANCE - down) / MOMENTS[1]
+        for time in MOMENTS:
             course = self._course + 0.5 * self._rate * time
             way = self._v * time
-            place = north + way * math.cos(course), east + way * math.sin(course)
-            ahead = min(ahead, self.ground.envelope_down(*place, self._slope))
-        return here, ahead
+            ahead = self.ground.envelope_down(
+                north + way * math.cos(course), east + way * math.sin(course), self._slope
+            )
+            sink = min(sink, (ahead - CLEARANCE - down) / time)
+        return here, sink
 
     def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
         limits, old_v, old_sink = self.limits, self._v, self._sink

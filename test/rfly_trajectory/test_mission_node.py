@@ -252,6 +252,7 @@ def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):
     assert cancelled.done() or peer.spin_until(cancelled.done)
     assert (status, result.success) == (CANCELED, False)
     held = pilot.until_mode(7).current.position
+    assert math.hypot(held.x, held.y - 150.0) > 20.0  # held where it was, not where it was to go
     count = len(pilot.params)
     peer.spin_until(lambda: len(pilot.params) > count + 30)
     assert {(m.current.mode, m.current.position.x) for m in pilot.params[count:]} == {(7, held.x)}

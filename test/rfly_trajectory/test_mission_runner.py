@@ -185,6 +185,21 @@ def test_over_rough_ground_never_below_the_minimum(kind):
     assert np.hypot(*(track[-1, :2] - (10, 20))) <= 1.0
 
 
+def test_a_fixed_wing_climbs_over_a_ridge_in_time():
+    """A ridge of 60 m half way: no turn aside, no spiral, no metre too low."""
+    axis = np.arange(-600.0, 601.0, 10.0)
+    ridge = np.repeat(60.0 * np.exp(-((axis[:, None] / 60.0) ** 2)), axis.size, axis=1)
+    terrain = HeightMap(ridge.T, origin_x=-600.0, origin_y=-600.0, step_x=10.0, step_y=10.0)
+    items = [MissionItem.waypoint((north, 0.0, -12.0), NAN, 3.0) for north in (-400.0, 400.0)]
+    flight = Flight("fixed-wing", items, terrain=terrain, min_height=10.0)
+    flight.vehicle.airborne, flight.vehicle.position, flight.vehicle._v = True, (-550.0, 0.0, -12.0), 14.0
+    track = np.array(flight.to_end(200.0).track)
+    height = np.asarray(terrain.altitude_ned(track[:, 0], track[:, 1])) - track[:, 2]
+    assert height.min() >= 10.0
+    assert np.abs(track[:, 1]).max() < 1.0
+    assert np.all(np.diff(track[:, 0]) > 0.0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_mountains_never_under_the_ground(kind, mountains):
     """Way-points that lie inside of the mountains are flown above them; landing is on the terrain."""
