@@ -24,6 +24,8 @@ COST_WEIGHT = 2.0
 """by which a metre of the worst ground that can be driven exceeds one of the best"""
 MOST_NODES = 1 << 20
 """poses that a search keeps before it gives up: some seconds"""
+ROUNDS = 3
+"""of short cuts, at most"""
 _JOINTS = 300
 """places between which short cuts are looked for"""
 _START_HEADINGS = 72
@@ -194,12 +196,12 @@ def _cost_to_go(
 ) -> NDArray[np.float32]:
     goal_cell, start_cell = _cell(place, goal), _cell(place, start)
     if not use_numba():
-        return _cost_to_go_by_scipy(weight, goal_cell)
+        return plain_cost_to_go(weight, goal_cell)
     spare = 60.0 + 16.0 * radius / place[2]  # for the way round that headings ask for
     return kernels.cost_to_go(weight, goal_cell, start_cell, spare)
 
 
-def _cost_to_go_by_scipy(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDArray[np.float32]:
+def plain_cost_to_go(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDArray[np.float32]:
     """`kernels.cost_to_go` over the 8 neighbours, where plain Python would take a minute."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
@@ -241,16 +243,18 @@ def _shortened(
     radius: float,
 ) -> DrivePath:
     cost = math.inf
-    for _ in range(4):
+    for _ in range(ROUNDS):
         joints, pieces = _split(joints, pieces, max(float(pieces[:, 0].sum()) / _JOINTS, place[2]))
         joints, pieces, now = searching.shorten(weight, place, joints, pieces, free_start, free_goal, radius)
         if now > 0.999 * cost:
             break
         cost = now
-    cost = _cost_of(weight, place, joints, pieces)
-    if cost == kernels.BLOCKED:
-        raise PlanError("gave_up", "the way that was found does not stand the check against the grid")
-    return DrivePath(*_joined(joints, pieces), cost)
+    # the samples of a longer piece lie elsewhere: where one of them is too near to a corner, the shorter ones stay
+    for way in (_joined(joints, pieces), (joints, pieces)):
+        cost = _cost_of(weight, place, *way)
+        if cost != kernels.BLOCKED:
+            return DrivePath(*way, cost)
+    raise PlanError("gave_up", "the way that was found does not stand the check against the grid")
 
 
 def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:

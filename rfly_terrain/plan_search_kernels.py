@@ -249,13 +249,14 @@ def shorten(
 ) -> tuple[Any, Any, float]:
     """A way of poses (k, 3) and pieces (k - 1, 2), as short cuts make it: the same two arrays, and its cost.
 
-    From each pose Dubins' ways to those 1, 2, 4, 8 … poses ahead and to the last one are looked at; of these and the
+    From each pose Dubins' ways to those 1, 2, 4, 8 … poses ahead are looked at; of these and the
     pieces themselves the cheapest row is taken (dynamic programming). A free heading at start or goal is chosen anew.
     """
     count = poses.shape[0]
     cost, parent = np.full(count, np.inf), np.full(count, -1, np.int64)
     words, first_heading = np.zeros((count, 6)), np.full(count, poses[0, 2])
     cost[0] = 0.0
+    farthest = max(64, 90_000 // count)  # of many poses the near ones first: it is called again
     for i in range(count - 1):
         x, y, heading = poses[i, 0], poses[i, 1], poses[i, 2]
         jump = 1
@@ -291,7 +292,7 @@ def shorten(
                     first_heading[j] = heading  # of use where i is 0
                     for k in range(6):
                         words[j, k] = word[k]
-            if j == count - 1:
+            if j == count - 1 or jump >= farthest:
                 break
             jump *= 2
     steps, j = 0, count - 1

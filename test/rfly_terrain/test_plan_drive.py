@@ -11,7 +11,7 @@ import pytest
 from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import PlanError
 from rfly_terrain import plan_kernels
-from rfly_terrain.plan_drive import PlanPose, _cost_to_go_by_scipy, check_drive, plan_drive, weights
+from rfly_terrain.plan_drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
 
 
 @dataclass
@@ -132,7 +132,7 @@ def test_ways_through_random_ground(seed, radius):
     path = plan_drive(grid, start, goal, radius)
     check(path, grid, start, goal, radius)
     # not far from the best: 8-connected Dijkstra of SciPy, which knows no turning radius
-    best = _cost_to_go_by_scipy(weights(grid), (212, 212))[7, 7] * grid.resolution
+    best = plain_cost_to_go(weights(grid), (212, 212))[7, 7] * grid.resolution
     assert path.cost < 1.15 * best + 2 * math.pi * radius
 
 
@@ -152,7 +152,7 @@ def test_cost_to_go_beside_scipy():
     """The 16 directions are never dearer than SciPy's 8, and cheaper by no more than these are longer (8 %)."""
     weight = weights(hills(11, 150))
     ours = plan_kernels.cost_to_go(weight, (3, 4), (140, 140), 1e9)
-    peer = _cost_to_go_by_scipy(weight, (3, 4))
+    peer = plain_cost_to_go(weight, (3, 4))
     assert np.array_equal(np.isfinite(ours), np.isfinite(peer))
     known = np.isfinite(peer)
     assert np.all(ours[known] <= peer[known] * (1 + 1e-5))

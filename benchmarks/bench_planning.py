@@ -1,0 +1,108 @@
+"""Planning on 1,000 x 1,000 cells beside SciPy's Dijkstra over the same costs, which knows no turning radius."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import DISAGREES, Row, measure
+from rfly_terrain import plan_kernels
+from rfly_terrain.plan_drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
+from rfly_terrain.plan_warm_up import warm_up
+
+SIZE = 1_000
+RADIUS = 4.0
+"""m, of turns, on cells of 1 m"""
+LIMIT_S = 1.0
+
+
+class Costs(NamedTuple):
+    cost: NDArray[np.int8]
+    resolution: float
+    origin: tuple[float, float]
+
+
+def rows() -> Iterator[Row]:
+    """A field of costs and a whole plan, from corner to corner of rough ground and around walls."""
+    warm_up()
+    for name, grid in (("rough ground", rough_ground()), ("walls", walls())):
+        yield field(name, grid)
+        yield plan(name, grid)
+
+
+def rough_ground() -> Costs:
+    """Smooth noise: a sixth of the cells is forbidden, in patches of some tens of metres."""
+    import cv2
+
+    noise = cv2.GaussianBlur(np.random.default_rng(1).normal(size=(SIZE, SIZE)), (0, 0), 8.0)
+    noise /= noise.std()
+    cost = np.where(noise > 1.0, 100, np.clip((noise + 1.0) / 2.0, 0.0, 1.0) * 99.0).astype(np.int8)
+    cost[:20, :20] = cost[-20:, -20:] = 0
+    return Costs(cost, 1.0, (0.0, 0.0))
+
+
+def walls() -> Costs:
+    """Level ground with nine walls that reach from alternating sides nearly to the other one."""
+    cost = np.zeros((SIZE, SIZE), np.int8)
+    for k in range(1, 10):
+        cost[100 * k : 100 * k + 4, slice(30, None) if k % 2 else slice(None, -30)] = 100
+    return Costs(cost, 1.0, (0.0, 0.0))
+
+
+def field(name: str, grid: Costs) -> Row:
+    """Least costs from all cells to one: ours in 16 directions, SciPy's in 8."""
+    weight = weights(grid)
+    goal, start = (SIZE - 10, SIZE - 10), (9, 9)
+    ours, peer = plan_kernels.cost_to_go(weight, goal, start, math.inf), plain_cost_to_go(weight, goal)
+    known = np.isfinite(peer)
+    ratio = ours[known & (peer > 0)] / peer[known & (peer > 0)]
+    fits = bool(np.array_equal(known, np.isfinite(ours)) and ratio.max() <= 1.0 + 1e-5 and ratio.min() > 0.9)
+    agree = f"same cells reached, {100 * (1 - ratio.mean()):.1f} % shorter by 16 directions"
+    seconds = measure(
+        lambda: plan_kernels.cost_to_go(weight, goal, start, math.inf),
+        lambda: plain_cost_to_go(weight, goal),
+        repeat=3,
+        clock=time.process_time,
+    )
+    return Row(
+        f"cost to go on {SIZE:,} x {SIZE:,}, {name}",
+        *seconds,
+        "scipy.sparse.csgraph.dijkstra, 8 directions, graph included",
+        3.0,
+        agree=agree if fits else f"{DISAGREES}: {agree}",
+        note="CPU time of one thread",
+    )
+
+
+def plan(name: str, grid: Costs) -> Row:
+    """A whole plan from corner to corner, with the weights of its cells: at most a second."""
+    start, goal = PlanPose(9.5, 9.5, 0.0), PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
+    best = float(plain_cost_to_go(weights(grid), (SIZE - 10, SIZE - 10))[9, 9])
+    path = plan_drive(grid, start, goal, RADIUS)
+    longer = path.cost / best - 1.0
+    fits = check_drive(path, grid) and longer < 0.05
+    agree = f"no forbidden cell; {100 * longer:+.1f} % of Dijkstra's cost without a turning radius"
+    taken: list[float] = []
+
+    def timed() -> Any:
+        begin = time.process_time()
+        plan_drive(grid, start, goal, RADIUS)
+        taken.append(time.process_time() - begin)
+
+    for _ in range(4):
+        timed()
+    return Row(
+        f"drive plan on {SIZE:,} x {SIZE:,}, {name}",
+        float(np.median(taken[1:])),
+        LIMIT_S,
+        "the target of 1 s",
+        1.0,
+        agree=agree if fits else f"{DISAGREES}: {agree}",
+        note=f"turning radius {RADIUS:g} m, {path.length:,.0f} m; CPU time of one thread",
+        kind="at most",
+    )
