@@ -10,7 +10,7 @@ from fleet_harness import TerrainSource, ground, positions, receive_diagnostics,
 
 pytestmark = pytest.mark.ros
 
-SPEED, PACE = 20.0, 3.0
+SPEED, PACE = 20.0, 4.0
 """m/s of fleet time, and fleet seconds a second"""
 FLEET = """
 version: 1
@@ -109,7 +109,8 @@ def assert_no_jump(states, vehicle):
     dt, way, change = np.diff(times), np.diff(place, axis=0), np.diff(velocity, axis=0)[:, :2]
     mean = 0.5 * (velocity[1:] + velocity[:-1])
     assert np.all(np.hypot(*(way - mean * dt[:, None])[:, :2].T) < 0.2 * most * dt**2 + 1e-3)
-    assert np.all(np.abs(way[:, 2]) < PACE * SPEED * 0.4 * dt + 1e-3)
+    climb = np.abs(velocity[:, 2])
+    assert np.all(np.abs(way[:, 2]) < np.maximum(climb[1:], climb[:-1]) * dt + 0.2 * most * dt**2 + 1e-3)
     assert np.all(np.hypot(*change.T) < most * dt + 1e-2)
 
 
@@ -140,7 +141,7 @@ def test_a_drone_follows_heights_given_in_map_ned(driving):
     np.testing.assert_allclose(place[-1], [120.0, -50.0, 90.0], atol=1e-6)
     left = int(np.argmax(np.abs(radii(states, vehicle) - 80.0) > 1e-6))
     climbing = np.diff(velocity[left:, 2]) / np.diff(times[left:])
-    assert np.abs(climbing).max() < PACE**2 * 20.0  # m/s²; a step of the climb would be 600
+    assert np.abs(climbing).max() < PACE**2 * 20.0  # m/s²; a step of the climb would be more than twice that
     assert np.hypot(*(place[:, :2] - [100.0, 60.0]).T).min() < SPEED * PACE * 0.05
 
 
