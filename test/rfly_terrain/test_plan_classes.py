@@ -90,3 +90,12 @@ def test_energy_and_time_of_flying_by_hand():
     lift = 2 * 9.80665 / 0.5
     expected = [500, 1000 + 20 * lift, 1000, 450 + 6 * lift, 225]  # straight up and down at the hover power
     assert flying.energy(2.0, np.array([50, 50, 50, 0, 0]), np.array([0, 20, -40, 6, -6])) == pytest.approx(expected)
+
+
+def test_the_class_of_the_howto_is_one():
+    import re
+    from pathlib import Path
+
+    page = Path(__file__).parents[2] / "docs" / "howto" / "plan-a-path.md"
+    text = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[0]
+    assert parse_vehicle_classes(text.encode(), page.name)["mule"].fly.hover_power == 2900
