@@ -407,6 +407,9 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
     assert pilot.params[-1].current.position.y == 0.0
     said.publish(Bool(data=True))
     fly(50, 0, 12, lambda: pilot.params[-1].current.position.y == 50.0)
+    count = len(pilot.params)
+    fly(50, 0, 12, lambda: len(pilot.params) > count + 20)
+    assert pilot.params[-1].current.position.y == 50.0  # what was said belonged to the item before
     said.publish(Bool(data=True))
     status, result = pilot.result(goal)
     assert (status, result.items_done) == (SUCCEEDED, 3)
