@@ -84,7 +84,7 @@ def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publish
 
 
 def subscription(
-    node: Node, msg_type: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile
+    node: Node, msg_type: Any, topic: str, callback: Callable[[Any], Any], qos: QoSProfile
 ) -> Subscription:
     """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`)."""
     return node.create_subscription(

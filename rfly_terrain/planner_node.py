@@ -15,7 +15,6 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
-from rclpy.task import Future
 from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
 from rfly_suite.srv import PlanPath
 
@@ -34,6 +33,7 @@ from rfly_common.ros import (
     Frames,
     FrameToWorld,
     declare,
+    in_thread,
     publisher,
     run,
     stamp_to_ns,
@@ -156,26 +156,31 @@ class PlannerNode(Node):
         ):
             self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
 
-    def _take_goal(self, message: PoseStamped) -> None:
+    async def _take_goal(self, message: PoseStamped) -> None:
         """The newest goal counts; one that comes while another is worked on waits for its end."""
         self._goal = message
-        if not self._busy_with_goal:
-            self._next_goal()
+        if self._busy_with_goal:
+            return
+        self._busy_with_goal = True
+        try:
+            while self._goal is not None:
+                newest, self._goal = self._goal, None
+                await self._go(newest)
+        finally:
+            self._busy_with_goal = False
 
     # --- planning
 
     async def _plan_path(self, request: Any, response: Any) -> Any:
-        plan: Plan | None = None
         try:
             if request.name and not NAME.fullmatch(request.name):
                 raise PlanError("bad_name", f"name {request.name!r}: letters, digits, _ and /, a letter first")
             frame = self._frames.resolve(request.goal.header.frame_id or "map", stamp_to_ns(request.goal.header.stamp))
             job = self._job(request, frame)
-            done: Future = Future(executor=self.executor)
-            self._start(job, done)
-            plan, error = await done
-            if plan is None:
-                raise error
+            planner = self._ready_planner()
+            plan = await in_thread(self, lambda: self._work(planner, job))
+            if isinstance(plan, RflyError):
+                raise plan
             response.path = self._publish(plan, request.name, request.goal.header.frame_id or "map", frame)
         except RflyError as error:
             response.message = self._refuse(error)
@@ -219,25 +224,18 @@ class PlannerNode(Node):
         pose.orientation.w = 1.0
         return pose_to_plan_pose(pose, frame, "start")
 
-    def _start(self, job: _Job, done: Future) -> None:
-        """Plan in a thread; `done` becomes (plan, None) or (None, error). Raises PlanError without a terrain."""
-        planner = self._ready_planner()
-
-        def work() -> None:
-            result: tuple[Plan | None, RflyError | None]
-            with self._lock:  # one after the other: each has the machine for itself
-                start = time.monotonic()
-                try:
-                    result = planner.plan(*job), None
-                except RflyError as error:
-                    result = None, error
-                except MemoryError:
-                    result = None, PlanError("memory", "not enough memory to plan on this map")
+    def _work(self, planner: Planner, job: _Job) -> Plan | RflyError:
+        """The plan, or what is wrong. In a thread; one after the other, so that each has the machine for itself."""
+        with self._lock:
+            start = time.monotonic()
+            try:
+                return planner.plan(*job)
+            except RflyError as error:
+                return error
+            except MemoryError:
+                return PlanError("memory", "not enough memory to plan on this map")
+            finally:
                 self._last_s = time.monotonic() - start
-            if self.executor is not None:
-                self.executor.create_task(done.set_result, result)
-
-        threading.Thread(target=work, daemon=True).start()
 
     def _ready_planner(self) -> Planner:
         """The planner of the present map and objects; its costs are worked out when the first plan asks for them."""
@@ -259,32 +257,23 @@ class PlannerNode(Node):
             )
         return self._planner
 
-    def _next_goal(self) -> None:
-        message, self._goal = self._goal, None
-        if message is None or self.executor is None:
-            return
+    async def _go(self, message: PoseStamped) -> None:
+        """Plan for the goal's vehicle, and tell it, unless a newer goal has come meanwhile."""
         name, frame_id = self._goal_vehicle, message.header.frame_id or "map"
         try:
             frame = self._frames.resolve(frame_id)
             goal = pose_to_plan_pose(message.pose, frame, "goal")
             vehicle = vehicle_class(self._classes, self._class_name(name, self._goal_class))
             job = _Job(vehicle, self._present_pose(name), goal, MODES[self._goal_mode])
-            done: Future = Future(executor=self.executor)
-            self._start(job, done)
+            planner = self._ready_planner()
+            plan = await in_thread(self, lambda: self._work(planner, job))
+            if isinstance(plan, RflyError):
+                raise plan
         except RflyError as error:
             self._refuse(error)
             return
-        self._busy_with_goal = True
-        done.add_done_callback(lambda future: self._finish_goal(future.result(), name, frame_id, frame))
-
-    def _finish_goal(self, result: Any, name: str, frame_id: str, frame: FrameToWorld) -> None:
-        self._busy_with_goal = False
-        plan, error = result
-        if plan is None:
-            self._refuse(error)
-        elif self._goal is None:  # else a newer goal counts
+        if self._goal is None:
             self._publish(plan, name, frame_id, frame)
-        self._next_goal()
 
     # --- what goes out
 
