@@ -77,7 +77,7 @@ def _entry(pieces: list[_Piece], speed: float) -> _Piece | None:
             return time, s, v, a, j
         root = math.sqrt(max(0.0, a * a + 2.0 * j * gain))
         run = 2.0 * gain / (a + root) if a + root > 0.0 else math.inf
-        if run < after[0] - time:
+        if time + run < after[0]:  # as the sum is rounded: else the next piece begins at this speed
             return time + run, s + run * (v + run * (a / 2.0 + run * j / 6.0)), speed, a + run * j, j
     return None
 
