@@ -38,11 +38,11 @@ def arrive(length: float, speed: float, profile: SpeedProfile) -> Schedule:
     run_up = profile.cruise**2 / brake + profile.cruise * brake / jerk  # about; the way to the speed follows from it
     for _ in range(100):
         pieces = schedule(length + run_up, False, profile, "stop").pieces
-        entry = _entry(pieces, speed)
-        if entry is None:
+        number, entry = _entry(pieces, speed)
+        if number < 0:
             break
         if abs(entry[1] - run_up) <= 1e-12 * (length + run_up):
-            return _entered(pieces, entry, length)
+            return _entered(entry, pieces[number + 1 :], length)
         run_up = entry[1]
     return stop(0.0, speed, 0.5 * speed**2 / length)
 
@@ -67,24 +67,25 @@ def _with_acceleration(profile: SpeedProfile) -> SpeedProfile:
     return dataclasses.replace(profile, acceleration=EASY_ACCELERATION)
 
 
-def _entry(pieces: list[_Piece], speed: float) -> _Piece | None:
-    """Where a motion from rest first has a speed, while it accelerates or as soon as it cruises."""
-    for (time, s, v, a, j), after in itertools.pairwise(pieces):
+def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
+    """Where a motion from rest first has a speed, while it accelerates or as soon as it cruises: number of the piece
+    (-1: nowhere), and the motion then."""
+    for i, ((time, s, v, a, j), after) in enumerate(itertools.pairwise(pieces)):
         if a < 0.0:
-            return None
+            break
         gain = speed - v
         if gain <= 1e-12 * speed:
-            return time, s, v, a, j
+            return i, (time, s, v, a, j)
         root = math.sqrt(max(0.0, a * a + 2.0 * j * gain))
         run = 2.0 * gain / (a + root) if a + root > 0.0 else math.inf
-        if time + run < after[0]:  # as the sum is rounded: else the next piece begins at this speed
-            return time + run, s + run * (v + run * (a / 2.0 + run * j / 6.0)), speed, a + run * j, j
-    return None
+        if time + run < after[0]:
+            return i, (time + run, s + run * (v + run * (a / 2.0 + run * j / 6.0)), speed, a + run * j, j)
+    return -1, pieces[0]
 
 
-def _entered(pieces: list[_Piece], entry: _Piece, length: float) -> Schedule:
-    """The motion from an entry on, in time and arc length since then."""
+def _entered(entry: _Piece, pieces: list[_Piece], length: float) -> Schedule:
+    """The motion from an entry and on the pieces after it, in time and arc length since then."""
     time, way, speed, a, j = entry
-    later = [(t - time, s - way, v, b, k) for t, s, v, b, k in pieces if t > time]
+    later = [(max(t - time, 0.0), s - way, v, b, k) for t, s, v, b, k in pieces]
     later[-1] = (later[-1][0], length, 0.0, 0.0, 0.0)
     return Schedule([(0.0, 0.0, speed, a, j), *later], 0.0, math.inf)

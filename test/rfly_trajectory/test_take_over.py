@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfly_trajectory.motion import SpeedProfile, join_schedules, progress
@@ -54,6 +54,8 @@ def test_a_stop_by_hand(sign):
     st.floats(1.0, 25.0),
     st.one_of(st.none(), st.tuples(st.floats(0.5, 5), st.floats(0.5, 5), st.one_of(st.none(), st.floats(0.5, 5)))),
 )
+@example(2.0, 1.0, 1.0, (0.5000000000000001, 1.0, 0.5))
+@example(1.0, 1.0, 1.0, (0.5, 0.5000000000000001, None))
 def test_every_motion_begins_at_its_speed_and_ends_at_rest(length, speed, cruise, accelerations):
     """Pieces fit together in place and speed, and so in acceleration where there is a jerk and no emergency; it never
     drives backwards nor faster than it was or cruises; at the end it has come exactly to the path's end."""
