@@ -169,10 +169,6 @@ def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: A
     lowest = -1 if not ground.void else 0
     last_i, last_j = heights.shape[0] - (2 if ground.void else 1), heights.shape[1] - (2 if ground.void else 1)
     i, j = cell_at(u0 + t * du, heights.shape[0], ground.void), cell_at(v0 + t * dv, heights.shape[1], ground.void)
-    if du < 0.0 and i > lowest and u0 + t * du <= i:
-        i -= 1
-    if dv < 0.0 and j > lowest and v0 + t * dv <= j:
-        j -= 1
     came = IN_CELL if t == 0.0 else nearer_line(u0 + t * du, v0 + t * dv)
     while True:
         t_u, t_v = math.inf, math.inf

@@ -32,7 +32,7 @@ from rfly_collision.pair_kernels import ARRIVED, COARSE_STEPS, FINE_STEPS, pose_
 from rfly_collision.shape_table import ROUND, TOUCHING, ShapeTable
 from rfly_common.accel import inner_kernel, kernel_or_plain
 
-BUILT_ON = "9e49f603bb21a97a"
+BUILT_ON = "8d218115f96c1273"
 """see `pair_kernels.BUILT_ON`"""
 
 FLATNESS = 1e-3

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from collision_reference import bodies_of, overlap, solid
+from scipy.spatial.transform import Rotation
 
 from rfly_collision import Bodies, Box, Capsule, ConvexHull, Scene, Sphere
 
@@ -175,6 +176,24 @@ def test_contacts_with_known_answers(name):
 def both_ways_or_one(name, a, b):
     """Where the axes meet up and down are as good, and no order is better than the other."""
     return Scene().contacts(bodies_of((a, b))) if name == "capsules whose axes meet" else both_ways(a, b)
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_corner_on_every_face_of_a_box(axis, side):
+    """A cube on its tip, turned about it, 5 cm deep in each face; as boxes and as hulls."""
+    size, outwards = np.array([4.0, 2.0, 1.5]), side * np.eye(3)[axis]
+    tip, _ = Rotation.align_vectors([-outwards], [np.ones(3) / math.sqrt(3)])
+    quat = (Rotation.from_rotvec(0.3 * outwards) * tip).as_quat()
+    corner = outwards * (size[axis] / 2 - 0.05) + (np.array([0.3, 0.2, 0.1]) * (outwards == 0))
+    middle = corner + outwards * math.sqrt(0.75)
+    unit = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).T.reshape(-1, 3)
+    for cube in (Box((1, 1, 1)), ConvexHull(unit)):
+        for box in (Box(tuple(size)), ConvexHull(unit * size)):
+            position, normal, depth = only(both_ways((cube, middle, quat), (box, (0, 0, 0))))
+            assert depth == pytest.approx(0.05, abs=1e-9)
+            assert normal == pytest.approx(outwards, abs=1e-9)
+            assert position == pytest.approx(corner + 0.025 * outwards, abs=1e-9)
 
 
 def test_random_contacts_are_symmetric():
