@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import DISAGREES, Row, measure
+from benchmarks.harness import DISAGREES, Row, agreement, measure
 from rfly_terrain import plan_kernels
 from rfly_terrain.plan_drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
 from rfly_terrain.plan_warm_up import warm_up
@@ -30,8 +30,8 @@ class Costs(NamedTuple):
 def rows() -> Iterator[Row]:
     """A field of costs and a whole plan, from corner to corner of rough ground and around walls."""
     warm_up()
+    yield field("rough ground", rough_ground())
     for name, grid in (("rough ground", rough_ground()), ("walls", walls())):
-        yield field(name, grid)
         yield plan(name, grid)
 
 
@@ -55,26 +55,26 @@ def walls() -> Costs:
 
 
 def field(name: str, grid: Costs) -> Row:
-    """Least costs from all cells to one: ours in 16 directions, SciPy's in 8."""
+    """Least costs from all cells to one, in 16 directions."""
     weight = weights(grid)
     goal, start = (SIZE - 10, SIZE - 10), (9, 9)
     ours, peer = plan_kernels.cost_to_go(weight, goal, start, math.inf), plain_cost_to_go(weight, goal)
     known = np.isfinite(peer)
-    ratio = ours[known & (peer > 0)] / peer[known & (peer > 0)]
-    fits = bool(np.array_equal(known, np.isfinite(ours)) and ratio.max() <= 1.0 + 1e-5 and ratio.min() > 0.9)
-    agree = f"same cells reached, {100 * (1 - ratio.mean()):.1f} % shorter by 16 directions"
+    same_cells = np.array_equal(known, np.isfinite(ours))
+    agree = agreement(ours[known], peer[known], 0.05, "cells") if same_cells else f"{DISAGREES}: other cells reached"
     seconds = measure(
         lambda: plan_kernels.cost_to_go(weight, goal, start, math.inf),
         lambda: plain_cost_to_go(weight, goal),
-        repeat=3,
+        repeat=2,
+        warm_ups=0,
         clock=time.process_time,
     )
     return Row(
         f"cost to go on {SIZE:,} x {SIZE:,}, {name}",
         *seconds,
-        "scipy.sparse.csgraph.dijkstra, 8 directions, graph included",
+        "scipy.sparse.csgraph.dijkstra, graph included",
         3.0,
-        agree=agree if fits else f"{DISAGREES}: {agree}",
+        agree=agree,
         note="CPU time of one thread",
     )
 

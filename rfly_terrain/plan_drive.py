@@ -29,6 +29,14 @@ ROUNDS = 3
 _JOINTS = 300
 """places between which short cuts are looked for"""
 _START_HEADINGS = 72
+_HALF_OF_THE_STEPS = (
+    (0, 1, ()),
+    (1, 0, ()),
+    *((1, side, ((1, 0), (0, side))) for side in (1, -1)),
+    *((1, 2 * side, ((0, side), (1, side))) for side in (1, -1)),
+    *((2, side, ((1, 0), (1, side))) for side in (1, -1)),
+)
+"""rows, columns, and the cells that are crossed on the way; the other half are these backwards"""
 
 
 class CostGrid(Protocol):
@@ -202,23 +210,27 @@ def _cost_to_go(
 
 
 def plain_cost_to_go(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDArray[np.float32]:
-    """`kernels.cost_to_go` over the 8 neighbours, where plain Python would take a minute."""
+    """`kernels.cost_to_go` of all cells by SciPy, for where plain Python would take a minute."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
 
     rows, columns = weight.shape
     number = np.arange(rows * columns).reshape(rows, columns)
-    free = weight > 0
+    wide = weight.astype(float)
     ends: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-    for d_row, d_column, share in ((0, 1, 0.5), (1, 0, 0.5), (1, 1, math.sqrt(0.5)), (1, -1, math.sqrt(0.5))):
+    for d_row, d_column, crossed in _HALF_OF_THE_STEPS:
         here = slice(0, rows - d_row), slice(max(-d_column, 0), columns - max(d_column, 0))
-        there = slice(d_row, rows), slice(max(d_column, 0), columns - max(-d_column, 0))
-        may = free[here] & free[there]
-        if d_row and d_column:
-            may &= free[here[0], there[1]] & free[there[0], here[1]]
-        ends.append((number[here][may], number[there][may], share * (weight[here][may] + weight[there][may])))
-    a, b, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
-    graph = coo_array((cost, (a, b)), shape=(number.size, number.size)).tocsr()
+
+        def shifted(array: NDArray[Any], row: int, column: int, at: Any = here) -> NDArray[Any]:
+            return array[at[0].start + row : at[0].stop + row, at[1].start + column : at[1].stop + column]
+
+        costs = [shifted(wide, *offset) for offset in ((0, 0), (d_row, d_column), *crossed)]
+        free = np.all([cost > 0 for cost in costs], axis=0)
+        taken = costs[:2] if d_row == abs(d_column) else costs  # a diagonal passes the corner of the cells beside it
+        cost = math.hypot(d_row, d_column) * np.mean(taken, axis=0)
+        ends.append((number[here][free], shifted(number, d_row, d_column)[free], cost[free]))
+    a, b, edge = (np.concatenate(part) for part in zip(*ends, strict=True))
+    graph = coo_array((edge, (a, b)), shape=(number.size, number.size)).tocsr()
     best = dijkstra(graph, directed=False, indices=goal[0] * columns + goal[1])
     return best.reshape(rows, columns).astype(np.float32)
 

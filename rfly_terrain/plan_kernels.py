@@ -37,7 +37,7 @@ def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
     column, row = math.floor(u), math.floor(v)
     if column < 0 or row < 0 or column >= columns or row >= rows:
         return 0.0
-    here = weight[row, column]
+    here = float(weight[row, column])
     if here == 0.0:
         return 0.0
     side = -1 if u - column < MARGIN else 1 if u - column > 1.0 - MARGIN else 0
