@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_common.accel import use_numba
-
 
 def warm_up() -> None:
-    """Runs every kernel once with the types of argument that a scene passes. Without numba there is nothing to do."""
-    if not use_numba():
-        return
+    """Runs every kernel once with the types of argument that a scene passes; loads SciPy and the like in any case."""
     from rfly_collision.bodies import Bodies
     from rfly_collision.scene import Scene
     from rfly_collision.shapes import Box, Sphere

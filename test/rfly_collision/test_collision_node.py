@@ -129,8 +129,9 @@ def scenes(shared_domain_id, tmp_path_factory):
 
     mine = tmp_path_factory.mktemp("shapes") / "mine.yaml"
     mine.write_text(MINE, encoding="utf-8")
-    plain = NodeProcess("collision_node", shared_domain_id, {"ignore": "['801,802', 'type:30,ground']"})
-    other = {"frame_id": "map_ned", "shapes": str(mine), "max_markers": "1"}
+    rules = {"ignore": "['801,802', 'type:30,ground']", "stale_after": "3.0"}
+    plain = NodeProcess("collision_node", shared_domain_id, rules)
+    other = {"frame_id": "map_ned", "shapes": str(mine), "max_markers": "1", "stale_after": "60.0"}
     with plain, NodeProcess("collision_node", shared_domain_id, other, "-r", "__ns:=/ned") as ned:
         peer = Peer(shared_domain_id)
         try:
@@ -256,7 +257,7 @@ def test_types_without_a_shape_are_told_once(scene):
     assert "types without a shape of their own, taken for the default: 777 (parameter shapes)" in told[0]
 
 
-def test_silent_vehicles_are_gone_after_a_second(scene):
+def test_silent_vehicles_are_gone_after_a_time(scene):
     """Only the marks go on; the contact ends by itself."""
     at = (100, 0, 500)
     assert events(scene.see((181, BOX, at), (182, BOX, at))) == {(181, 182, 0): BEGIN}
