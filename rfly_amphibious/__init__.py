@@ -10,11 +10,22 @@ _HOME = {
     "Controls": "model",
     "ModelState": "model",
     "Run": "model",
+    "SensorParameters": "sensor_parameters",
+    "SensorSuite": "sensors",
     "VehicleParameters": "parameters",
     "Wind": "wind",
 }
 
-__all__ = ["AmphibiousModel", "Controls", "ModelState", "Run", "VehicleParameters", "Wind"]
+__all__ = [
+    "AmphibiousModel",
+    "Controls",
+    "ModelState",
+    "Run",
+    "SensorParameters",
+    "SensorSuite",
+    "VehicleParameters",
+    "Wind",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib.resources
-import json
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-import jsonschema
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
 from rfly_amphibious.state_layout import WHEELS, state_size
 from rfly_common.errors import ConfigError
-from rfly_common.marked_yaml import Key, parse_yaml
-from rfly_common.schema_errors import first_error, key_path
+from rfly_common.marked_yaml import Key
+from rfly_common.schema_errors import key_path
 
 GRAVITY = 9.80665
 """m/s²"""
 AIR_DENSITY = 1.225
 """kg/m³ at sea level, for which the coefficients hold"""
-MAX_FILE_BYTES = 1_000_000
 
 Steered = Literal["front", "rear", "all", "none"]
 Triple = tuple[float, float, float]
@@ -140,37 +135,12 @@ class VehicleParameters:
 
         Raises ConfigError that names file, line, key and what is allowed.
         """
-        given = os.fspath(name_or_path)
-        shipped = shipped_parameter_sets()
-        if given in shipped and not os.path.isfile(given):
-            resource = importlib.resources.files("rfly_amphibious") / "parameters" / f"{given}.yaml"
-            return cls.parse(resource.read_bytes(), f"{given}.yaml", given)
-        if not os.path.exists(given):
-            raise ConfigError(
-                f"vehicle parameters {given!r}: no such file, and no shipped set of this name ({', '.join(shipped)})"
-            )
-        try:
-            with open(given, "rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
-        except OSError as error:
-            raise ConfigError(f"vehicle parameters {given!r}: {error.strerror}") from None
-        if len(data) > MAX_FILE_BYTES:
-            raise ConfigError(f"vehicle parameters {given!r}: larger than {MAX_FILE_BYTES} bytes")
-        return cls.parse(data, given, Path(given).stem)
+        return cls.parse(*read_parameters("vehicle parameters", "parameters", name_or_path))
 
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> VehicleParameters:
         """The parameters of a file's content; `file` is what errors call it."""
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
-        document = parse_yaml(text, file)
-        if not isinstance(document.value, dict):
-            raise ConfigError(f"{file}:{document.first_line}: expected the keys version, mass, inertia, …")
-        problem = first_error(jsonschema.Draft7Validator(_schema()).iter_errors(document.value), document, file)
-        if problem is not None:
-            raise ConfigError(problem)
+        document = checked_document(data, file, "vehicle_parameters", "version, mass, inertia")
         values = _fields(document.value)
         candidate = object.__new__(cls)  # to be looked at before the checks, which know fields, not lines
         for key, value in {"name": name or file, **values}.items():
@@ -310,15 +280,7 @@ class VehicleParameters:
 
 def shipped_parameter_sets() -> list[str]:
     """Names of the sets that come with the package."""
-    folder = importlib.resources.files("rfly_amphibious") / "parameters"
-    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
-
-
-@functools.lru_cache(maxsize=1)
-def _schema() -> Mapping[str, Any]:
-    folder = importlib.resources.files("rfly_amphibious") / "schema"
-    schema: Mapping[str, Any] = json.loads((folder / "vehicle_parameters.schema.json").read_text(encoding="utf-8"))
-    return schema
+    return shipped_sets("parameters")
 
 
 _NUMBERS = {
@@ -389,7 +351,7 @@ _NUMBERS = {
 _SOURCES: dict[str, tuple[Key, ...]] = {
     field: (section, key)
     for section, fields in _NUMBERS.items()
-    for field, key in zip(fields, _schema()["properties"][section]["required"], strict=True)
+    for field, key in zip(fields, load_schema("vehicle_parameters")["properties"][section]["required"], strict=True)
     if field is not None
 }
 _SOURCES |= {

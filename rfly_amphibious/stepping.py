@@ -194,6 +194,7 @@ def simulate(
     ground: Any,
     every: int,
     states: Any,
+    memories: Any,
     outputs: Any,
     status: Any,
 ) -> None:
@@ -201,8 +202,9 @@ def simulate(
 
     `controls` (n, rows, …): each row is held for `hold` steps. `wind` (n, 3): mean; `gust_noise` (n, gusts, 3): unit
     normal numbers, a set for each step at which `gust_times` (steps,) is true; `gust_keep`, `gust_add` (3,). Every
-    `every` steps the state goes to `states` (n, samples, states) and what was met at the beginning of that step to
-    `outputs` (n, samples, REPORTED). `status` (n, 2): 0 or what is wrong, and the step.
+    `every` steps the state goes to `states` (n, samples, states), the memory to `memories` (n, samples, MEMORY), and
+    what was met at the beginning of that step to `outputs` (n, samples, REPORTED). `status` (n, 2): 0 or what is wrong,
+    and the step.
     """
     size = x.shape[1]
     work, out, blown, command = (
@@ -241,6 +243,7 @@ def simulate(
                 break
             if (step + 1) % every == 0 and sample < states.shape[1]:
                 states[v, sample] = x[v]
+                memories[v, sample] = memory[v]
                 outputs[v, sample] = out[: at.REPORTED]
                 sample += 1
 

@@ -11,8 +11,10 @@ def warm_up() -> None:
         return
     from rfly_amphibious.model import AmphibiousModel, Controls
     from rfly_amphibious.parameters import VehicleParameters
+    from rfly_amphibious.sensor_parameters import SensorParameters
+    from rfly_amphibious.sensors import SensorSuite
 
     model = AmphibiousModel(VehicleParameters.load("scale"))
     state = model.standing()
     model.derivative(state.x)
-    model.step(state, Controls(), steps=1)
+    SensorSuite(model, SensorParameters.load("scale")).advance(state, Controls(), 0.1)

@@ -6,5 +6,7 @@ There every derivative is still checked against the second formulation, and the 
 from rfly_common.accel import use_numba
 
 collect_ignore_glob = (
-    [] if use_numba() else ["test_validation_*.py", "test_integration.py", "test_model.py", "test_kernels.py"]
+    []
+    if use_numba()
+    else ["test_validation_*.py", "test_integration.py", "test_model.py", "test_kernels.py", "test_sensors.py"]
 )

@@ -1,0 +1,127 @@
+"""What the sensors hand out: arrays with a first axis of samples, each with its own time. SI units.
+
+`time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU, quaternions w x y z.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class ImuSamples(NamedTuple):
+    """In the IMU's own axes; its attitude is that of imu_link in the world."""
+
+    time: Floats
+    specific_force: Floats
+    """(k, 3) m/s²: (0, 0, 9.80665) at rest"""
+    rates: Floats
+    """(k, 3) rad/s"""
+    orientation: Floats
+    """(k, 4)"""
+
+
+class GpsSamples(NamedTuple):
+    """Of the antenna; delivered later than measured."""
+
+    time: Floats
+    geodetic: Floats
+    """(k, 3) latitude deg, longitude deg, altitude m"""
+    velocity: Floats
+    """(k, 3) m/s, ENU"""
+
+
+class MagnetometerSamples(NamedTuple):
+    """In the IMU's axes."""
+
+    time: Floats
+    field: Floats
+    """(k, 3) T"""
+
+
+class BarometerSamples(NamedTuple):
+    """Static pressure."""
+
+    time: Floats
+    pressure: Floats
+    """(k,) Pa"""
+
+
+class JointSamples(NamedTuple):
+    """Wheels and struts: front left, front right, rear left, rear right."""
+
+    time: Floats
+    wheel_angle: Floats
+    """(k, 4) rad since the beginning, relative to the body, not wrapped; positive rolls forward"""
+    wheel_rate: Floats
+    """(k, 4) rad/s: from the counts of one period, where the encoder counts"""
+    steering: Floats
+    """(k, 4) rad, positive = left"""
+    strut: Floats
+    """(k, 4) m from the static place, positive = compressed"""
+    strut_rate: Floats
+    """(k, 4) m/s"""
+    rotor_angle: Floats
+    """(k, rotors) rad since the beginning, counter-clockwise seen from above"""
+    rotor_rate: Floats
+    """(k, rotors) rad/s, counter-clockwise seen from above"""
+
+
+class OdometrySamples(NamedTuple):
+    """Pose of base_link, and its twist in its own axes."""
+
+    time: Floats
+    position: Floats
+    """(k, 3) m"""
+    orientation: Floats
+    """(k, 4)"""
+    velocity: Floats
+    """(k, 3) m/s, body"""
+    rates: Floats
+    """(k, 3) rad/s, body"""
+
+
+class HeightSamples(NamedTuple):
+    """Straight down from the sensor to the ground."""
+
+    time: Floats
+    distance: Floats
+    """(k,) m; -inf nearer and inf farther than the sensor sees (REP 117)"""
+
+
+class WheelLoadSamples(NamedTuple):
+    """Front left, front right, rear left, rear right."""
+
+    time: Floats
+    load: Floats
+    """(k, 4) N"""
+
+
+class WindSamples(NamedTuple):
+    """At the vehicle, gusts included."""
+
+    time: Floats
+    velocity: Floats
+    """(k, 3) m/s, ENU"""
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorSamples:
+    """What became available in one tick; None: nothing."""
+
+    imu: ImuSamples | None = None
+    gps: GpsSamples | None = None
+    magnetometer: MagnetometerSamples | None = None
+    barometer: BarometerSamples | None = None
+    joints: JointSamples | None = None
+    wheel_odometry: OdometrySamples | None = None
+    """planar, from where it began"""
+    height: HeightSamples | None = None
+    wheel_loads: WheelLoadSamples | None = None
+    wind: WindSamples | None = None
+    ground_truth: OdometrySamples | None = None
