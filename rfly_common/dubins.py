@@ -29,10 +29,13 @@ def shortest_dubins(x: float, y: float, heading: float, to_x: float, to_y: float
         kind = 1.0 if word % 2 == 0 else -1.0  # the first turn; right turns are left turns in the mirror
         m_a, m_b, s_a, s_b = kind * a, kind * b, kind * sin_a, kind * sin_b
         if word < 2:  # the same turn at both ends
-            square = 2.0 + d * d - 2.0 * cos_ab + 2.0 * d * (s_a - s_b)
-            p = math.sqrt(max(square, 0.0))
-            angle = math.atan2(cos_b - cos_a, d + s_a - s_b)
-            t, q = angle - m_a, m_b - angle
+            ahead, aside = d + s_a - s_b, cos_b - cos_a
+            p = math.sqrt(ahead * ahead + aside * aside)
+            if p < 1e-9:  # both on one circle: the straight has no direction, one turn does it
+                t, p, q = m_b - m_a, 0.0, 0.0
+            else:
+                angle = math.atan2(aside, ahead)
+                t, q = angle - m_a, m_b - angle
         elif word < 4:  # one turn to each side
             square = -2.0 + d * d + 2.0 * cos_ab + 2.0 * d * (s_a + s_b)
             if square < -1e-9:  # rounding: the two circles may just touch

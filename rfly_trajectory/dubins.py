@@ -1,9 +1,9 @@
 """Dubins paths: the shortest ways between poses for what drives forward only and turns no tighter than a radius.
 
 Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
-79(3), 1957): LSL, RSR, LSR, RSL, RLR, LRL. Segments follow in closed form (Shkel and Lumelsky, Robotics and Autonomous
-Systems 34, 2001). All functions take arrays of poses. Coordinates are ENU metres, headings radians counter-clockwise
-from east. The curvature of a Dubins path has steps where its segments meet.
+79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.dubins` finds it. All functions take arrays of poses.
+Coordinates are ENU metres, headings radians counter-clockwise from east. The curvature of a Dubins path has steps where
+its segments meet.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths import Path, PathBuilder
 from rfly_trajectory.shapes import check_heights, with_heights
 
 Floats = NDArray[np.float64]
 
-WORDS = ("LSL", "RSR", "LSR", "RSL", "RLR", "LRL")
+WORDS = ("LSL", "RSR", "LSR", "RSL", "LRL", "RLR")
 TURNS = np.array([[{"L": 1.0, "S": 0.0, "R": -1.0}[letter] for letter in word] for word in WORDS])
 """(6, 3) of each word's segments: 1 left, 0 straight, -1 right"""
 MAX_POSES = 2000
-_FULL = 2.0 * math.pi
-_ANGLE_SLACK = 1e-9
-"""rad: a turn by less than this short of a whole one is a rounded 0"""
-_SLACK = 1e-12
+_SHORTEST_SEGMENT = 1e-9
+"""of the radius: what is shorter is rounding"""
+_SHORTEST = np.frompyfunc(shortest_dubins, 7, 6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class DubinsPath:
     word: NDArray[np.int64]
     """(…) index into WORDS"""
     segments: Floats
-    """(…, 3) m; inf where the word joins the two poses in no way"""
+    """(…, 3) m"""
 
     @property
     def length(self) -> Floats:
@@ -77,7 +77,7 @@ class DubinsPath:
     def lay(self, builder: PathBuilder) -> None:
         """Add the arcs of a single path to a path that has come to its start."""
         for turn, way in zip(TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True):
-            if way > _ANGLE_SLACK * self.turning_radius:
+            if way > _SHORTEST_SEGMENT * self.turning_radius:
                 builder.arc(way, turn / self.turning_radius)
 
 
@@ -88,24 +88,6 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
     comes first in WORDS is taken. Raises ConfigError for a radius [m] that is not above 0 and for poses that are not
     finite.
     """
-    every = dubins_words(start, end, turning_radius)
-    word = np.asarray(np.argmin(_rounded(every.length), axis=-1))
-    segments = np.take_along_axis(every.segments, word[..., None, None], axis=-2)[..., 0, :]
-    return DubinsPath(every.start[..., 0, :], every.turning_radius, word, segments)
-
-
-def _rounded(length: Floats) -> Floats:
-    """Lengths in which a word is not shorter than an equal one by rounding alone."""
-    least = length.min(axis=-1, keepdims=True)
-    return np.where(length <= least * (1.0 + _SLACK), least, length)
-
-
-def dubins_words(start: ArrayLike, end: ArrayLike, turning_radius: float) -> DubinsPath:
-    """All six words between the poses, as `dubins_path` takes them: arrays of the leading shape (…, 6).
-
-    Segments are inf where a word joins two poses in no way. Each word's way is its shortest; of the words with three
-    turns only those can be shortest, and are given, whose middle turn is by more than half a circle.
-    """
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     if not (math.isfinite(turning_radius) and turning_radius > 0.0):
         raise ConfigError(f"turning_radius: {turning_radius!r} m, must be finite and above 0")
@@ -113,51 +95,10 @@ def dubins_words(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dub
         if poses.shape[-1:] != (3,) or not np.isfinite(poses).all():
             raise ConfigError(f"{name}: expected finite poses (…, 3): x, y and heading")
     start, end = np.broadcast_arrays(start, end)
-    way = (end - start)[..., :2] / turning_radius
-    d, course = np.hypot(way[..., 0], way[..., 1]), np.arctan2(way[..., 1], way[..., 0])
-    a, b = start[..., 2] - course, end[..., 2] - course
-    words = [_same_side(d, a, b), _same_side(d, -a, -b), _cross(d, a, b), _cross(d, -a, -b)]
-    words += [_three_turns(d, -a, -b), _three_turns(d, a, b)]
-    segments = np.stack([np.stack(word, axis=-1) for word in words], axis=-2) * turning_radius
-    segments[~np.isfinite(segments).all(axis=-1)] = np.inf
-    word = np.broadcast_to(np.arange(6), segments.shape[:-1])
-    return DubinsPath(np.broadcast_to(start[..., None, :], segments.shape), float(turning_radius), word, segments)
-
-
-# Angles t, p, q of a word's segments between poses a distance d apart (in radii), with headings a and b seen from the
-# straight line between them. Each is for a word that begins with L; that with R is its mirror image, with -a and -b.
-
-
-def _positive(angle: Floats) -> Floats:
-    turned = np.mod(angle, _FULL)
-    return np.where(turned > _FULL - _ANGLE_SLACK, 0.0, turned)
-
-
-def _same_side(d: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
-    """LSL: from the first circle's centre to the second's."""
-    ahead, aside = d + np.sin(a) - np.sin(b), np.cos(b) - np.cos(a)
-    p, course = np.hypot(ahead, aside), np.arctan2(aside, ahead)
-    one_circle = p < _ANGLE_SLACK  # its straight has no direction: one turn does it
-    t = _positive(np.where(one_circle, b - a, course - a))
-    return t, np.where(one_circle, 0.0, p), np.where(one_circle, 0.0, _positive(b - course))
-
-
-def _cross(d: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
-    """LSR: an inner tangent of two circles, whose centres are at least two radii apart."""
-    ahead, aside = d + np.sin(a) + np.sin(b), -np.cos(a) - np.cos(b)
-    square = ahead**2 + aside**2 - 4.0
-    p = np.sqrt(np.where(square >= -_SLACK * (4.0 + d), np.maximum(square, 0.0), np.nan))
-    course = np.arctan2(aside, ahead) + np.arctan2(2.0, p)
-    return _positive(course - a), p, _positive(course - b)
-
-
-def _three_turns(d: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
-    """LRL: a third circle touches two whose centres are at most four radii apart."""
-    ahead, aside = d + np.sin(a) - np.sin(b), np.cos(b) - np.cos(a)
-    cosine = 1.0 - (ahead**2 + aside**2) / 8.0
-    p = _FULL - np.arccos(np.where(cosine >= -1.0 - _SLACK, np.maximum(cosine, -1.0), np.nan))
-    t = _positive(np.arctan2(aside, ahead) - a + 0.5 * p)
-    return t, p, _positive(b - a - t + p)
+    numbers = _SHORTEST(*np.moveaxis(start, -1, 0), *np.moveaxis(end, -1, 0), float(turning_radius))
+    found = np.stack([np.asarray(number, dtype=float) for number in numbers], axis=-1)
+    word = np.asarray((found[..., None, 3:] == TURNS).all(axis=-1).argmax(axis=-1))
+    return DubinsPath(start, float(turning_radius), word, found[..., :3])
 
 
 @dataclass(frozen=True)
