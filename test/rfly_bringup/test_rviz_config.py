@@ -52,8 +52,14 @@ def test_the_costs_do_not_hide_the_cloud(config):
 
 def test_every_vehicle_of_the_demo_fleet_has_a_path_and_a_pose(config):
     names = [vehicle.name for vehicle in load_fleet("demo_convoy").vehicles]
-    assert [d["Topic"]["Value"] for d in displays(config, "Path")] == [f"{name}/path" for name in names]
+    paths = [d["Topic"]["Value"] for d in displays(config, "Path")]
+    assert paths == ["planned_path", *(f"{name}/path" for name in names)]
     assert [d["Topic"]["Value"] for d in displays(config, "Pose")] == [f"{name}/pose" for name in names]
+
+
+def test_the_tool_2d_goal_pose_publishes_what_the_planner_takes(config):
+    (tool,) = (tool for tool in config["Tools"] if tool["Class"] == "rviz_default_plugins/SetGoal")
+    assert (tool["Topic"]["Value"], tool["Topic"]["Durability Policy"]) == ("goal_pose", "Volatile")
 
 
 @pytest.mark.ros
@@ -72,8 +78,8 @@ def test_every_display_fits_a_publisher_of_the_nodes(config, domain_id):
 
     wanted = [d for d in config["Displays"] if d["Class"] in TAKES]
     topics = ["/" + d["Topic"]["Value"] for d in wanted]
-    nodes = [NodeProcess(name, domain_id) for name in ("terrain_node", "trajectory_node", "collision_node")]
-    with nodes[0], nodes[1], nodes[2]:
+    nodes = [NodeProcess(name, domain_id) for name in ("terrain_node", "trajectory_node", "collision_node", "planner_node")]
+    with nodes[0], nodes[1], nodes[2], nodes[3]:
         peer = Peer(domain_id)
         try:
             peer.spin_until(lambda: all(peer.node.count_publishers(topic) for topic in [*topics, "/tf", "/tf_static"]))
