@@ -78,7 +78,8 @@ def test_every_display_fits_a_publisher_of_the_nodes(config, domain_id):
 
     wanted = [d for d in config["Displays"] if d["Class"] in TAKES]
     topics = ["/" + d["Topic"]["Value"] for d in wanted]
-    nodes = [NodeProcess(name, domain_id) for name in ("terrain_node", "trajectory_node", "collision_node", "planner_node")]
+    names = ("terrain_node", "trajectory_node", "collision_node", "planner_node")
+    nodes = [NodeProcess(name, domain_id) for name in names]
     with nodes[0], nodes[1], nodes[2], nodes[3]:
         peer = Peer(domain_id)
         try:
