@@ -140,13 +140,13 @@ def fit_between(curve: Curve, u: Floats, origin: Floats) -> tuple[Path, Floats]:
 def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) -> Floats:
     """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as `fit_path` does."""
     if not (np.isfinite(length) and length > 0.0):
-        raise ConfigError(f"curve: its length is {length!r} m, must be finite and above 0")
+        raise ConfigError(f"the curve has a length of {length!r} m, must be finite and above 0")
     while pieces <= _MOST_PIECES:
         values = _fit(measured, np.linspace(0.0, length, pieces + 1))
         if _follows(measured, values, length, tolerance):
             return values
         pieces *= 2
-    raise ConfigError("curve: it is not smooth; its parameter must not stand still and its curvature not jump")
+    raise ConfigError("the curve is not smooth: it has a corner, a cusp or a turn too sharp for its length")
 
 
 def _fit(measured: _ArcLength, s: Floats) -> Floats:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Kind = Literal["ground", "multirotor", "fixed_wing"]
 KINDS = {"ground": GROUND, "multirotor": MULTIROTOR, "fixed_wing": FIXED_WING}
 
+LARGEST_ID = 2**31 - 1
+"""ids and types are int32 in VehicleStateArray"""
 TRACK_STEP = 2.0
 """m between the points of `Fleet.track`, where that makes no more than TRACK_POINTS of them"""
 TRACK_POINTS = 1000
@@ -92,6 +94,9 @@ class Vehicle:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
+        for name in ("id", "vehicle_type"):
+            if not 0 <= getattr(self, name) <= LARGEST_ID:
+                raise ConfigError(f"{name}: {getattr(self, name)!r} is not within 0 … {LARGEST_ID}")
         for name in ("delay", "phase", "height"):
             if not math.isfinite(getattr(self, name)):
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is not finite")

@@ -114,7 +114,7 @@ class _Reader:
         entries: list[dict[str, Any]] = self._document.value["vehicles"]
         total = sum(int({**self._defaults, **entry}.get("count", 1)) for entry in entries)
         if total > MAX_VEHICLES:
-            raise ConfigError(f"{self._file}: {total} vehicles, at most {MAX_VEHICLES} are taken")
+            raise self._error(("vehicles",), f"{total} of them with all copies, at most {MAX_VEHICLES} are taken")
         return [vehicle for i in range(len(entries)) for vehicle in self._copies(i)]
 
     def _copies(self, index: int) -> Iterator[Vehicle]:
@@ -127,7 +127,7 @@ class _Reader:
         first_delay, delay_step = _delays(self._get(index, "delay", 0.0).value, count)
         spacing = self._get(index, "spacing", 0.0)
         back, shift = self._spacing(spacing, path, count)
-        if not path.closed and (count - 1) * back > phase:
+        if back and not path.closed and (count - 1) * back > phase:
             raise self._error(
                 spacing.path,
                 f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m before the path begins; "
@@ -201,7 +201,7 @@ class _Reader:
             try:
                 self._paths[key] = _shape(shape.value, self._folder, heights).path()
             except ConfigError as error:
-                raise self._inside(error, shape.path) from None
+                raise self._inside(_about_file(error, shape.value), shape.path) from None
         return self._paths[key]
 
     def _profile(self, speed: _Spot) -> SpeedProfile:
@@ -285,6 +285,13 @@ def _delays(delay: Any, count: int) -> tuple[float, float]:
     return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
 
 
+def _about_file(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
+    """What is wrong with points is told of the file that they come from."""
+    if "file" in shape and str(error).startswith("points"):
+        return ConfigError(f"file: {shape['file']!r}: {error}")
+    return error
+
+
 def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
     clockwise = shape.get("direction") == "clockwise"
     match shape["type"]:
@@ -313,7 +320,7 @@ def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
 def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequence[Point]:
     """Those of the shape itself, or of the file that it names."""
     if ("points" in shape) == ("file" in shape):
-        raise ConfigError("points: expected exactly one of the keys file, points")
+        raise ConfigError("expected exactly one of the keys file, points")
     if "points" in shape:
         points: Sequence[Point] = shape["points"]
         return points

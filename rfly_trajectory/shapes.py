@@ -21,6 +21,8 @@ from rfly_trajectory.paths import Path, PathBuilder, spiral_end
 Point = Sequence[float]
 
 MOST_LANES = 10_000
+SLENDEREST = 12.0
+"""lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of polynomials"""
 
 
 class Shape(Protocol):
@@ -121,7 +123,8 @@ class Circle:
 class Ellipse:
     """An ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
 
-    The tightest radius of a long one is that at the tips, height²/(2 width).
+    The tightest radius of a long one is that at the tips, height²/(2 width). Neither axis may be more than SLENDEREST
+    times the other.
     """
 
     center: Point
@@ -136,8 +139,12 @@ class Ellipse:
 
     def path(self) -> Path:
         center = np.array(_point("center", self.center))
-        turn = -1.0 if self.clockwise else 1.0
-        half = np.array([_positive("width", self.width) / 2, turn * _positive("height", self.height) / 2])
+        width, height = _positive("width", self.width), _positive("height", self.height)
+        if max(width, height) > SLENDEREST * min(width, height):
+            raise ConfigError(
+                f"height: {height:.10g} m beside a width of {width:.10g} m; at most {SLENDEREST:g} : 1 can be driven"
+            )
+        half = 0.5 * np.array([width, -height if self.clockwise else height])
         c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
         to_map = np.array([[c, s], [-s, c]])  # for row vectors
 

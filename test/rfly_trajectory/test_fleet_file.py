@@ -270,14 +270,14 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, name: a/b, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].name: 'a/b' is not allowed (for topics and frames, default vehicle_<id>; copies get "
-            "_1, _2, … behind it)",
+            "f.yaml:3: vehicles[0].name: 'a/b' is not allowed (letters, digits and single underscores, a letter "
+            "first; for topics and frames, default vehicle_<id>; copies get _1, _2, … behind it)",
             id="name",
         ),
         pytest.param(
             HEAD + f'  - {{id: 1, name: "a\\n", type: 3, speed: 1, shape: {LINE}}}\n',
-            "f.yaml:3: vehicles[0].name: 'a\\n' is not allowed (for topics and frames, default vehicle_<id>; copies "
-            "get _1, _2, … behind it)",
+            "f.yaml:3: vehicles[0].name: 'a\\n' is not allowed (letters, digits and single underscores, a letter "
+            "first; for topics and frames, default vehicle_<id>; copies get _1, _2, … behind it)",
             id="line feed after a name",
         ),
         pytest.param(
@@ -289,8 +289,34 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD + f"  - {{id: 1, count: 60000, type: 3, speed: 1, shape: {LINE}}}\n"
             f"  - {{id: 70000, count: 60000, type: 3, speed: 1, shape: {LINE}}}\n",
-            "f.yaml: 120000 vehicles, at most 100000 are taken",
+            "f.yaml:2: vehicles: 120000 of them with all copies, at most 100000 are taken",
             id="too many",
+        ),
+        pytest.param(
+            HEAD + f"  - id: 2147483646\n    type: 3\n    count: 3\n    speed: 1\n    shape: {LINE}\n",
+            "f.yaml:3: vehicles[0].id: 2147483648 is not within 0 … 2147483647",
+            id="a copy's id is too large",
+        ),
+        pytest.param(
+            HEAD + f"  - {{id: 1, type: 3, speed: 1, phase: -20, shape: {LINE}}}\n",
+            "f.yaml:3: vehicles[0].phase: -20 m is not on the path, which is 100 m long",
+            id="phase before an open path",
+        ),
+        pytest.param(
+            HEAD + "  - {id: 1, type: 3, speed: 1, shape: {type: spline}}\n",
+            "f.yaml:3: vehicles[0].shape: expected exactly one of the keys file, points",
+            id="no points",
+        ),
+        pytest.param(
+            HEAD
+            + "  - {id: 1, type: 3, speed: 1, shape: {type: spline, points: [[0, 0], [9, 0]], geo_origin: [1, 2]}}\n",
+            "f.yaml:4: vehicles[0].shape: geo_origin needs file beside it",
+            id="an origin without a file",
+        ),
+        pytest.param(
+            HEAD + "  - {id: 1, type: 3, speed: 1, shape: {type: ellipse, center: [0, 0], width: 3, height: 90}}\n",
+            "f.yaml:3: vehicles[0].shape.height: 90 m beside a width of 3 m; at most 12 : 1 can be driven",
+            id="too slender",
         ),
         pytest.param("a: 1\nb: 2\na: 3\n", "f.yaml:3: key 'a': it is already on line 1", id="repeated key"),
         pytest.param("a: .nan\n", "f.yaml:1: .nan is not a finite number", id="nan"),
@@ -312,6 +338,16 @@ HEAD = "version: 1\nvehicles:\n"
 )
 def test_what_is_wrong_is_told_in_one_line(text, message):
     assert refused(text) == message
+
+
+def test_what_is_wrong_with_points_of_a_file_names_the_file(tmp_path):
+    (tmp_path / "way.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    text = HEAD + "  - {id: 1, type: 3, speed: 1, shape: {type: spline, file: way.csv}}\n"
+    with pytest.raises(ConfigError) as error:
+        parse_fleet(text.encode(), "f.yaml", folder=tmp_path)
+    assert str(error.value) == (
+        "f.yaml:3: vehicles[0].shape.file: 'way.csv': points: 1 are too few, an open spline needs at least 2"
+    )
 
 
 def test_broken_yaml_names_the_line():
