@@ -310,7 +310,7 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD
             + "  - {id: 1, type: 3, speed: 1, shape: {type: spline, points: [[0, 0], [9, 0]], geo_origin: [1, 2]}}\n",
-            "f.yaml:4: vehicles[0].shape: geo_origin needs file beside it",
+            "f.yaml:3: vehicles[0].shape: geo_origin needs file beside it",
             id="an origin without a file",
         ),
         pytest.param(
