@@ -108,7 +108,8 @@ def overlap(a: Solid, b: Solid) -> Overlap:
 def bilinear(terrain: HeightMap, x: Floats, y: Floats, void: bool = False) -> Floats:
     """The height of the ground; off the map that of the edge, or (void) minus infinity."""
     u, v = (x - terrain.origin_x) / terrain.step_x, (y - terrain.origin_y) / terrain.step_y
-    inside = (u >= 0) & (u <= terrain.rows - 1) & (v >= 0) & (v <= terrain.columns - 1)
+    slack = 1e-9  # a point on the edge may be rounded off the map
+    inside = (u >= -slack) & (u <= terrain.rows - 1 + slack) & (v >= -slack) & (v <= terrain.columns - 1 + slack)
     u, v = np.clip(u, 0, terrain.rows - 1), np.clip(v, 0, terrain.columns - 1)
     i, j = np.minimum(u.astype(int), terrain.rows - 2), np.minimum(v.astype(int), terrain.columns - 2)
     a, b, h = u - i, v - j, terrain.heights.astype(float)
