@@ -19,11 +19,11 @@ def errors(model, period, count, seed=1, name="test"):
 
 @pytest.mark.parametrize("period", [0.001, 0.004, 0.1])
 def test_a_density_is_divided_by_the_root_of_the_period(period):
-    n = 40_000
+    n = 20_000
     got = errors(NoiseModel(3, white_density=(4e-3, 3.4e-4, 0.0)), period, n)
     expected = np.array((4e-3, 3.4e-4, 0.0)) / math.sqrt(period)
     assert (np.abs(got.mean(axis=0)) <= 4.0 * expected / math.sqrt(n)).all()  # four standard errors
-    assert got.std(axis=0) == pytest.approx(expected, rel=0.02)
+    assert got.std(axis=0) == pytest.approx(expected, rel=0.03)
     neighbours = np.corrcoef(got[:-1, 0], got[1:, 0])[0, 1]
     assert abs(neighbours) < 4.0 / math.sqrt(n)
     assert abs(np.corrcoef(got[:, 0], got[:, 1])[0, 1]) < 4.0 / math.sqrt(n)
@@ -31,13 +31,13 @@ def test_a_density_is_divided_by_the_root_of_the_period(period):
 
 def test_a_sigma_holds_at_every_rate():
     for period in (0.004, 0.1):
-        assert errors(NoiseModel(1, white_sigma=0.3), period, 40_000).std() == pytest.approx(0.3, rel=0.02)
+        assert errors(NoiseModel(1, white_sigma=0.3), period, 20_000).std() == pytest.approx(0.3, rel=0.03)
 
 
 @pytest.mark.parametrize("period", [0.02, 0.1])
 def test_the_bias_grows_with_the_root_of_time(period):
-    """Variance σ_b² T after T seconds, whatever the rate: 4000 walks side by side, χ² tells the tolerance."""
-    walks, seconds = 4000, 10.0
+    """Variance σ_b² T after T seconds, whatever the rate: 1000 walks side by side, χ² tells the tolerance."""
+    walks, seconds = 1000, 5.0
     got = errors(NoiseModel(walks, walk_density=6e-3), period, round(seconds / period) + 1)
     for t in (1.0, seconds):
         at = got[round(t / period)]
@@ -47,7 +47,7 @@ def test_the_bias_grows_with_the_root_of_time(period):
 
 def test_allan_deviation():
     """White noise falls with slope -1/2, N/√τ; the walk rises with slope 1/2, K √(τ/3) (IEEE 952)."""
-    period, n = 0.01, 400_000
+    period, n = 0.01, 200_000
 
     def allan(rates, tau):
         means = rates[: len(rates) // round(tau / period) * round(tau / period)].reshape(-1, round(tau / period))
@@ -56,8 +56,8 @@ def test_allan_deviation():
     white = errors(NoiseModel(1, white_density=3.4e-4), period, n)[:, 0]
     walk = errors(NoiseModel(1, walk_density=3.9e-5), period, n)[:, 0]
     for tau in (0.1, 1.0, 10.0):
-        assert allan(white, tau) == pytest.approx(3.4e-4 / math.sqrt(tau), rel=0.12)
-        assert allan(walk, tau) == pytest.approx(3.9e-5 * math.sqrt(tau / 3.0), rel=0.12)
+        assert allan(white, tau) == pytest.approx(3.4e-4 / math.sqrt(tau), rel=0.2)
+        assert allan(walk, tau) == pytest.approx(3.9e-5 * math.sqrt(tau / 3.0), rel=0.2)
 
 
 def test_gauss_markov_keeps_variance_and_forgets_exponentially():

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -363,6 +367,35 @@ def test_restored_a_suite_goes_on_bit_by_bit():
         found.append(got)
     rest = joined(found)
     assert same(whole, {key: np.concatenate([first[key], rest[key]]) if key in first else rest[key] for key in rest})
+
+
+def everything_once():
+    """Numbers of all sensors over 0.2 s of a state that is held."""
+    m = model("scale")
+    state = m.flying((1.0, 2.0, 9.0), 0.3, (2.0, 0.0, 0.1))
+    state.x[at.RATES : at.RATES + 3] = (0.3, -0.2, 0.5)
+    state.x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = (3.0, -2.0, 5.0, 1.0)
+    got = joined([still(m, state, 0.2, SCALE, noise=True, seed=3)])
+    return {key: values.tolist() for key, values in got.items()}
+
+
+def test_without_numba_the_same_readings():
+    program = (
+        "import json, sys\n"
+        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
+        "import test_sensors\n"
+        "assert 'numba' not in sys.modules\n"
+        "print(json.dumps(test_sensors.everything_once()))"
+    )
+    environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=False, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    plain, compiled = json.loads(run.stdout.splitlines()[-1]), everything_once()
+    assert plain.keys() == compiled.keys()
+    for key, values in compiled.items():
+        assert np.array(plain[key]) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12)
 
 
 def test_what_is_no_saved_suite_is_refused():
