@@ -210,18 +210,21 @@ def _fill_tile(
     """The costs of a tile, but for objects and growth, from its heights and those of the discs beyond its edges."""
     rows = slice(row, min(row + _TILE, grid.rows))
     columns = slice(column, min(column + _TILE, grid.columns))
-    wide_rows = slice(rows.start - reach, rows.stop + reach)
-    wide_columns = slice(columns.start - reach, columns.stop + reach)
-    heights, known_rows, known_columns = cell_heights(terrain, grid, wide_rows, wide_columns)
-    disc = _disc(limits.half_wheelbase / grid.side, reach)
-    worst = _worst_ratio(heights, disc, grid.side, limits)
-    inner = slice(reach, -reach), slice(reach, -reach)
-    worst = worst[inner]
-    result = np.where(worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))).astype(np.int8)
-    result[_leaves(known_rows, reach)] = UNKNOWN
-    result[:, _leaves(known_columns, reach)] = UNKNOWN
+    if 2 * reach >= min(grid.rows, grid.columns):  # the disc leaves the map wherever it is
+        heights, _, _ = cell_heights(terrain, grid, rows, columns)
+        result = np.full(heights.shape, UNKNOWN, np.int8)
+    else:
+        wide_rows = slice(rows.start - reach, rows.stop + reach)
+        wide_columns = slice(columns.start - reach, columns.stop + reach)
+        wide, known_rows, known_columns = cell_heights(terrain, grid, wide_rows, wide_columns)
+        disc = _disc(limits.half_wheelbase / grid.side, reach)
+        inner = slice(reach, -reach), slice(reach, -reach)
+        heights, worst = wide[inner], _worst_ratio(wide, disc, grid.side, limits)[inner]
+        result = np.where(worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))).astype(np.int8)
+        result[_leaves(known_rows, reach)] = UNKNOWN
+        result[:, _leaves(known_columns, reach)] = UNKNOWN
     if limits.water_level is not None:
-        result[heights[inner] < limits.water_level] = LETHAL
+        result[heights < limits.water_level] = LETHAL
     cost[rows, columns] = result
 
 

@@ -172,6 +172,17 @@ def test_cells_whose_disc_leaves_the_map_are_unknown():
     np.testing.assert_array_equal(traversability(plane(0, shape=(10, 12)), limits).cost, expected)
 
 
+@pytest.mark.parametrize("half_wheelbase", [2.0, 1e9])
+def test_a_disc_wider_than_the_map_leaves_it_everywhere(half_wheelbase):
+    heights = np.zeros((4, 7))
+    heights[1, 2] = -3.0  # x 1, y 2
+    limits = TraversabilityLimits(water_level=-1.0, vehicle_radius=0.0, half_wheelbase=half_wheelbase)
+    grid = traversability(HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1), limits)
+    expected = np.full((7, 4), -1)
+    expected[2, 1] = 100  # water needs no disc
+    assert grid.cost.tolist() == expected.tolist()
+
+
 def test_growth_by_the_radius_reaches_unknown_cells_too():
     terrain = plane(0, shape=(9, 9), step=1.0)
     box = ObjectBoxes([(2.0, 3.0, 0.0)], [(0.2, 0.2, 1.0)])
