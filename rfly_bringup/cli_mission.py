@@ -76,7 +76,7 @@ def check(
     from rfly_trajectory.mission_runner import check_fence
 
     mission, _, _ = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
-    table = Table("item", "number", "mode", "north m", "east m", "up m", "params", box=None)
+    table = Table("item", "in file", "mode", "north m", "east m", "up m", "params", box=None)
     for index, (item, number) in enumerate(zip(mission.items, mission.numbers, strict=True)):
         north, east, down = item.position.tolist()
         command = mavlink_command(item)
@@ -268,7 +268,7 @@ def _never_done(mission: "Mission") -> list[str]:
     from rfly_trajectory.mission_mavlink import LAST_NAVIGATION, TIMED_COMMANDS
 
     return [
-        f"item {index}: command {command} is not carried out; it ends when is_mode_done says so"
+        f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when is_mode_done says so"
         for index, command in mission.custom
         if command <= LAST_NAVIGATION and command not in TIMED_COMMANDS
     ]

@@ -66,7 +66,7 @@ def test_check_lists_items_and_what_is_not_flown(rfly, plan):
     assert "WAYPOINT              60.00    80.00   20.00  nan, 3, 0, 0" in out
     assert "CUSTOM (MAVLink 178)" in out
     assert "note: item 4 (command 203): params[4] = 1 has no place in CUSTOM" in out
-    assert "note: item 5: command 23 is not carried out; it ends when is_mode_done says so" in out
+    assert "note: item 6 (command 23) is not carried out; it ends when is_mode_done says so" in out
 
 
 def test_check_refuses_what_leaves_the_fence(rfly, plan):
@@ -138,7 +138,7 @@ def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_
     """A gripper's navigation command never ends by itself; a car's way lies on the ground, notes on stderr."""
     code, out, err = rfly("fly", plan(ITEMS[0], simple(94, 3, [0, 0, 0, 0, *place(9, 9), 5])))
     assert (code, out) == (2, "")
-    assert "item 1: command 94 is not carried out" in err
+    assert "item 2 (command 94) is not carried out" in err
     track = tmp_path / "track.csv"
     code, out, err = rfly(
         "fly", plan(*ITEMS[1:4]), "--map", "JacksboroFault", *ORIGIN, "--uav-type", "ground", "--csv", track
