@@ -13,6 +13,8 @@ from rfly_bringup.cli_terrain_options import (
     GeoOrigin,
     MapArgument,
     MaybeFloat,
+    MaybeInt,
+    MaybePath,
     MaybeText,
     Overwrite,
     Pair,
@@ -139,30 +141,58 @@ def import_(
 def export(
     name: MapArgument = DEMO_MAP,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")],
+    out: Annotated[MaybePath, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")] = None,
+    sdf: Annotated[
+        MaybePath, typer.Option("--sdf", metavar="FOLDER", help="folder to write a world of Gazebo (gz sim) into")
+    ] = None,
+    sdf_samples: Annotated[
+        MaybeInt,
+        typer.Option(help="of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
+    ] = None,
     geo_origin: GeoOrigin = NO_TRIPLE,
     overwrite: Overwrite = False,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
 ) -> None:
-    """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy.
+    """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy, Gazebo.
 
     A GeoTIFF holds elevations above sea level where the map (or --geo-origin) says where it lies. An .npy is a raster,
-    row 0 in the north; an .npz holds heights_up[i, j] at x_east[i], y_north[j].
+    row 0 in the north; an .npz holds heights_up[i, j] at x_east[i], y_north[j]. A folder for Gazebo holds world.sdf
+    and the same ground as a model.
 
     Examples:
 
         rfly terrain export --out jacksboro.tif
 
         rfly terrain export MountainTerrain --out mountain.npz
-    """
-    from rfly_terrain.array_files import write_npy, write_npz
 
-    check_target(out, overwrite)
+        rfly terrain export MountainTerrain --sdf mountain
+    """
+    if out is None and sdf is None:
+        raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
+    if sdf_samples is not None and sdf is None:
+        raise typer.BadParameter("--sdf-samples is for --sdf FOLDER")
+    if out is not None:
+        check_target(out, overwrite)
     terrain = load_map(name, search_path, third_pixel)
     place = given(geo_origin, "--geo-origin")
     if place is not None:
         terrain = _at_place(terrain, place)
+    if out is not None:
+        _write_heights(terrain, out)
+        print(out)
+    if sdf is not None:
+        from rfly_terrain.gazebo_export import write_gazebo_world
+
+        with status(f"writing {sdf}"):
+            files = write_gazebo_world(terrain, sdf, side=sdf_samples, overwrite=overwrite)
+        print(files.world)
+        print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map")
+
+
+def _write_heights(terrain: "HeightMap", out: Path) -> None:
+    from rfly_terrain.array_files import write_npy, write_npz
+
     ending = out.suffix.lower()
     with status(f"writing {out}"):
         if ending in (".tif", ".tiff"):
@@ -175,7 +205,6 @@ def export(
             write_npz(terrain, out)
         else:
             raise ConfigError(f"{out}: heights are written as .tif, .npy or .npz; `rfly terrain cloud` writes clouds")
-    print(out)
 
 
 def _metres(text: str) -> float:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DEMO_MAP = "JacksboroFault"
 
 MaybeFloat = Optional[float]  # noqa: UP045
+MaybeInt = Optional[int]  # noqa: UP045
+MaybePath = Optional[Path]  # noqa: UP045
 MaybeText = Optional[str]  # noqa: UP045
 MaybeTexts = Optional[list[str]]  # noqa: UP045
 Pair = tuple[float, float]

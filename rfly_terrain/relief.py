@@ -52,7 +52,6 @@ def draw_relief(
     Raises ValueError for a region without at least 2 x 2 samples.
     """
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
     part = height_map.heights[rows, columns]
@@ -62,10 +61,7 @@ def draw_relief(
     np.clip(z, low, high, out=z)
     step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
 
-    tints = LinearSegmentedColormap.from_list("rfly_terrain", list(colours))
-    scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
-    light = _light(z, step_x, step_y, vertical_exaggeration)
-    picture = _lit(tints(scale(z))[..., :3], light[..., None])
+    picture, scale, tints = _picture(z, (low, high), (step_x, step_y), vertical_exaggeration, colours)
     axes.imshow(picture, extent=extent, origin="lower", interpolation="bicubic", zorder=0)
     if contours and high > low:
         _draw_contours(axes, z, (low, high), (extent[0], extent[2], step_x, step_y))
@@ -75,6 +71,25 @@ def draw_relief(
         figure: Any = axes.figure
         figure.colorbar(heights, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
     return heights
+
+
+def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.uint8]:
+    """(height, width, 3) RGB of the whole map from edge to edge, row 0 the northern one, without axes and contours.
+
+    What a texture needs: the outer edges of the outer pixels lie on the map's bounds.
+    """
+    z, extent = _north_up(height_map, slice(0, height_map.rows), slice(0, height_map.columns))
+    low, high = height_map.z_min, height_map.z_max
+    np.clip(z, low, high, out=z)
+    step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
+    picture, _, _ = _picture(z, (low, high), (step_x, step_y), None, _TINTS)
+    x_min, x_max, y_min, y_max = height_map.bounds
+    x = x_min + (np.arange(width) + 0.5) * ((x_max - x_min) / width)
+    y = y_max - (np.arange(height) + 0.5) * ((y_max - y_min) / height)
+    column, row = (x - extent[0]) / step_x - 0.5, (y - extent[2]) / step_y - 0.5
+    at = np.meshgrid(column.astype(np.float32), row.astype(np.float32))
+    colours = cv2.remap(picture.astype(np.float32), at[0], at[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return np.rint(colours * 255).astype(np.uint8)
 
 
 def write_relief(
@@ -104,6 +119,22 @@ def write_relief(
     draw_relief(axes, height_map, region=region, vertical_exaggeration=vertical_exaggeration)
     axes.set_title(height_map.name if title is None else title)
     figure.savefig(path)
+
+
+def _picture(
+    z: NDArray[np.float64],
+    heights: tuple[float, float],
+    steps: tuple[float, float],
+    exaggeration: float | None,
+    colours: Sequence[str],
+) -> tuple[NDArray[np.float64], Any, Any]:
+    """RGB 0 … 1 of each pixel; the scale of the heights and the colours along it."""
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    (low, high), tints = heights, LinearSegmentedColormap.from_list("rfly_terrain", list(colours))
+    scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
+    light = _light(z, *steps, exaggeration)
+    return _lit(tints(scale(z))[..., :3], light[..., None]), scale, tints
 
 
 def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, Region]:

@@ -243,6 +243,17 @@ def test_export_and_import_of_every_kind(rfly):
         np.testing.assert_allclose(back.altitude(x, y), demo.altitude(x, y), atol=0.01)
 
 
+def test_export_for_gazebo_and_a_file_at_once(rfly):
+    code, out, err = rfly("export", "E", "--sdf", "world", "--out", "e.npy", "--geo-origin", "47", "8", "400")
+    assert (code, err) == (0, "")
+    npy, world, note = out.splitlines()
+    assert (npy, Path(world)) == ("e.npy", Path("world/world.sdf"))
+    assert note.startswith("129 x 129 samples, at most 0.")
+    assert "<latitude_deg>47.0</latitude_deg>" in Path(world).read_text(encoding="utf-8")
+    assert rfly("export", "E", "--sdf", "world")[0] == 2
+    assert rfly("export", "E", "--sdf", "world", "--sdf-samples", "257", "--overwrite")[1].startswith("world")
+
+
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 
@@ -275,6 +286,9 @@ def test_export_and_import_of_every_kind(rfly):
         (["traversable", "E", "--out", "E.txt"], "E.txt exists"),
         (["plot", "E", "--out", "picture.xyz"], "pictures can be written as"),
         (["export", "E", "--out", "e.las"], "heights are written as .tif, .npy or .npz"),
+        (["export", "E"], "give --out FILE, --sdf FOLDER or both"),
+        (["export", "E", "--out", "e.npy", "--sdf-samples", "257"], "--sdf-samples is for --sdf"),
+        (["export", "E", "--sdf", "world", "--sdf-samples", "256"], "Gazebo takes 2ⁿ + 1"),
         (["export", "E", "--out", "e.npz", "--geo-origin", "95", "0", "0"], "--geo-origin"),
         (["import", "missing.tif", "--out", "M"], "missing.tif: no such file"),
         (["import", "h.npy", "--out", "M"], "--cell-size"),
