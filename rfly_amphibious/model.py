@@ -61,20 +61,25 @@ class Controls:
         """(vehicles, 9 + rotors) in the order of `state_layout`."""
         rows = np.empty((vehicles, at.ROTOR_COMMAND + rotors))
         rotor = self.rotor_torque if self.rotor_torque is not None else self.rotor_speed
-        for name, value, first, size in (
-            ("drive_torque", self.drive_torque, at.DRIVE_COMMAND, 4),
-            ("brake_torque", self.brake_torque, at.BRAKE_COMMAND, 4),
-            (
-                "rotor_torque" if self.torques else "rotor_speed",
-                0.0 if rotor is None else rotor,
-                at.ROTOR_COMMAND,
-                rotors,
-            ),
-        ):
-            rows[:, first : first + size] = _broadcast(name, value, (vehicles, size))
-        steering = np.asarray(self.steering, float)
-        rows[:, at.STEERING_COMMAND] = _broadcast("steering", steering, (vehicles,))
+        parts = (
+            ("drive_torque", self.drive_torque, slice(at.DRIVE_COMMAND, at.DRIVE_COMMAND + 4)),
+            ("brake_torque", self.brake_torque, slice(at.BRAKE_COMMAND, at.BRAKE_COMMAND + 4)),
+            ("rotor_torque" if self.torques else "rotor_speed", 0.0 if rotor is None else rotor, _ROTOR_COMMANDS),
+            ("steering", self.steering, at.STEERING_COMMAND),
+        )
+        try:
+            for _, value, columns in parts:
+                rows[:, columns] = value
+            if np.isfinite(rows).all():
+                return rows
+        except ValueError:
+            pass  # told below, by name
+        for name, value, columns in parts:
+            rows[:, columns] = _broadcast(name, value, rows[:, columns].shape)
         return rows
+
+
+_ROTOR_COMMANDS = slice(at.ROTOR_COMMAND, None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,17 +291,28 @@ class AmphibiousModel:
     def _evaluate(
         self, x: ArrayLike, controls: Controls, brake_acting: ArrayLike, wind: ArrayLike
     ) -> tuple[Floats, Floats]:
-        from rfly_amphibious import stepping
-
         states = np.array(x, np.float64, order="C")
         shape, states = states.shape, self._batch(states)
         vehicles = states.shape[0]
         rows = controls.rows(self.params.rotors, vehicles)
         acting = _broadcast("brake_torque_acting", brake_acting, (vehicles, 4))
         winds = _broadcast("wind", wind, (vehicles, 3))
-        dx, numbers = np.zeros_like(states), np.empty((vehicles, at.REPORTED))
-        stepping.derivatives(states, rows, controls.torques, acting, winds, self._record, self._ground, dx, numbers)
+        dx, numbers = self.evaluate_rows(states, rows, controls.torques, acting, winds)
         return dx.reshape(shape), numbers.reshape((*shape[:-1], at.REPORTED))
+
+    def evaluate_rows(
+        self, x: Floats, controls: Floats, torques: bool, brake_acting: Floats, wind: Floats
+    ) -> tuple[Floats, Floats]:
+        """`derivative` and the numbers of `Outputs` for n rows of contiguous arrays, unchecked: for inner loops.
+
+        `x` (n, states), `controls` (n, 9 + rotors) of `Controls.rows`, whose rotors are torques if `torques`;
+        `brake_acting` (n, 4), `wind` (n, 3) with gusts.
+        """
+        from rfly_amphibious import stepping
+
+        dx, numbers = np.zeros_like(x), np.empty((x.shape[0], at.REPORTED))
+        stepping.derivatives(x, controls, torques, brake_acting, wind, self._record, self._ground, dx, numbers)
+        return dx, numbers
 
     # states to begin with
 

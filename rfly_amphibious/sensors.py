@@ -188,13 +188,14 @@ class SensorSuite:
         found: dict[str, Any] = {}
         if due:
             union = next(iter(due.values()))
-            for steps in due.values():
-                if len(steps) != len(union) or steps[0] != union[0]:
-                    union = np.union1d(union, steps)
+            if any(len(steps) != len(union) or steps[0] != union[0] for steps in due.values()):
+                union = np.unique(np.concatenate(list(due.values())))
             seen = self._look(union, x, memory, begin, controls, wind)
             for name, steps in due.items():
-                rows = slice(None) if len(steps) == len(union) else np.searchsorted(union, steps)
-                part = _Seen(*(array[rows] for array in seen))
+                part = seen
+                if len(steps) < len(union):
+                    rows = np.searchsorted(union, steps)
+                    part = _Seen(*(array[rows] for array in seen))
                 found |= self._measure[name](steps, part, turned[steps - begin - 1])
         if self._pending:
             found["gps"] = self._deliver(end)
@@ -218,17 +219,19 @@ class SensorSuite:
         """All that can be seen at these steps."""
         rows = steps - begin - 1
         x, memory = x[rows], memory[rows]
-        dx, out = self.model.evaluate(ModelState(x, memory), controls, wind.mean)
+        commands = controls.rows(self.model.params.rotors, len(x))
+        blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
+        acting = memory[:, at.BRAKE_ACTING : at.BRAKE_ACTING + 4].copy()
+        dx, numbers = self.model.evaluate_rows(x, commands, controls.torques, acting, blowing)
         dead = memory[:, at.CRASHED] != 0.0
         if dead.any():  # what has crashed obeys nobody
             brakes = Controls(brake_torque=self.model.params.max_brake_torque)
             dx[dead], still = self.model.evaluate(ModelState(x[dead], memory[dead]), brakes, wind.mean)
-            out.numbers[dead] = still.numbers
+            numbers[dead] = still.numbers
         truth = np.empty((len(x), kernels.TRUTHS))
-        force = np.ascontiguousarray(out.specific_force)
+        force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, at.RATES, dx, force, self._levers, self._mounting, self._turned, self._field, truth)
-        blowing = np.asarray(wind.mean, float) + memory[:, at.GUST : at.GUST + 3]
-        return _Seen(x, truth, out.wheel_load, blowing)
+        return _Seen(x, truth, numbers[:, at.WHEEL_LOAD : at.WHEEL_LOAD + 4], blowing)
 
     # the sensors
 
