@@ -139,7 +139,7 @@ class Planner:
 
 def _driving(vehicle: VehicleClass) -> Driving:
     if vehicle.drive is None:
-        raise PlanError("cannot_drive", f"vehicle class {vehicle.name!r} cannot drive")
+        raise PlanError("cannot_drive", vehicle.cannot("drive", "ground or land_air"))
     return vehicle.drive
 
 

@@ -111,6 +111,10 @@ class VehicleClass:
     drive: Driving | None = None
     fly: Flying | None = None
 
+    def cannot(self, what: str, kinds: str) -> str:
+        """That this class can't do what others can, for errors."""
+        return f"vehicle class {self.name!r} is of the kind {self.kind} and cannot {what}, expected {kinds}"
+
 
 def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str, VehicleClass]:
     """The classes of a file by name, in its order; None or "": of the shipped file.

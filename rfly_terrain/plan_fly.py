@@ -44,7 +44,7 @@ def plan_fly(
     """
     fly = vehicle.fly
     if fly is None:
-        raise PlanError("cannot_fly", f"vehicle class {vehicle.name!r} cannot fly")
+        raise PlanError("cannot_fly", vehicle.cannot("fly", "multirotor, fixed_wing or land_air"))
     for name, pose in (("start", start), ("goal", goal)):
         if not terrain.inside(pose.x, pose.y):
             x_min, x_max, y_min, y_max = terrain.bounds

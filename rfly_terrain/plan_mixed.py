@@ -44,7 +44,7 @@ def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: P
     reason is that of driving.
     """
     if vehicle.drive is None or vehicle.fly is None or vehicle.fly.hover_power is None:
-        raise PlanError("cannot_mix", f"vehicle class {vehicle.name!r} cannot both drive and take off")
+        raise PlanError("cannot_mix", vehicle.cannot("both drive and take off", "land_air"))
     on_ground = [_on_ground(planner, pose) for pose in (start, goal)]
     landing = planner.landing_grid(vehicle)
     plans: list[Plan] = []

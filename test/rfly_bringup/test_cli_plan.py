@@ -63,7 +63,10 @@ def test_a_flight(monkeypatch, capsys):
         (["1,2", "3,4,5,6,7"], "expected X,Y"),
         (["1,2", "9999,3"], "the goal (9999, 3) lies off the map"),
         (["-2500,-2500", "2,3"], "the start (-2500, -2500) lies on ground that may not be driven on: slopes of 20°"),
-        (["1,2", "50,3", "--mode", "fly"], "vehicle class 'car' cannot fly"),
+        (
+            ["1,2", "50,3", "--mode", "fly"],
+            "'car' is of the kind ground and cannot fly, expected multirotor, fixed_wing or land_air",
+        ),
         (["1,2", "50,3", "--vehicle-class", "tank"], "vehicle class 'tank': there are car, truck"),
         (["1,2", "50,3", "--classes", "no.yaml"], "vehicle classes 'no.yaml': No such file"),
         (["1,2", "50,3", "--map", "Nowhere"], "Nowhere"),
