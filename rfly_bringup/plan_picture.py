@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 _COLOURS = {0: "#b3261e", 1: "#1f4e9c"}
 _NAMES = {0: "driven", 1: "flown"}
+_FORBIDDEN = (0.25, 0.05, 0.05, 0.4)
 _MARGIN = 0.15
 """of the path's extent, around it"""
 
 
 def draw_plan(terrain: HeightMap, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None) -> None:
-    """Writes the picture; the ending of `path` is its format. What `grid` forbids is hatched."""
+    """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -68,21 +69,24 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
 
 
 def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
+    from matplotlib.patches import Patch
+
     rows, columns = grid.cost.shape
     x_0, y_0 = grid.origin
     shade = np.zeros((rows, columns, 4), np.float32)
-    shade[(grid.cost == 100) | (grid.cost < 0)] = (0.25, 0.05, 0.05, 0.4)
+    shade[(grid.cost == 100) | (grid.cost < 0)] = _FORBIDDEN
     extent = (x_0, x_0 + columns * grid.resolution, y_0, y_0 + rows * grid.resolution)
     limits = axes.get_xlim(), axes.get_ylim()
     axes.imshow(shade, extent=extent, origin="lower", interpolation="nearest", zorder=2)
     axes.set(xlim=limits[0], ylim=limits[1])
+    axes.legend(handles=[Patch(color=_FORBIDDEN, label="forbidden or unknown")], loc="upper right", framealpha=0.85)
 
 
 def _region(terrain: HeightMap, plan: Plan) -> tuple[float, float, float, float]:
     """The path and some ground around it, as square as the map lets it."""
     x, y = plan.position[:, 0], plan.position[:, 1]
     cell = max(abs(terrain.step_x), abs(terrain.step_y))
-    half = max(0.5 + _MARGIN, 0.0) * max(float(np.ptp(x)), float(np.ptp(y)), 10 * cell)
+    half = (0.5 + _MARGIN) * max(float(np.ptp(x)), float(np.ptp(y)), 10 * cell)
     middle = (float(x.min() + x.max()) / 2, float(y.min() + y.max()) / 2)
     x_min, x_max, y_min, y_max = terrain.bounds
     return (
