@@ -14,6 +14,7 @@ from rfly_bringup.cli_terrain_options import (
     DEMO_MAP,
     MapOption,
     MaybeFloat,
+    MaybePath,
     MaybeText,
     Overwrite,
     SearchPath,
@@ -45,8 +46,14 @@ def check(
     map_name: MapOption = DEMO_MAP,
     seconds: Annotated[
         MaybeFloat,
+        MaybePath,
         typer.Option(min=0.1, help="s of fleet time for min_separation (default: every vehicle's way once)"),
     ] = None,
+    out: Annotated[
+        MaybePath,
+        typer.Option("--out", "-o", help="draw the fleet too, with a red cross where something is wrong: .png, .pdf …"),
+    ] = None,
+    overwrite: Overwrite = False,
     search_path: SearchPath = None,
 ) -> None:
     """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its limits or comes too near.
@@ -57,15 +64,18 @@ def check(
 
         rfly fleet check mixed_fleet
 
-        rfly fleet check my_fleet.yaml --map MountainTerrain
+        rfly fleet check my_fleet.yaml --map MountainTerrain --out check.png
     """
     from rich.console import Console
     from rich.table import Table
 
+    from rfly_bringup.fleet_picture import draw_fleet
     from rfly_trajectory.limit_check import check_separation, drive, duration
     from rfly_trajectory.track_check import check_tracks
     from rfly_trajectory.wheel_check import TOUCHING, wheel_gaps
 
+    if out is not None:
+        check_target(out, overwrite)
     fleet = _load(file, map_name, search_path)
     table = Table(
         "vehicle",
@@ -116,7 +126,11 @@ def check(
         console.print(f"{where}vehicle {finding.vehicle!r}: {finding.text}", markup=False)
     if len(findings) > MOST_ROWS:
         console.print(f"… and {len(findings) - MOST_ROWS} more findings")
-    console.print("nothing is wrong" if not findings else f"{len(findings)} findings")
+    some = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
+    console.print(some if findings else "nothing is wrong")
+    if out is not None:
+        draw_fleet(fleet, out, findings=findings)
+        console.print(str(out), markup=False)
     raise typer.Exit(1 if findings else 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.relief import draw_relief
 from rfly_trajectory.fleet import Fleet
-from rfly_trajectory.limit_check import Drive, drive
+from rfly_trajectory.limit_check import Drive, Finding, drive
 
 MOST_TRACKS = 200
 """vehicles that are drawn"""
@@ -19,12 +20,13 @@ MOST_PROFILES = 10
 """vehicles with profiles, and colours of their own"""
 
 
-def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None) -> None:
+def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[Finding] = ()) -> None:
     """Write the picture of a fleet over its terrain; the ending of `path` is its format. Needs no display.
 
     Left the first MOST_TRACKS tracks, with a dot at each start; right the profiles of the first MOST_PROFILES vehicles
-    over the distance covered, dotted the ground below those that fly. Raises ConfigError for a fleet without a terrain
-    and for an ending that is no picture's.
+    over the distance covered, dotted the ground below those that fly. Vehicles after those are grey, and a red cross
+    marks each place of `findings`, at the picture's edge those beside it. Raises ConfigError for a fleet without a
+    terrain and for an ending that is no picture's.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -44,6 +46,7 @@ def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None) -> None:
         [["map", "altitude"], ["map", "speed"], ["map", "slope"]], width_ratios=(1.35, 1), height_ratios=(1.3, 1, 1)
     )
     _draw_tracks(panels["map"], terrain, fleet, drives)
+    _mark(panels["map"], findings)
     panels["map"].set_title(title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}")
     _draw_profiles(panels, fleet, drives[:MOST_PROFILES])
     if len(fleet) > 1:
@@ -76,6 +79,17 @@ def _draw_tracks(axes: Any, terrain: HeightMap, fleet: Fleet, drives: list[Drive
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
 
+def _mark(axes: Any, findings: Sequence[Finding]) -> None:
+    places = [finding.place for finding in findings if finding.place is not None]
+    if not places:
+        return
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    shown = np.clip(places, (left, bottom), (right, top))
+    axes.plot(
+        *shown.T, "x", color="red", markersize=9, markeredgewidth=2, zorder=6, clip_on=False, scalex=False, scaley=False
+    )
+
+
 def _draw_profiles(panels: dict[str, Any], fleet: Fleet, drives: list[Drive]) -> None:
     for index, (vehicle, done) in enumerate(zip(fleet.vehicles, drives, strict=False)):
         colour, way = _colour(index), done.way
@@ -95,4 +109,4 @@ def _draw_profiles(panels: dict[str, Any], fleet: Fleet, drives: list[Drive]) ->
 
 
 def _colour(index: int) -> str:
-    return f"C{index % MOST_PROFILES}"
+    return f"C{index}" if index < MOST_PROFILES else "0.35"

@@ -31,6 +31,8 @@ class Finding(NamedTuple):
     text: str
     where: str = ""
     """`file:line: key` of what asks for it, where the fleet comes from a file"""
+    place: tuple[float, float] | None = None
+    """x, y ENU m of the place that the text names"""
 
 
 class Drive(NamedTuple):
@@ -121,7 +123,7 @@ def _exceeded(vehicle: Vehicle, done: Drive) -> list[Finding]:
             x, y = done.position[worst, :2].tolist()
             shown = 1.0 / value if name == "turn_radius" else value
             told = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
-            findings.append(Finding(vehicle.name, told, vehicle.where.get(f"limits.{name}", "")))
+            findings.append(Finding(vehicle.name, told, vehicle.where.get(f"limits.{name}", ""), (x, y)))
     return findings
 
 
@@ -166,7 +168,7 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
                 f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {place[0]:.1f}, y {place[1]:.1f}; "
                 f"min_separation is {wanted:g} m"
             )
-            found.append((apart, Finding(one, text, fleet.where.get("min_separation", ""))))
+            found.append((apart, Finding(one, text, fleet.where.get("min_separation", ""), (place[0], place[1]))))
     return [finding for _, finding in sorted(found, key=lambda each: each[0])]
 
 

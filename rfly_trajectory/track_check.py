@@ -40,33 +40,41 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
         place = fleet.places(index, s)[:, :2]
         on_map = terrain.inside(place[:, 0], place[:, 1])
         if not on_map.all():
+            first = _first(place, ~on_map)
             share = path.length * float(np.mean(~on_map))
             findings.append(
                 Finding(
                     vehicle.name,
-                    f"about {share:.3g} m of its {path.length:.4g} m long track are off the map, first at "
-                    f"{_place(place, ~on_map)}; the ground there has the altitude of the map's edge",
+                    f"about {share:.1f} m of its {path.length:.0f} m long track are off the map, first at "
+                    f"{_told(first)}; the ground there has the altitude of the map's edge",
                     vehicle.where.get("shape", ""),
+                    first,
                 )
             )
         climb = fleet.climb(index, s)
         if vehicle.absolute or climb is not None:
             under = terrain.altitude(place[:, 0], place[:, 1]) - (vehicle.height if climb is None else climb)
             if under.max() > 0.0:
+                first = _first(place, under > 0.0)
                 what = (
                     "the altitude of its way-points" if climb is not None else f"its altitude of {vehicle.height:g} m"
                 )
                 findings.append(
                     Finding(
                         vehicle.name,
-                        f"{what} is up to {under.max():.3g} m below the ground, first at "
-                        f"{_place(place, under > 0.0)}; it is raised to the ground there",
+                        f"{what} is up to {under.max():.1f} m below the ground, first at "
+                        f"{_told(first)}; it is raised to the ground there",
                         vehicle.where.get("altitude" if vehicle.absolute else "shape", ""),
+                        first,
                     )
                 )
     return findings + check_limits(fleet)
 
 
-def _place(place: NDArray[np.float64], where: NDArray[np.bool_]) -> str:
-    x, y = place[int(np.argmax(where))]
-    return f"x {x:.1f}, y {y:.1f}"
+def _first(place: NDArray[np.float64], where: NDArray[np.bool_]) -> tuple[float, float]:
+    x, y = place[int(np.argmax(where))].tolist()
+    return x, y
+
+
+def _told(place: tuple[float, float]) -> str:
+    return f"x {place[0]:.1f}, y {place[1]:.1f}"

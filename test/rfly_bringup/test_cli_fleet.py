@@ -61,6 +61,23 @@ def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, caps
     assert "at x -" in out
 
 
+def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
+    """A line that leaves the map gets a red cross where it does, at its right end in the picture's map."""
+    path, out = tmp_path / "fleet.yaml", tmp_path / "check.png"
+    line = "{type: line, from: [2800, 0], to: [3020, 0]}"
+    path.write_text(f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 10, shape: {line}}}]\n", encoding="utf-8")
+    code, told, _ = rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))
+    assert code == 1
+    assert told.endswith(f"\n1 finding\n{out}\n")
+    picture = cv2.imread(str(out)).astype(int)[:, :800]
+    red = np.nonzero(np.abs(picture - [0, 0, 255]).sum(axis=2) < 60)
+    blue = np.nonzero(np.abs(picture - [180, 119, 31]).sum(axis=2) < 60)
+    assert 8 < np.ptp(red[0]) < 20
+    assert np.mean(red[0]) == pytest.approx(np.median(blue[0]), abs=3)
+    assert np.mean(red[1]) > np.quantile(blue[1], 0.95)
+    assert rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))[0] == 2
+
+
 def test_a_broken_file_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys):
     path = tmp_path / "fleet.yaml"
     path.write_text(GOOD.replace("radius: 100", "radius: -1"), encoding="utf-8")
