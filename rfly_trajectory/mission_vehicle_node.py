@@ -266,7 +266,7 @@ class MissionVehicle:
         return result
 
     def _aborted(self, handle: Any, error: Exception) -> Any:
-        message = " ".join(str(error).split())
+        message = _reason(error)
         self._log.warning(f"{self.settings.name}: mission refused: {message}")
         self._diagnostics.count("refused_missions")
         handle.abort()
@@ -418,7 +418,7 @@ class MissionVehicle:
             try:
                 start()
             except (ConfigError, ValueError, OSError) as error:
-                self._end(" ".join(str(error).split()))
+                self._end(_reason(error))
         if self._runner is not None:
             self._step(self._runner, dt, now_ns)
         self._tell(now_ns)
@@ -508,3 +508,10 @@ class MissionVehicle:
             done = state.item_count if state.finished else state.item_index
             message.progress = done / state.item_count if state.item_count else 1.0
         self._goal.publish_feedback(message)
+
+
+def _reason(error: Exception) -> str:
+    """In one line why a mission is not flown; of a file that can't be read its name first, as of one that is wrong."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
