@@ -12,6 +12,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rfly_collision.collision_world import CollisionWorld
+from rfly_collision.shape_file import load_shapes
 from rfly_common import marked_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import parse_yaml
@@ -470,6 +472,16 @@ def test_shipped_fleets_stay_on_the_demo_map_and_on_moderate_slopes(name):
     if name != "mixed_fleet":  # one convoy on one path: nobody drives into the one before
         assert ground.all()
         assert np.linalg.norm(p[:, a] - p[:, b], axis=-1).min() > 10.0
+
+
+@pytest.mark.parametrize("name", ["demo_convoy", "ring_convoy"])
+def test_shipped_convoys_touch_neither_the_ground_nor_each_other(name):
+    terrain = HeightMap.load("JacksboroFault")
+    fleet = load_fleet(name).on_terrain(terrain)
+    world = CollisionWorld(load_shapes())
+    world.set_terrain(terrain)
+    found = [(t, c.vehicle, c.other) for t in range(0, 120, 3) if len(c := world.check(fleet.sample(t)))]
+    assert found == []
 
 
 def test_a_file_is_found_before_a_shipped_name(tmp_path, monkeypatch):
