@@ -5,7 +5,7 @@ No `from __future__ import annotations`: see cli_terrain_options.py.
 
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from rfly_bringup.cli_terrain_options import (
     DEMO_MAP,
     MapArgument,
     MaybeFloat,
+    MaybePath,
     Overwrite,
     SearchPath,
     ThirdPixel,
@@ -21,8 +22,6 @@ from rfly_bringup.cli_terrain_options import (
     load_map,
     status,
 )
-
-MaybePath = Optional[Path]  # noqa: UP045
 
 
 def traversable(
