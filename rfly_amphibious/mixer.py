@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,9 +15,13 @@ _TOLERANCE = 1e-12
 
 
 class Mixer:
-    """Allocates (T, τ_x, τ_y, τ_z): thrust N, moments N m in body axes, about the total centre of mass."""
+    """Allocates (T, τ_x, τ_y, τ_z): thrust N, moments N m in body axes, about the total centre of mass.
 
-    def __init__(self, params: VehicleParameters) -> None:
+    `failed`: indices of rotors that turn no more. The others then carry the weight and the tilting moments first, and
+    cancel the yaw moment that this leaves only as far as their limits let them.
+    """
+
+    def __init__(self, params: VehicleParameters, failed: Collection[int] = ()) -> None:
         x, y, _ = params.rotor_position.T
         thrust, torque = params.thrust_coefficient, params.torque_coefficient
         spin = np.array(params.rotor_spin, float)
@@ -23,7 +29,14 @@ class Mixer:
             (np.full(params.rotors, thrust), thrust * y, -thrust * (x - params.center_x), -torque * spin)
         )
         """(4, rotors) B: (T, τ) = B ϖ²"""
+        self.matrix[:, list(failed)] = 0.0
         self.inverse = np.asarray(np.linalg.pinv(self.matrix), np.float64)
+        self._failed = bool(failed)
+        if failed:
+            spare = np.linalg.matrix_rank(self.matrix / np.abs(self.matrix).max(axis=1, keepdims=True), tol=1e-9) == 4
+            turning = self.inverse[:, 3:] if spare else np.zeros((params.rotors, 1))
+            self.inverse = np.hstack([np.linalg.pinv(self.matrix[:3]), turning])
+            self.inverse[list(failed)] = 0.0
         self._largest = params.max_rotor_speed**2
 
     def wrench(self, rotor_speed: ArrayLike) -> Floats:
@@ -38,8 +51,10 @@ class Mixer:
         thrust, roll, pitch, yaw = np.asarray(wrench, float)
         for_thrust = self.inverse[:, 0]
         tilting = self.inverse[:, 1] * roll + self.inverse[:, 2] * pitch
-        turning = self.inverse[:, 3] * yaw
         squares = thrust * for_thrust + tilting
+        if self._failed:
+            yaw = yaw - float(self.matrix[3] @ squares)
+        turning = self.inverse[:, 3] * yaw
         squares = squares + self._share(squares, turning) * turning
         if not self._fits(squares):
             base = thrust * for_thrust + tilting

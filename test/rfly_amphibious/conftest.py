@@ -8,5 +8,12 @@ from rfly_common.accel import use_numba
 collect_ignore_glob = (
     []
     if use_numba()
-    else ["test_validation_*.py", "test_integration.py", "test_model.py", "test_kernels.py", "test_sensors.py"]
+    else [
+        "test_validation_*.py",
+        "test_integration.py",
+        "test_model.py",
+        "test_kernels.py",
+        "test_sensors.py",
+        "test_scenario_run.py",
+    ]
 )

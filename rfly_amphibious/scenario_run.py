@@ -1,0 +1,254 @@
+"""Runs scenarios without ROS, as fast as the machine can, with the pilot who sees the truth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious import state_layout as at
+from rfly_amphibious.mission_pilot import MissionPilot
+from rfly_amphibious.model import AmphibiousModel, Controls, ModelState, Outputs
+from rfly_amphibious.modes import STANDING_SHARE, Mode
+from rfly_amphibious.parameters import GRAVITY
+from rfly_amphibious.scenario import Gust, RotorFails, Scenario
+from rfly_amphibious.stepper import Stepper
+from rfly_common.errors import DynamicsError
+
+Floats = NDArray[np.float64]
+
+STEP = 0.001
+"""s"""
+SAMPLE_STEPS = 20
+STANDING_SPEED = 0.1
+IDLE_SHARE = 0.03
+"""of the weight, that the rotors of a vehicle at rest may still carry"""
+PROGRESS_PERIOD = 0.25
+
+
+@dataclass(frozen=True)
+class Touchdown:
+    """The first contact after a flight."""
+
+    time: float
+    sink_speed: float
+    """m/s, downwards"""
+    level_speed: float
+    """m/s, across the ground"""
+    position: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class ScenarioRun:
+    """What happened: samples every 20 ms, the modes, and how it ended."""
+
+    scenario: Scenario
+    reached: bool
+    """whether the scenario's end condition came true"""
+    ending: str
+    """one line: how it ended, and why"""
+    modes: tuple[tuple[float, Mode], ...]
+    """from when on which mode"""
+    told: tuple[tuple[float, str], ...]
+    """what else happened, and when"""
+    touchdowns: tuple[Touchdown, ...]
+    time: Floats
+    """(k,) s"""
+    x: Floats
+    """(k, states): `state_layout`"""
+    outputs: Outputs
+    """of the step before each sample"""
+    wind: Floats
+    """(k, 3) m/s, ENU, mean and gusts"""
+    final: ModelState
+    rotor_energy: float
+    """J, at the rotors' shafts"""
+    wheel_energy: float
+    """J, at the wheels; what braking by the motors gave back is taken off"""
+
+    @property
+    def duration(self) -> float:
+        """s of simulated time."""
+        return float(self.final.time)
+
+    @property
+    def position(self) -> Floats:
+        """(k, 3) m, ENU."""
+        return self.x[:, at.POSITION : at.POSITION + 3]
+
+    @property
+    def on_wheels(self) -> NDArray[np.bool_]:
+        """(k,) whether any wheel carries load."""
+        return np.asarray((self.outputs.wheel_load > 0.0).any(axis=1))
+
+    @property
+    def wheel_power(self) -> Floats:
+        """(k,) W, of the four motors in the wheels together."""
+        return wheel_power(self.x, self.scenario.params.rotors)
+
+    def distances(self) -> tuple[float, float]:
+        """m on the wheels and m in the air, along the track."""
+        steps = np.linalg.norm(np.diff(self.position, axis=0), axis=1)
+        driven = self.on_wheels[1:]
+        return float(steps[driven].sum()), float(steps[~driven].sum())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """All samples and the final state, bit by bit, to an .npz file of NumPy."""
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file,
+                time_s=self.time,
+                x=self.x,
+                names=np.array(at.state_names(self.scenario.params.rotors)),
+                outputs=self.outputs.numbers,
+                wind_mps=self.wind,
+                mode_time_s=np.array([time for time, _ in self.modes]),
+                mode=np.array([mode.value for _, mode in self.modes]),
+                final_x=self.final.x,
+                final_memory=self.final.memory,
+                final_time_s=np.float64(self.final.time),
+            )
+
+
+def wheel_power(x: Floats, rotors: int) -> Floats:
+    """W of the drive torques at the spins of their wheels against the body, of states (…, states)."""
+    first = at.ROTOR_SPEED + rotors + 1
+    spin = x[..., at.WHEEL_SPEED : at.WHEEL_SPEED + 4] - x[..., at.RATES + 1 : at.RATES + 2]
+    power: Floats = (x[..., first : first + 4] * spin).sum(axis=-1)
+    return power
+
+
+def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = None) -> ScenarioRun:
+    """Runs a scenario to its end condition, or until it can't be reached any more.
+
+    The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds now and then.
+    """
+    return _Simulation(scenario).run(progress or (lambda seconds: None))
+
+
+class _Simulation:
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._model = AmphibiousModel(scenario.params, scenario.terrain)
+        self._pilot = MissionPilot(self._model, scenario.legs)
+        begin = self._model.standing(*scenario.start, scenario.heading)
+        self._steps = round(scenario.end_time / STEP)
+        self._stepper = Stepper(self._model, begin, self._steps, STEP, scenario.wind, scenario.method)
+        self._outputs = self._model.outputs(begin)
+        self._failed: list[int] = []
+        self._failures = sorted((e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time)
+        self._gusts = [event for event in scenario.events if isinstance(event, Gust)]
+        self._modes = [(0.0, Mode.DRIVE)]
+        self._told: list[tuple[float, str]] = []
+        self._touchdowns: list[Touchdown] = []
+        self._airborne = self._landed = self._off_map = False
+        self._energy = [0.0, 0.0]
+        self._samples: list[tuple[float, Floats, Floats, Floats]] = []
+
+    def run(self, progress: Callable[[float], None]) -> ScenarioRun:
+        stepper, ending, reported = self._stepper, None, 0.0
+        while ending is None:
+            try:
+                self._tick()
+            except DynamicsError as error:
+                ending = False, f"not reached: {error}"
+                break
+            ending = self._end()
+            if stepper.state.time - reported >= PROGRESS_PERIOD:
+                reported = stepper.state.time
+                progress(reported)
+        now = stepper.state
+        if not self._samples or self._samples[-1][0] != now.time:
+            self._sample(now, np.zeros(3))
+        time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
+        return ScenarioRun(
+            self._scenario,
+            *ending,
+            tuple(self._modes),
+            tuple(sorted(self._told + self._pilot.told)),
+            tuple(self._touchdowns),
+            time,
+            x,
+            Outputs(numbers, self._scenario.params.rotors),
+            wind,
+            ModelState(now.x.copy(), now.memory.copy(), now.time),
+            *self._energy,
+        )
+
+    def _tick(self) -> None:
+        """One command of the pilot, and the steps for which it holds."""
+        stepper, pilot = self._stepper, self._pilot
+        before = stepper.state
+        while self._failures and self._failures[0].time <= before.time + 1e-9:
+            rotor = self._failures.pop(0).rotor
+            self._failed.append(rotor)
+            pilot.lose_rotor(rotor)
+            self._told.append((before.time, f"rotor {rotor + 1} fails"))
+        controls = pilot(before, self._outputs)
+        if pilot.logic.mode is not self._modes[-1][1]:
+            self._modes.append((before.time, pilot.logic.mode))
+        if self._failed and controls.rotor_speed is not None:
+            speeds = np.array(controls.rotor_speed, float)
+            speeds[self._failed] = 0.0
+            controls = Controls(speeds, None, controls.steering, controls.drive_torque, controls.brake_torque)
+        blow = np.zeros(3)
+        for gust in self._gusts:
+            blow += gust.strength(before.time) * np.array(gust.velocity)
+        steps = min(round(pilot.period / STEP), SAMPLE_STEPS - stepper.done % SAMPLE_STEPS, self._steps - stepper.done)
+        stepper.advance(controls, steps, blow)
+        self._outputs = stepper.outputs
+        self._energy[0] += float(self._outputs.rotor_power) * steps * STEP
+        self._energy[1] += float(wheel_power(stepper.state.x, self._scenario.params.rotors)) * steps * STEP
+        self._watch()
+        if stepper.done % SAMPLE_STEPS == 0:
+            self._sample(stepper.state, blow)
+
+    def _sample(self, now: ModelState, blow: Floats) -> None:
+        wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + blow
+        self._samples.append((now.time, now.x.copy(), self._outputs.numbers.copy(), wind))
+
+    def _watch(self) -> None:
+        now = self._stepper.state
+        touching = bool((self._outputs.wheel_load > 0.0).any())
+        if self._pilot.logic.mode is Mode.FLIGHT:
+            self._airborne, self._landed = True, False
+        elif self._airborne and touching:
+            self._airborne, self._landed = False, True
+            vx, vy, vz = now.velocity.tolist()
+            x, y, z = now.position.tolist()
+            self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
+        if self._outputs.wheels_off_map and not self._off_map:
+            self._off_map = True
+            self._told.append((now.time, "leaves the map; the ground goes on at its edge's height"))
+
+    def _end(self) -> tuple[bool, str] | None:
+        """Whether the end condition came true, and one line of text; None: it goes on."""
+        now, pilot, wanted = self._stepper.state, self._pilot, self._scenario.end
+        when = f"at {now.time:.2f} s"
+        if now.crashed:
+            return wanted == "crashed", f"crashed {when} in mode {pilot.logic.mode.value}"
+        if wanted == "mission_done" and pilot.done:
+            return True, f"mission done {when}"
+        standing = self._landed and self._stands(now)
+        if standing and wanted == "standing_after_landing":
+            return True, f"stands after landing {when}"
+        if self._stepper.done >= self._steps:
+            return wanted == "time", f"{'' if wanted == 'time' else f'not reached: {wanted}; '}time is up {when}"
+        if wanted in ("mission_done", "standing_after_landing"):
+            if pilot.problem:
+                return False, f"not reached: {wanted}; {pilot.problem}"
+            if standing and pilot.logic.mode is Mode.ABORT:
+                return False, f"not reached: {wanted}; the flight was aborted, it stands after landing {when}"
+        return None
+
+    def _stands(self, now: ModelState) -> bool:
+        load, weight = self._outputs.wheel_load, self._scenario.params.mass * GRAVITY
+        return bool(
+            (load > 0.0).all()
+            and load.sum() > STANDING_SHARE * weight
+            and np.linalg.norm(now.velocity) < STANDING_SPEED
+            and self._outputs.thrust.sum() < IDLE_SHARE * weight
+        )
