@@ -8,7 +8,7 @@ of values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -24,6 +24,14 @@ MAX_NUMBER_LENGTH = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, ten times as fast, where PyYAML was built with it
 
 Key = str | int
+
+
+def key_path(path: Iterable[Key]) -> str:
+    """`vehicles[2].shape.radius`."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
+    return text
 
 
 class Document(NamedTuple):
@@ -94,7 +102,11 @@ class _Builder:
                 if documents > 1:
                     raise self._error(line, "a second document begins; one file holds one")
             elif isinstance(event, yaml.ScalarEvent):
-                value = self._scalar(event, line)
+                try:
+                    value = self._scalar(event)
+                except ConfigError as error:
+                    key = key_path(self._path())
+                    raise self._error(line, f"{key}: {error}" if key else str(error)) from None
                 self._remember(event.anchor, value, 1)
                 self._put(value, line, 1)
             elif isinstance(event, yaml.AliasEvent):
@@ -174,7 +186,15 @@ class _Builder:
         if anchor is not None:
             self._anchors[anchor] = (value, size)
 
-    def _scalar(self, event: Any, line: int) -> Any:
+    def _path(self) -> list[Key]:
+        """Where the next value goes; a key that is read now is not in it."""
+        return [
+            key
+            for parent in self._stack
+            for key in ([len(parent.value)] if isinstance(parent.value, list) else [key for key, _ in parent.keys])
+        ]
+
+    def _scalar(self, event: Any) -> Any:
         """By the rules of YAML 1.1 as PyYAML has them; dates stay text."""
         tag = event.tag or self._scalars.resolve(yaml.ScalarNode, event.value, event.implicit)
         node = yaml.ScalarNode(tag, event.value)
@@ -182,17 +202,17 @@ class _Builder:
         if kind in ("str", "timestamp", "merge", "value"):
             return event.value
         if kind not in ("int", "float", "bool", "null"):
-            raise self._error(line, f"tag {tag!r} has no meaning here")
+            raise ConfigError(f"tag {tag!r} has no meaning here")
         if len(event.value) > MAX_NUMBER_LENGTH:
-            raise self._error(line, f"{event.value[:40]}… is too long for a number")
+            raise ConfigError(f"{event.value[:40]}… is too long for a number")
         try:
             value = getattr(self._scalars, f"construct_yaml_{kind}")(node)
         except (ValueError, KeyError, IndexError, OverflowError):
-            raise self._error(line, f"{event.value[:40]!r} is not of the type {kind}") from None
+            raise ConfigError(f"{event.value[:40]!r} is not of the type {kind}") from None
         if isinstance(value, int) and abs(value) > 2**63:
-            raise self._error(line, f"{event.value[:40]} is too large")
+            raise ConfigError(f"{event.value[:40]} is too large")
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._error(line, f"{event.value[:40]} is not a finite number")
+            raise ConfigError(f"{event.value[:40]} is not a finite number")
         return value
 
     def _error(self, line: int, text: str) -> ConfigError:

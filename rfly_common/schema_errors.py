@@ -8,20 +8,14 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError
 
-from rfly_common.marked_yaml import Document, Key
+from rfly_common.marked_yaml import Document, Key, key_path
+
+__all__ = ["first_error", "key_path"]
 
 _TYPE_NAMES = {"array": "a list", "object": "keys with values", "string": "a word", "boolean": "true or false"} | {
     "integer": "a whole number",
     "number": "a number",
 }
-
-
-def key_path(path: Iterable[Key]) -> str:
-    """`vehicles[2].shape.radius`."""
-    text = ""
-    for key in path:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
-    return text
 
 
 def first_error(errors: Iterable[ValidationError], document: Document, file: str) -> str | None:

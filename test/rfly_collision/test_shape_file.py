@@ -99,7 +99,7 @@ def test_clearance_is_for_boxes():
         ("name: ball, ", "", "f.yaml:6: vehicles[2]: the key name is missing"),
         ("radius: 0.25", "radius: 0", "f.yaml:6: vehicles[2].shape.radius: 0, allowed: 0.001 … 10000 (m, more than 0)"),
         ("radius: 0.25", "radius: -1", "f.yaml:6: vehicles[2].shape.radius: -1, allowed"),
-        ("radius: 0.25", "radius: .nan", "f.yaml:6: .nan is not a finite number"),
+        ("radius: 0.25", "radius: .nan", "f.yaml:6: vehicles[2].shape.radius: .nan is not a finite number"),
         ("radius: 0.25", "radius: 0.25, size: [1, 1, 1]", "f.yaml:6: vehicles[2].shape.size: unknown key; allowed"),
         ("type: capsule", "type: cylinder", "f.yaml:5: vehicles[1].shape.type: 'cylinder', allowed: box, sphere,"),
         ("size: [4, 2, 1.5]", "size: [4, 2]", "f.yaml:4: vehicles[0].shape.size: 2 elements, allowed: 3"),

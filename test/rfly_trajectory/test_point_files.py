@@ -153,7 +153,7 @@ class TestNavPath:
             (("''", "base"), r"a.yaml:26: poses\[1\].header.frame_id: 'base' is not the path's frame 'map'"),
             (("y: 2.0\n", "y: two\n"), r"a.yaml:15: poses\[0\].pose.position.y: expected a number"),
             (("      z: -4\n", ""), r"a.yaml:28: poses\[1\].pose.position.z: expected a number"),
-            (("z: -3.0", "z: .nan"), r"a.yaml:16: .nan is not a finite number"),
+            (("z: -3.0", "z: .nan"), r"a.yaml:16: poses\[0\].pose.position.z: .nan is not a finite number"),
             (("z: -3.0", "z: 1.0e+9"), r"a.yaml:6: poses: a point is not within 1e\+07 m"),
             (("---", "- '...'"), r"a.yaml:37: poses\[2\]: the message was cut short .* --full-length"),
             (("poses:", "points:"), r"a.yaml:1: poses: expected a nav_msgs/Path"),
@@ -231,7 +231,7 @@ def test_a_fleet_file_names_a_file_beside_it(tmp_path):
     ("keys", "message"),
     [
         ("file: no.csv", r"fleet.yaml:8: vehicles\[0\].shape.file: '.*no.csv': No such file"),
-        ("closed: true", r"fleet.yaml:6: vehicles\[0\].shape.points: expected exactly one of the keys file, points"),
+        ("closed: true", r"fleet.yaml:6: vehicles\[0\].shape: expected exactly one of the keys file, points"),
     ],
 )
 def test_a_fleet_file_tells_line_and_key(tmp_path, keys, message):
