@@ -13,6 +13,7 @@ from rfly_bringup.cli_mission import mission_app
 from rfly_bringup.cli_objects import objects_app
 from rfly_bringup.cli_plan import plan
 from rfly_bringup.cli_record import dissector, record, replay
+from rfly_bringup.cli_sim import sim_app
 from rfly_bringup.cli_terrain import terrain_app
 from rfly_bringup.cli_view import view
 from rfly_bringup.cli_wire import listen, send
@@ -32,6 +33,7 @@ app.add_typer(terrain_app, name="terrain")
 app.add_typer(objects_app, name="objects")
 app.add_typer(mission_app, name="mission")
 app.add_typer(fleet_app, name="fleet")
+app.add_typer(sim_app, name="sim")
 app.command()(send)
 app.command()(listen)
 app.command()(view)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -188,3 +190,11 @@ def test_what_no_land_air_vehicle_does_is_refused_by_name(tmp_path):
         Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
     with pytest.raises(ConfigError, match=r"^s\.yaml:3: mission\.file: missing\.plan: No such"):
         Scenario.parse(text.replace("m.plan", "missing.plan").encode(), "s.yaml", "s", tmp_path)
+
+
+def test_the_scenario_of_the_page_is_one():
+    page = Path(__file__).parents[2] / "docs" / "howto" / "run-a-scenario.md"
+    text = re.search(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE).group(1)
+    scenario = parse(text)
+    assert [type(leg) for leg in scenario.legs] == [DriveLeg, FlyLeg]
+    assert scenario.events == (Gust(12.0, (0.0, 4.0, 0.0), 2.0),)

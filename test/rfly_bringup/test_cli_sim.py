@@ -1,0 +1,74 @@
+"""`rfly sim run`: exit codes, what is told, and what is written."""
+
+from __future__ import annotations
+
+import sys
+
+import cv2
+import pytest
+
+from rfly_bringup.cli import main
+
+SHORT = """version: 1
+vehicle: scale
+method: semi_implicit_euler
+mission: {items: [{mode: waypoint, position_m: [3, 0]}]}
+end: {time_s: 20}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.yaml").write_text(SHORT, encoding="utf-8")
+    return tmp_path / "short.yaml"
+
+
+def rfly(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["rfly", "sim", "run", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out = capsys.readouterr()
+    return int(end.value.code or 0), out.out, out.err
+
+
+def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
+    code, out, err = rfly(
+        monkeypatch, capsys, scenario, "--plot", "run.png", "--csv", "run.csv", "--save", "run.npz", "--seed", "2"
+    )
+    assert (code, err) == (0, "")
+    assert "DRIVE" in out
+    assert "mission done at" in out
+    driven = float(out.split("driven, flown")[1].split("m,")[0])
+    assert driven == pytest.approx(3.0, abs=0.4)
+    assert cv2.imread("run.png").std() > 10.0
+    lines = (scenario.parent / "run.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("mode,time_s,position_x_m,")
+    assert float(lines[-1].split(",")[2]) == pytest.approx(3.0, abs=0.4)
+    assert (scenario.parent / "run.npz").stat().st_size > 1000
+    code, _, err = rfly(monkeypatch, capsys, scenario, "--csv", "run.csv")
+    assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
+
+
+def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, capsys):
+    scenario.write_text(SHORT.replace("time_s: 20", "time_s: 1"), encoding="utf-8")
+    code, out, err = rfly(monkeypatch, capsys, scenario)
+    assert (code, err) == (1, "rfly: not reached: mission_done; time is up at 1.00 s\n")
+    assert "driven, flown" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("nothing.yaml",), "rfly: scenario 'nothing.yaml': no such file, and no shipped set of this name (hop, "),
+        (("short.yaml", "--plot", "run.docx"), "rfly: run.docx: pictures can be written as "),
+        (("short.yaml", "--csv", "no/run.csv"), "rfly: --csv: no/run.csv: there is no folder "),
+        (("bad.yaml",), "rfly: bad.yaml:4: mission.items[0].mode: 'swim', allowed: waypoint, takeoff, land\n"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words, expected, scenario, monkeypatch, capsys):
+    (scenario.parent / "bad.yaml").write_text(SHORT.replace("mode: waypoint", "mode: swim"), encoding="utf-8")
+    code, out, err = rfly(monkeypatch, capsys, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(expected)
+    assert err.count("\n") == 1
