@@ -58,7 +58,8 @@ def numbers(values: ArrayLike, what: str) -> Floats:
     array = real_numbers(values, what)
     if not np.isfinite(array).all():
         where = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
-        raise ValueError(f"{what}: {array[where]} at {tuple(map(int, where))}, expected finite numbers")
+        place = f" at {tuple(map(int, where))}" if where else ""
+        raise ValueError(f"{what}: {array[where]}{place}, expected finite numbers")
     return array
 
 

@@ -321,6 +321,14 @@ def test_refused(call):
     assert not m.occupancy_matrix().any()
 
 
+def test_what_is_not_finite_is_named_with_its_place():
+    m = BinaryOccupancyMap(3, 3, 1)
+    with pytest.raises(ValueError, match=r"radius: nan, expected"):
+        m.inflate(math.nan)
+    with pytest.raises(ValueError, match=r"nan at \(1, 0\), expected"):
+        m.get_occupancy([[1, 2], [math.nan, 2]])
+
+
 def test_points_far_away_are_outside():
     m = BinaryOccupancyMap(3, 3, 1, default_value=True)
     assert m.check_occupancy([[1e200, 1], [1, -1e200], [1, 1]]).tolist() == [-1, -1, 1]
