@@ -6,28 +6,30 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli_terrain_options import MaybeText, Overwrite, SearchPath, check_target, progress_bar, status
+from rfly_bringup.cli_sim_urdf import urdf
+from rfly_bringup.cli_terrain_options import (
+    MaybeInt,
+    MaybeText,
+    Overwrite,
+    SearchPath,
+    check_target,
+    progress_bar,
+    status,
+)
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_amphibious.scenario_run import ScenarioRun
 
-MaybeInt = Optional[int]  # noqa: UP045
-
 sim_app = typer.Typer(
-    help="The land-air vehicle in scenarios: driven, flown and driven on, without ROS.",
+    help="The land-air vehicle without ROS: driven, flown and driven on in scenarios; as a URDF.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-
-@sim_app.callback()
-def _group() -> None:
-    """So that `run` is a word of its own."""
 
 
 @sim_app.command()
@@ -128,3 +130,6 @@ def _show(done: "ScenarioRun", seconds: float) -> None:
     total.add_row("simulated", f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time")
     total.add_row("end", done.ending)
     console.print(total)
+
+
+sim_app.command()(urdf)
