@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rfly_bringup.cli_terrain_options import NO_TRIPLE, MaybeText, SearchPath, ThirdPixel, Triple, given, load_map
+from rfly_bringup.cli_terrain_options import (
+    NO_TRIPLE,
+    MaybeText,
+    Overwrite,
+    SearchPath,
+    ThirdPixel,
+    Triple,
+    check_target,
+    given,
+    load_map,
+)
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -103,7 +113,7 @@ def convert(
     uav_type: UavOption = UavType.multirotor,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a file that is there")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a mission file in the other format, and tell what it can't say.
 
@@ -113,8 +123,7 @@ def convert(
     """
     from rfly_trajectory.mission_files import write_mission
 
-    if target.exists() and not overwrite:
-        raise ConfigError(f"{target}: is there already; --overwrite replaces it")
+    check_target(target, overwrite)
     mission, _, _ = _read(file, None, None, NO_TRIPLE, default_radius, loiter_radius)
     changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
     for text in (*mission.lost, *changed):
@@ -138,6 +147,7 @@ def fly(
     csv: Annotated[
         MaybeText, typer.Option(help="write the track: time, x east, y north, z up, yaw", show_default=False)
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1 where it doesn't end.
 
@@ -149,8 +159,10 @@ def fly(
 
         rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488 --uav-type fixed-wing
     """
-    if csv is not None and not Path(csv).absolute().parent.is_dir():
-        raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
+    if csv is not None:
+        if not Path(csv).absolute().parent.is_dir():
+            raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
+        check_target(Path(csv), overwrite)
     mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     for text in _never_done(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")

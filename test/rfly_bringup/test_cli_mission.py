@@ -84,7 +84,7 @@ def test_convert_writes_the_other_format_once(rfly, plan, tmp_path):
         assert a.mode is b.mode
         np.testing.assert_allclose(a.position, b.position, atol=1e-6)
     code, _, err = rfly("convert", plan(*ITEMS), target)
-    assert (code, err) == (2, f"rfly: {target}: is there already; --overwrite replaces it\n")
+    assert (code, err) == (2, f"rfly: {target} exists; choose another name or add --overwrite\n")
     assert rfly("convert", plan(*ITEMS), target, "--overwrite")[0] == 0
 
 
@@ -151,6 +151,8 @@ def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_
     assert height.min() >= -1e-3
     assert height.max() < 0.1
     assert np.hypot(rows[-1, 1] - 80, rows[-1, 2] - 60) <= 3.1
+    code, _, err = rfly("fly", plan(*ITEMS), "--csv", track)
+    assert (code, err) == (2, f"rfly: {track} exists; choose another name or add --overwrite\n")
 
 
 def test_a_mission_on_another_continent_is_told(rfly, tmp_path):
