@@ -175,7 +175,7 @@ def _draw_rotors(axes: Any, run: ScenarioRun) -> None:
 def _draw_power(axes: Any, run: ScenarioRun) -> None:
     rotors, wheels = np.asarray(run.outputs.rotor_power), run.wheel_power
     scale, unit = _scaled(np.concatenate([rotors, wheels]), "W")
-    axes.plot(run.time, scale * rotors, linewidth=1.0, label=f"rotors, {run.rotor_energy / 3600:.1f} Wh")
-    axes.plot(run.time, scale * wheels, linewidth=1.0, label=f"wheels, {run.wheel_energy / 3600:.1f} Wh")
+    axes.plot(run.time, scale * rotors, linewidth=1.0, label=f"rotors, {run.rotor_energy / 1000:.1f} kJ")
+    axes.plot(run.time, scale * wheels, linewidth=1.0, label=f"wheels, {run.wheel_energy / 1000:.1f} kJ")
     axes.set_ylabel(f"shaft power ({unit})")
     axes.legend(fontsize="x-small", loc="best")

@@ -124,8 +124,8 @@ def _show(done: "ScenarioRun", seconds: float) -> None:
     total.add_row("driven, flown", f"{driven:.1f} m, {flown:.1f} m")
     total.add_row(
         "energy at the shafts",
-        f"{(done.rotor_energy + done.wheel_energy) / 3600:.2f} Wh: rotors {done.rotor_energy / 3600:.2f} Wh, "
-        f"wheels {done.wheel_energy / 3600:.2f} Wh",
+        f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: rotors {done.rotor_energy / 1000:.2f} kJ, "
+        f"wheels {done.wheel_energy / 1000:.2f} kJ",
     )
     total.add_row("simulated", f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time")
     total.add_row("end", done.ending)
