@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import state_layout as at
+from rfly_amphibious.mission_pilot import MissionPilot
 from rfly_amphibious.mixer import Mixer
 from rfly_amphibious.model import AmphibiousModel, Controls
 from rfly_amphibious.modes import Mode
@@ -170,6 +171,13 @@ def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     assert run.x[-1, at.ROTOR_SPEED + rotor - 1] < 1e-3
     assert run.touchdowns[0].sink_speed < 0.7
     assert (run.outputs.wheel_load[-1] > 0).all()
+
+
+def test_the_rotor_fails_whether_the_pilot_knows_or_not(monkeypatch):
+    monkeypatch.setattr(MissionPilot, "lose_rotor", lambda self, rotor: None)
+    run = run_scenario(up_and_down(events="{time_s: 4, rotor_fails: 2}", when="time", time=4.5))
+    assert run.x[run.time > 4.45, at.ROTOR_SPEED + 1].max() < 1.0
+    assert Mode.ABORT not in [mode for _, mode in run.modes]
 
 
 def test_a_mission_that_a_failure_ended_is_not_reached():
