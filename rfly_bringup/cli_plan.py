@@ -92,6 +92,7 @@ def plan(
     from rfly_terrain.plan_classes import load_vehicle_classes
     from rfly_terrain.plan_classes import vehicle_class as find_class
     from rfly_terrain.plan_result import MODES, write_plan
+    from rfly_terrain.relief import check_picture_format
 
     a, b = _place("A", start), _place("B", goal)
     if water_level is not None and not math.isfinite(water_level):
@@ -100,6 +101,8 @@ def plan(
     targets = [Path(target) for target in (out, csv) if target is not None]
     for target in targets:
         check_target(target, overwrite)
+    if out is not None:
+        check_picture_format(out)
     terrain = load_map(map_name, search_path, ThirdPixel.truncate)
     planner = Planner(terrain, water_level=water_level, resolution=resolution)
     with status("planning"):

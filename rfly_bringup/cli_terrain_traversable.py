@@ -69,12 +69,14 @@ def traversable(
 
         rfly terrain traversable --water-level 20 --save costs.yaml
     """
+    from rfly_terrain.relief import check_picture_format
     from rfly_terrain.traversability import TraversabilityLimits, traversability
     from rfly_terrain.traversability_picture import write_traversability
 
     limits = TraversabilityLimits(max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase)
     if out is not None:
         check_target(out, overwrite)
+        check_picture_format(out)
     if save is not None:
         if save.suffix not in (".yaml", ".yml"):
             raise typer.BadParameter(f"--save {save}: expected a name that ends in .yaml")

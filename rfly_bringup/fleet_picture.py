@@ -10,7 +10,7 @@ import numpy as np
 
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.relief import draw_relief
+from rfly_terrain.relief import check_picture_format, draw_relief
 from rfly_trajectory.fleet import Fleet
 from rfly_trajectory.limit_check import Drive, Finding, drive
 
@@ -34,13 +34,9 @@ def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: 
     terrain = fleet.terrain
     if terrain is None:
         raise ConfigError("fleet: it has no terrain to be drawn over")
+    check_picture_format(path)
     figure = Figure(figsize=(14.0, 7.2), dpi=110, layout="constrained")
-    known = FigureCanvasAgg(figure).get_supported_filetypes()
-    ending = path.suffix.lstrip(".").lower()
-    if ending not in known:
-        raise ConfigError(
-            f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
-        )
+    FigureCanvasAgg(figure)
     drives = [drive(fleet, index) for index in range(min(len(fleet), MOST_TRACKS))]
     panels = figure.subplot_mosaic(
         [["map", "altitude"], ["map", "speed"], ["map", "slope"]], width_ratios=(1.35, 1), height_ratios=(1.3, 1, 1)

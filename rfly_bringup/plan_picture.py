@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rfly_common.errors import ConfigError
-
 if TYPE_CHECKING:
     from rfly_terrain.height_map import HeightMap
     from rfly_terrain.plan_result import Plan
@@ -27,14 +25,11 @@ def draw_plan(terrain: HeightMap, plan: Plan, path: Path, title: str, grid: Trav
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from rfly_terrain.relief import draw_relief
+    from rfly_terrain.relief import check_picture_format, draw_relief
 
+    check_picture_format(path)
     figure = Figure(figsize=(10.0, 11.0), dpi=110, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    ending = path.suffix.lstrip(".").lower()
-    known = canvas.get_supported_filetypes()
-    if ending not in known:
-        raise ConfigError(f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending!r}")
+    FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, height_ratios=(3.2, 1))
     draw_relief(above, terrain, region=_region(terrain, plan))
     if grid is not None:

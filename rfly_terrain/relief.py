@@ -92,6 +92,17 @@ def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.
     return np.rint(colours * 255).astype(np.uint8)
 
 
+def check_picture_format(path: StrPath) -> None:
+    """Raises ConfigError for a name with an ending that is no picture's."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    ending, known = Path(path).suffix.lstrip(".").lower(), FigureCanvasAgg.filetypes
+    if ending not in known:
+        raise ConfigError(
+            f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
+        )
+
+
 def write_relief(
     height_map: HeightMap,
     path: StrPath,
@@ -104,17 +115,12 @@ def write_relief(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    check_picture_format(path)
     bounds = height_map.bounds if region is None else region
     width, height = bounds[1] - bounds[0], bounds[3] - bounds[2]
     shape = min(max(height / width, 0.3), 1.6) if width > 0 else 1.0
     figure = Figure(figsize=(10.0, 8.0 * shape + 1.2), dpi=120, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    ending = Path(path).suffix.lstrip(".").lower()
-    known = canvas.get_supported_filetypes()
-    if ending not in known:
-        raise ConfigError(
-            f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
-        )
+    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     draw_relief(axes, height_map, region=region, vertical_exaggeration=vertical_exaggeration)
     axes.set_title(height_map.name if title is None else title)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.errors import ConfigError
 from rfly_terrain.map_search import StrPath
 from rfly_terrain.traversability import LETHAL, TraversabilityGrid
 
@@ -63,14 +61,12 @@ def write_traversability(
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
+    from rfly_terrain.relief import check_picture_format
+
+    check_picture_format(path)
     rows, columns = grid.cost.shape
     figure = Figure(figsize=(10.0, 8.0 * min(max(rows / columns, 0.3), 1.6) + 1.2), dpi=120, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    ending, known = Path(path).suffix.lstrip(".").lower(), canvas.get_supported_filetypes()
-    if ending not in known:
-        raise ConfigError(
-            f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
-        )
+    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     costs = draw_traversability(axes, terrain, grid)
     figure.colorbar(costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY)

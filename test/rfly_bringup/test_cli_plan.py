@@ -76,7 +76,7 @@ def test_a_flight(monkeypatch, capsys):
 )
 def test_wrong_input_is_one_line_and_exit_code_2(words, text, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    code, _, err = rfly(monkeypatch, capsys, *words)
-    assert code == 2
+    code, out, err = rfly(monkeypatch, capsys, *words)
+    assert (code, out) == (2, "")
     assert text in err
     assert err.count("\n") == 1
