@@ -10,9 +10,8 @@ import numpy as np
 from rfly_amphibious import state_layout as at
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.scenario_run import ScenarioRun
-from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_to_euler
-from rfly_terrain.relief import draw_relief
+from rfly_terrain.relief import check_picture_format, draw_relief
 
 _COLOURS = {
     Mode.DISARMED: "#9a9a9a",
@@ -25,21 +24,9 @@ _COLOURS = {
 }
 
 
-def check_picture_format(path: Path) -> None:
-    """Raises ConfigError for an ending that is no picture's."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    known = FigureCanvasAgg(Figure()).get_supported_filetypes()
-    ending = path.suffix.lstrip(".").lower()
-    if ending not in known:
-        raise ConfigError(
-            f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
-        )
-
-
 def draw_run(run: ScenarioRun, path: Path) -> None:
-    """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError as above."""
+    """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError for an
+    ending that is no picture's."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

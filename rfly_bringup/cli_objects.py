@@ -13,6 +13,7 @@ from rfly_bringup.cli_terrain_options import (
     DEMO_MAP,
     Frame,
     MaybeFloat,
+    MaybePath,
     MaybeText,
     SearchPath,
     Triple,
@@ -25,7 +26,6 @@ MAX_BESIDE_M = 1.0
 
 MaybeInt = Optional[int]  # noqa: UP045
 MaybeFrame = Optional[Frame]  # noqa: UP045
-MaybePath = Optional[Path]  # noqa: UP045
 
 objects_app = typer.Typer(
     help="Objects on the ground of RflySim3D's scene: targets, people, obstacles.\n\n"

@@ -63,9 +63,10 @@ def run(
     """
     from rfly_amphibious.scenario import Scenario
     from rfly_amphibious.scenario_csv import write_csv
-    from rfly_amphibious.scenario_picture import check_picture_format, draw_run
+    from rfly_amphibious.scenario_picture import draw_run
     from rfly_amphibious.scenario_run import run_scenario
     from rfly_amphibious.warm_up import warm_up
+    from rfly_terrain.relief import check_picture_format
 
     for option, target in (("--plot", plot), ("--csv", csv), ("--save", save)):
         if target is not None:

@@ -114,8 +114,6 @@ class Environment:
             machine.install_chromium(self.steps)
         self._write_state(browser="tried")
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _read_state(self) -> dict[str, str]:
         try:
             state = json.loads(STATE.read_text(encoding="utf-8"))
@@ -130,8 +128,6 @@ class Environment:
         part = STATE.with_suffix(".part")
         part.write_text(json.dumps(self.state, indent=1) + "\n", encoding="utf-8")
         part.replace(STATE)
-
-    # -- virtual environment -------------------------------------------------------------------------------------------
 
     def _venv_is_good(self) -> bool:
         return (
@@ -165,8 +161,6 @@ class Environment:
             self._write_state(
                 unfinished=None, root=str(ROOT), world=self.world, python=os.path.realpath(sys.executable)
             )
-
-    # -- packages ------------------------------------------------------------------------------------------------------
 
     def _install_packages(self, **files: Path) -> None:
         locks = {key: digest([file]) for key, file in files.items()}
@@ -208,8 +202,6 @@ class Environment:
                 pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", constraint]
                 self.steps.run([*pip, *(wanted[module] for module in found["missing"])], env)
         self._write_state(lib=key, ros="sourced", built=None)
-
-    # -- interfaces and package ----------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         """Configure, build and install with CMake; only install if nothing but the set of Python files changed.
@@ -308,9 +300,6 @@ def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
             name = re.split(r"[<>=!~;\s]", requirement)[0]
             if not name.startswith("types-"):
                 yield modules.get(name, name), requirement
-
-
-# -- main --------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -184,8 +184,6 @@ class Viewer:
         self.state.vehicles.clear()
         self._trails.clear()
 
-    # -- the mouse -----------------------------------------------------------------------------------------------------
-
     def _on_click(self, event: Any) -> None:
         self._clicks.put((event.client_id, time.monotonic(), event))
         self.listener.arrived.set()
@@ -233,8 +231,6 @@ class Viewer:
         self.panel.show_click(lines)
         for line in lines:
             self.state.say(line)
-
-    # -- the panel -----------------------------------------------------------------------------------------------------
 
     def _show_panel(self, now_s: float) -> None:
         understood, dropped = counted(self.counters)

@@ -44,9 +44,6 @@ def rfly(monkeypatch, capsys):
     return run
 
 
-# --- info ------------------------------------------------------------------------------------------------------------
-
-
 def test_info_in_words(rfly):
     code, out, _ = rfly("info", "E")
     assert code == 0
@@ -83,9 +80,6 @@ def test_the_third_pixels_rule_is_a_choice(rfly):
         for rule in ("truncate", "round")
     ]
     assert scales == [pytest.approx(10 / 7), 2]
-
-
-# --- query -----------------------------------------------------------------------------------------------------------
 
 
 def test_query_one_point(rfly):
@@ -133,9 +127,6 @@ def test_query_many_points(rfly, monkeypatch, text):
     assert len(with_normals[1].split(",")) == 7
 
 
-# --- cloud -----------------------------------------------------------------------------------------------------------
-
-
 def read_ply(path: Path) -> np.ndarray:
     head, _, body = path.read_bytes().partition(b"end_header\n")
     count = int(head.split(b"element vertex ")[1].split()[0])
@@ -169,9 +160,6 @@ def test_cloud_with_stride_region_and_frame(rfly):
     )
 
 
-# --- traversable -----------------------------------------------------------------------------------------------------
-
-
 def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     """Map E: 3 x 4 samples, of which the two inner ones have a disc of one cell on the map.
 
@@ -200,18 +188,12 @@ def test_traversable_as_json_replaces_only_its_own_picture(rfly):
     assert rfly("traversable", "E", "--out", "mine.png", "--overwrite")[0] == 0
 
 
-# --- plot ------------------------------------------------------------------------------------------------------------
-
-
 def test_plot_writes_a_picture(rfly):
     assert rfly("plot", "JacksboroFault", "--out", "relief.png", "--title", "Ground")[:2] == (0, "relief.png\n")
     picture = cv2.imread("relief.png")
     assert min(picture.shape[:2]) > 800
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 5000
     assert rfly("plot", "E", "--out", "part.pdf", "--region", "-2", "2", "-1", "3")[0] == 0
-
-
-# --- import and export -----------------------------------------------------------------------------------------------
 
 
 def test_import_an_array_and_read_it_back(rfly):
@@ -252,9 +234,6 @@ def test_export_for_gazebo_and_a_file_at_once(rfly):
     assert "<latitude_deg>47.0</latitude_deg>" in Path(world).read_text(encoding="utf-8")
     assert rfly("export", "E", "--sdf", "world")[0] == 2
     assert rfly("export", "E", "--sdf", "world", "--sdf-samples", "257", "--overwrite")[1].startswith("world")
-
-
-# --- mistakes --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,9 +290,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(rfly, arguments, text):
     assert text in err
     assert err.count("\n") == 1
     assert "Traceback" not in err
-
-
-# --- as a process ----------------------------------------------------------------------------------------------------
 
 
 def run_process(*arguments: str, **options) -> subprocess.CompletedProcess[str]:

@@ -50,9 +50,6 @@ def rows_and_columns(rows, columns):
     return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
 
 
-# --- metric rasters --------------------------------------------------------------------------------------------------
-
-
 def test_a_metric_raster_keeps_its_cells(tmp_path):
     """3 rows x 4 columns of 10 x 20 m: row 0 is the north, the middle is the origin, every value bit by bit."""
     raster = rows_and_columns(3, 4) / 3
@@ -123,9 +120,6 @@ def test_a_south_up_and_a_turned_raster(tmp_path):
             assert terrain.altitude(float(east), float(north)) == pytest.approx(expected, abs=0.1)
 
 
-# --- degrees ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
     """Peaks at known places: distance and azimuth from the origin on the ellipsoid give their x east and y north."""
     raster = np.zeros((200, 300), np.float32)
@@ -174,9 +168,6 @@ def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
     assert (terrain.z_min, terrain.z_max) == (7, 7)
     assert terrain.bounds[3] - terrain.bounds[2] == pytest.approx(299 * 0.001 * 111_400, rel=0.01)
     assert terrain.step_x == terrain.step_y
-
-
-# --- what a raster may hold ------------------------------------------------------------------------------------------
 
 
 def test_units_scales_and_offsets(tmp_path):
@@ -241,9 +232,6 @@ def test_progress_ends_at_one(tmp_path):
     assert shares == sorted(shares)
     assert len(shares) > 1
     assert shares[-1] == 1.0
-
-
-# --- there and back --------------------------------------------------------------------------------------------------
 
 
 def hills(rows=60, columns=40, step_x=5.0, step_y=-8.0) -> HeightMap:
@@ -326,9 +314,6 @@ def test_an_imported_model_becomes_a_map(tmp_path):
     back = to_height_map(read_map(write_height_map(terrain, tmp_path / "map")))
     assert np.abs(back.heights - terrain.heights).max() <= (terrain.z_max - terrain.z_min) / 65535 / 2 * 1.01
     assert back.geo_origin == pytest.approx(terrain.geo_origin)
-
-
-# --- the demo map ----------------------------------------------------------------------------------------------------
 
 
 def test_the_demo_map_is_the_ground_of_its_source():

@@ -61,9 +61,6 @@ def altitude(files: MapFiles, x_north: float, y_east: float, third_pixel="trunca
     return near * (1 - b) + (z[i + 1, j] * (1 - a) + z[i + 1, j + 1] * a) * b
 
 
-# --- the worked examples of the format -------------------------------------------------------------------------------
-
-
 def test_example_1_attributes(tmp_path):
     """Offset, scale, extent and the third pixel of map E: a tie between the corners takes the left-bottom one."""
     rfly_map = read_map(write_files(tmp_path, E_COUNTS, E_TXT))
@@ -177,9 +174,6 @@ def test_gps_that_fits_no_place_is_kept_but_is_no_origin(tmp_path):
     rfly_map = read_map(files)
     assert rfly_map.calibration.points.gps == (120.25, 30.5, 50)
     assert to_height_map(rfly_map).geo_origin is None
-
-
-# --- calibration: the rest of the rules ------------------------------------------------------------------------------
 
 
 def test_exchanged_points_give_negative_steps(tmp_path):
@@ -308,9 +302,6 @@ def test_matlab_reads_the_first_nine_numbers():
             parse_calibration(txt, "t", "matlab")
 
 
-# --- png formats -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -390,9 +381,6 @@ def test_the_header_alone(tmp_path):
     """Size and pixel format without decoding."""
     header = read_header(write_files(tmp_path, E_COUNTS, E_TXT).png)
     assert (header.width, header.height, header.bit_depth, header.colour_name) == (4, 3, 16, "16-bit grey")
-
-
-# --- where maps are looked for ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -500,9 +488,6 @@ def test_files_that_vanish_or_are_folders(tmp_path):
         read_map(MapFiles(tmp_path / "D.png", tmp_path / "D.txt"))
     with pytest.raises(TerrainFileNotFound, match="no such file"):
         read_map(MapFiles(tmp_path / "D.png", tmp_path / "gone.txt"))
-
-
-# --- a large map -----------------------------------------------------------------------------------------------------
 
 
 def test_peak_memory_is_below_three_times_the_heights(tmp_path):
