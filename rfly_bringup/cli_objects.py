@@ -4,7 +4,6 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 import math
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
