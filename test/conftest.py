@@ -24,6 +24,9 @@ _NEEDED_MODULES = {
 # Modules whose tests use RflySim's own ports (20006, 20009, 20010 …), which only one process at a time can have.
 _FIXED_PORTS = (
     "test/examples/test_experiments.py",
+    "test/rfly_bringup/test_cli_record.py",
+    "test/rfly_bringup/test_cli_view.py",
+    "test/rfly_bringup/test_cli_wire.py",
     "test/rfly_bringup/test_up.py",
     "test/rfly_ue_bridge/test_matlab_calls.py",
     "test/rfly_ue_bridge/test_sdk_listener.py",

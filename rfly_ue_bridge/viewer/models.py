@@ -140,8 +140,8 @@ def _plane() -> Model:
 
 
 def _box() -> Model:
-    nose = tapered_box(0.3, 0.5, 0.4, (-0.15, -0.05, -0.25, 0.25)).moved((0.35, 0, -0.3))
-    return Model("box", (Part(box(0.7, 1.0, 1.0).moved((-0.15, 0, -0.5))), Part(nose, DARK)))
+    ahead = join(box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49)))
+    return Model("box", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
 
 
 _DRAWN = {model.name: model for model in (_multirotor(), _car(), _person(), _target(), _plane(), _box())}

@@ -233,7 +233,7 @@ def test_key_and_click_put_a_target(view, scene):
 
 
 def test_an_object_request_is_answered(view, scene):
-    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1.3 x 1 x 1 m."""
+    """RflyReqObjData 1 34: CoptReqData (80 bytes), checksum 1234567891, id, origin; box of 1 x 1 x 1 m."""
     view.send(RED_34)
     wait_for(is_red, scene, RED_34_AT)
     view.command("RflyReqObjData 1 34 0")
@@ -241,7 +241,7 @@ def test_an_object_request_is_answered(view, scene):
     assert len(answer) == 80
     assert answer[:8].hex() == "d302964922000000"
     assert np.frombuffer(answer, "<f4", 3, 8) == pytest.approx([20, 0, -0.5])
-    assert np.frombuffer(answer, "<f4", 3, 8 + 4 * 13) == pytest.approx([0.65, 0.5, 0.5])
+    assert np.frombuffer(answer, "<f4", 3, 8 + 4 * 13) == pytest.approx([0.5, 0.5, 0.5])
 
 
 def test_nothing_comes_from_other_hosts(view, page):
