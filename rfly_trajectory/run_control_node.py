@@ -18,7 +18,7 @@ from rfly_common.ros import LATCHED, declare, ns_to_stamp, publisher, stamp_to_n
 from rfly_trajectory.fleet_start import SECOND, agreed, given_start, next_start, run_number, starts_about
 from rfly_trajectory.run_clock import HIGHEST_TIME_SCALE, RunClock, check_time_scale
 
-LISTEN_S = 0.5
+LISTEN_S = 1.0
 """how long a node that is ready listens for the start of a fleet that runs already; its terrain_map has come, so it has
 met the other nodes"""
 LISTEN_TO_KNOWN_S = 2.0

@@ -15,6 +15,8 @@ from rfly_common.errors import ConfigError
 from rfly_ue_bridge.pcap_files import PcapWriter, RecordingReader
 from rfly_ue_bridge.recorder import Recorder
 
+SO_TIMESTAMPNS = 35
+
 
 @pytest.fixture
 def sender():
@@ -54,7 +56,28 @@ def recorded(path):
         return list(reader)
 
 
-def test_datagrams_are_written_with_ports_and_arrival_time(tmp_path, sender):
+@pytest.fixture
+def kernel_stamps():
+    """Linux begins to stamp arrivals some time after the first socket has asked for it (it defers that to a worker),
+    and goes on as long as one does; until then it tells the time of the reading."""
+    if sys.platform != "linux":
+        yield
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        probe.bind(("127.0.0.1", 0))
+        for _ in range(500):
+            probe.sendto(b"", probe.getsockname())
+            assert select.select([probe], [], [], 5)[0]
+            time.sleep(0.01)  # the time between arrival and reading that a kernel's stamp does not have in it
+            (_, _, stamp), *_ = probe.recvmsg(1, 64)[1]
+            seconds, nanoseconds = struct.unpack("qq", stamp)
+            if time.time_ns() - (seconds * 10**9 + nanoseconds) > 9_000_000:
+                break
+        yield
+
+
+def test_datagrams_are_written_with_ports_and_arrival_time(tmp_path, sender, kernel_stamps):
     """The time is that of the arrival, though the recorder looks later; bytes are as sent."""
     path = tmp_path / "a.pcap"
     ports = free_ports(2)
