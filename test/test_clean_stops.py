@@ -20,7 +20,7 @@ def stop_once(name, domain_id, number, moment_s, port):
     """(exit code, seconds from the signal to the end, output) of a node that gets a signal after a time."""
     from node_harness import NodeProcess
 
-    parameters = {"port": str(port)} if name == "ue_bridge_node" else {}
+    parameters = {"port": str(port), "feedback_port": "0"} if name == "ue_bridge_node" else {}
     started = time.monotonic()
     with NodeProcess(name, domain_id, parameters) as node:
         threading.Event().wait(max(0.0, moment_s - (time.monotonic() - started)))
@@ -63,7 +63,7 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
     from node_harness import NodeProcess
 
     stops = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM))
-    with NodeProcess("ue_bridge_node", domain_id, {"port": "47000"}) as node:
+    with NodeProcess("ue_bridge_node", domain_id, {"port": "47000", "feedback_port": "0"}) as node:
         second_start = f"_RFLY_SUITE_ENVIRONMENT={node.process.pid}".encode()
         environment = Path(f"/proc/{node.process.pid}/environ")
         deadline = time.monotonic() + 20.0
@@ -108,7 +108,7 @@ def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     receiver.bind(("127.0.0.1", 0))
     receiver.settimeout(15.0)
-    parameters = {"ue_bridge_node": {"port": str(receiver.getsockname()[1])}}
+    parameters = {"ue_bridge_node": {"port": str(receiver.getsockname()[1]), "feedback_port": "0"}}
 
     def drain_and_wait(timeout_s):
         """The time until a datagram that was sent after now arrives."""

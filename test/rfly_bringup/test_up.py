@@ -1,5 +1,6 @@
 """`rfly up` and the demo as a user runs them: processes, real DDS, real sockets."""
 
+import errno
 import os
 import re
 import select
@@ -195,10 +196,28 @@ def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
         assert "no datagram has arrived" in demo.output
 
 
+def is_bound(blocker, port):
+    try:
+        blocker.bind(("127.0.0.1", port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
+
+
+def take_port(blocker, port):
+    """Bind it, as soon as nobody else has it."""
+    deadline = time.monotonic() + 30.0
+    while not is_bound(blocker, port):
+        assert time.monotonic() < deadline, f"port {port} is taken for 30 s"
+        time.sleep(0.1)
+
+
 def test_a_taken_port_is_said(domain_id, tmp_path):
     """RflySim3D's port in use: the demo goes elsewhere and says so."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as blocker:
-        blocker.bind(("127.0.0.1", 20010))
+        take_port(blocker, 20010)
         with Running(DEMO, tmp_path, DURATION="1") as demo:
             demo.read_until(r"UDP port 20010 is in use")
             assert demo.end(40.0) == 0

@@ -106,11 +106,12 @@ def assert_no_jump(states, vehicle):
     of 10 m, 40 m/s² across the way in fleet time can do. (A car's climb has the steps of the ground's cells.)"""
     most = PACE**2 * (4.0 + SPEED**2 / 10.0)
     times, place, velocity = motion(states, vehicle)
+    # an acceleration that turns round half way makes the mean velocity wrong by a quarter of it times dt
     dt, way, change = np.diff(times), np.diff(place, axis=0), np.diff(velocity, axis=0)[:, :2]
     mean = 0.5 * (velocity[1:] + velocity[:-1])
-    assert np.all(np.hypot(*(way - mean * dt[:, None])[:, :2].T) < 0.2 * most * dt**2 + 1e-3)
+    assert np.all(np.hypot(*(way - mean * dt[:, None])[:, :2].T) < 0.25 * most * dt**2 + 1e-3)
     climb = np.abs(velocity[:, 2])
-    assert np.all(np.abs(way[:, 2]) < np.maximum(climb[1:], climb[:-1]) * dt + 0.2 * most * dt**2 + 1e-3)
+    assert np.all(np.abs(way[:, 2]) < np.maximum(climb[1:], climb[:-1]) * dt + 0.25 * most * dt**2 + 1e-3)
     assert np.all(np.hypot(*change.T) < most * dt + 1e-2)
 
 
