@@ -230,7 +230,7 @@ def plain_cost_to_go(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDAr
         cost = math.hypot(d_row, d_column) * np.mean(taken, axis=0)
         ends.append((number[here][free], shifted(number, d_row, d_column)[free], cost[free]))
     a, b, edge = (np.concatenate(part) for part in zip(*ends, strict=True))
-    graph = coo_array((edge, (a, b)), shape=(number.size, number.size)).tocsr()
+    graph = coo_array((edge, (a.astype(np.int32), b.astype(np.int32))), shape=(number.size, number.size)).tocsr()
     best = dijkstra(graph, directed=False, indices=goal[0] * columns + goal[1])
     return best.reshape(rows, columns).astype(np.float32)
 

@@ -208,7 +208,7 @@ def _cheapest_blocks(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose,
             longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
             ends.append((number[a].ravel(), number[b].ravel(), fly.energy(vehicle.mass, longer, rise).ravel()))
     from_, to, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
-    graph = coo_array((cost, (from_, to)), shape=(number.size, number.size)).tocsr()
+    graph = coo_array((cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)).tocsr()
     first, last = (int(number[np.abs(x - pose.x).argmin(), np.abs(y - pose.y).argmin()]) for pose in (start, goal))
     _, before = dijkstra(graph, indices=first, return_predecessors=True)
     way = [last]

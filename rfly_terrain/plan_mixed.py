@@ -122,7 +122,7 @@ def _through_graph(
     points, edges = _graph(planner, vehicle, landing, start, goal)
     count = len(points)
     from_, to, energy = (np.concatenate(part) for part in zip(*edges, strict=True))
-    graph = coo_array((energy, (from_, to)), shape=(2 * count, 2 * count)).tocsr()
+    graph = coo_array((energy, (from_.astype(np.int32), to.astype(np.int32))), shape=(2 * count, 2 * count)).tocsr()
     first = count - 2 + (0 if on_ground[0] else count)
     last = count - 1 + (0 if on_ground[1] else count)
     cost, before = dijkstra(graph, indices=first, return_predecessors=True)
