@@ -29,7 +29,7 @@ bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 
 	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --peers python -m benchmarks
 
 fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
-	@$(IN_ENV) pytest -m fuzz_full -o faulthandler_timeout=0
+	@HYPOTHESIS_PROFILE=default $(IN_ENV) pytest -m fuzz_full -o faulthandler_timeout=0
 
 lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requirements.in
 	@$(IN_ENV) --lib python wheels/lock.py

@@ -83,14 +83,7 @@ def to_mission_items(
     lost: list[str] = []
     last = vehicle = (0.0, 0.0, 0.0)
     for row in rows:
-        if row.command in _AREA_COMMANDS:
-            raise row.error(
-                "command", row.command, "a mission item; fences and rally points belong in files of their own"
-            )
-        if row.command == DELAY and row.params[0] < 0.0:
-            raise row.error("params[0]", row.params[0], "seconds to wait; a time of day is not supported")
-        if row.command == CONDITION_YAW and row.params[3] == 1.0:
-            raise row.error("params[3]", row.params[3], "0, a yaw from north; one from the yaw of now is not supported")
+        _refuse(row)
         aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
         item = _item(row, _position(row, home, last if aside else vehicle, settings), settings)
         lost += _lost(row)
@@ -99,6 +92,16 @@ def to_mission_items(
         if not (aside and row.command in _PLACED_COMMANDS):  # what a camera looks at, a new home: nobody flies there
             vehicle = last
     return tuple(items), tuple(lost)
+
+
+def _refuse(row: MavlinkItem) -> None:
+    """Raises MissionFileError for what nobody could carry out: neither read nor written."""
+    if row.command in _AREA_COMMANDS:
+        raise row.error("command", row.command, "a mission item; fences and rally points belong in files of their own")
+    if row.command == DELAY and row.params[0] < 0.0:
+        raise row.error("params[0]", row.params[0], "seconds to wait; a time of day is not supported")
+    if row.command == CONDITION_YAW and row.params[3] == 1.0:
+        raise row.error("params[3]", row.params[3], "0, a yaw from north; one from the yaw of now is not supported")
 
 
 def _position(
@@ -233,7 +236,7 @@ def to_mavlink_items(
 
     The same table backwards. `numbers` are what jumps among the items call them; the rows' jumps name the rows. An
     orbit of `loiter_radius` (m) whose direction is the follower's choice is written without a radius. Raises
-    MissionFileError for a CUSTOM that is no MAVLink command, and for a jump to no item.
+    MissionFileError for a CUSTOM that is no MAVLink command or none that is read, and for a jump to no item.
     """
     row_of = {number: index + 1 for index, number in enumerate(numbers)}
     rows = []
@@ -264,6 +267,7 @@ def to_mavlink_items(
         last = (0.0, 0.0, 0.0) if item.mode is MissionMode.RTL else position
         frame = RELATIVE_FRAME if placed else MISSION_FRAME
         rows.append(MavlinkItem(command, frame, (*params, *place), index + 1, where))
+        _refuse(rows[-1])
     return rows, tuple(changed)
 
 

@@ -11,6 +11,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is told by what changed; `make fuzz` draws new ones each time.
+settings.register_profile("same", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
 ALLOWED_SKIPS = re.compile(r"launch is not installed|RViz is not installed|the program \S+ is not installed")

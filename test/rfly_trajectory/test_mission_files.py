@@ -427,11 +427,12 @@ mission_items = st.one_of(
     st.builds(
         lambda p, c, a, b, d: MissionItem.custom(p, (c, a, b, d)),
         places,
-        st.sampled_from([19, 31, 93, 206, 201, 2000]),
+        st.sampled_from([19, 31, 206, 201, 2000]),
         number,
         number,
         number,
     ),
+    st.builds(lambda p, a: MissionItem.custom(p, (93, a, NAN, NAN)), places, st.floats(0, 1000) | st.just(NAN)),
 )
 
 
@@ -469,6 +470,8 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
     [
         (MissionItem.custom((0, 0, 0), (0.5, 0, 0, 0)), r"item 1 \(CUSTOM\): params\[0\]: 0.5, expected the id"),
         (MissionItem.custom((0, 0, 0), (177, 5, 0, 0)), r"item 1 \(DO_JUMP\): params\[1\]: 5.0"),
+        (MissionItem.custom((0, 0, 0), (93, -1, NAN, NAN)), r"item 1 \(command 93\): params\[0\]: -1.0, expected seconds"),
+        (MissionItem.custom((0, 0, 0), (5001, 0, 0, 0)), r"item 1 \(command 5001\): command: 5001, expected a mission"),
         (MissionItem(MissionMode.HOLD, (0, 0, 0)), "item 1: mode: HOLD is the manager's own"),
     ],
 )
