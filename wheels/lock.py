@@ -35,7 +35,7 @@ def main() -> None:
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, "--all-extras", libraries, ros)
         compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
-        extras = [option for extra in ("dev", "geo", "view") for option in ("--extra", extra)]
+        extras = [option for extra in ("dev", "geo", "log", "mapping", "mavlink", "sweep", "view") for option in ("--extra", extra)]
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)
         compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, "--extra", "peers", libraries)
     for name, package in (("uv", "uv"), ("zig", "ziglang")):

@@ -1,0 +1,27 @@
+"""What an estimator says about a vehicle: all that the controllers know of where it is and how it moves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """Of base_link, the sprung centre of mass. World axes ENU, body axes FLU."""
+
+    time: float
+    """s, simulation time"""
+    position: Floats
+    """(3,) m, world"""
+    quaternion: Floats
+    """(4,) w x y z, body -> world"""
+    velocity: Floats
+    """(3,) m/s, world"""
+    rates: Floats
+    """(3,) rad/s, body"""
+    covariance: Floats | None = None
+    """(9, 9) of position (m), velocity (m/s) and attitude error (rad, world axes), where it is known"""
