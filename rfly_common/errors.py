@@ -18,6 +18,7 @@ RflyError
 │   └── CrowdError                      so many in one place that they are not tested pair by pair
 ├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
 ├── PlanError (ValueError)              a path that cannot be planned, and why
+├── WorkError                           work in a thread broke off; the log tells why
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
     └── TruncatedCaptureError           it ends within a record; what comes before is whole
 """
@@ -27,6 +28,10 @@ from __future__ import annotations
 
 class RflyError(Exception):
     """Base of every error that this project raises on purpose."""
+
+
+class WorkError(RflyError):
+    """Work in a thread broke off by an error that nobody foresaw; the log has its trace."""
 
 
 class ConfigError(RflyError, ValueError):

@@ -33,7 +33,7 @@ from rclpy.time import Time
 from tf2_msgs.msg import TFMessage
 
 from rfly_common import startup
-from rfly_common.errors import ConfigError, FrameError
+from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.transform_buffer import IDENTITY, Transform, TransformBuffer
 
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
@@ -202,14 +202,17 @@ Result = TypeVar("Result")
 async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
     """The result of work(), from a thread of its own; the node goes on meanwhile. For `async` services.
 
-    `work` touches nothing of the node, and gives errors as part of its result.
+    `work` touches nothing of the node, and gives errors as part of its result. Raises WorkError where it raises one.
     """
     done: Future = Future(executor=node.executor)
 
     def run_there() -> None:
-        result = work()
-        if node.executor is not None:
-            node.executor.create_task(done.set_result, result)
+        end: tuple[Callable[[Any], None], Any] = done.set_exception, WorkError("broke off; the node's log tells why")
+        try:
+            end = done.set_result, work()
+        finally:  # whoever waits is answered; the trace is the thread's own
+            if node.executor is not None:
+                node.executor.create_task(*end)
 
     threading.Thread(target=run_there, daemon=True).start()
     result: Result = await done

@@ -15,7 +15,7 @@ from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
-from rfly_common.errors import FrameError, RflyError
+from rfly_common.errors import FrameError, RflyError, WorkError
 from rfly_common.flat_arrays import flat
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
@@ -240,6 +240,9 @@ class TerrainNode(Node):
         start = time.monotonic()
         try:  # a large map takes seconds to read; queries are answered from the old one meanwhile
             loaded = await in_thread(self, lambda: self._load(request.map))
+        except WorkError as error:
+            response.message = f"map {request.map!r}: {error}"
+            return response
         finally:
             self._loading.release()
         self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")

@@ -9,7 +9,7 @@ from rclpy.node import Node
 from rfly_suite.msg import VehicleStateArray
 from rfly_suite.srv import LoadFleet
 
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, WorkError
 from rfly_common.ros import (
     ERROR,
     FLEET_OUT,
@@ -209,6 +209,9 @@ class TrajectoryNode(Node):
         terrain = self._ground.terrain
         try:  # a large file takes a second to read and check; the old fleet drives on meanwhile
             loaded = await in_thread(self, lambda: _load(request.fleet, terrain))
+        except WorkError as error:
+            response.message = f"fleet {request.fleet!r}: {error}"
+            return response
         finally:
             self._loading.release()
         response.message = self._take_fleet(loaded)
