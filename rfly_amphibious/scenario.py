@@ -16,6 +16,7 @@ from rfly_amphibious.model import STILL, Method
 from rfly_amphibious.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.scenario_mission import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
+from rfly_amphibious.sensor_parameters import SENSOR_NAMES
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError, RflyError
 from rfly_common.marked_yaml import Document, Key
@@ -23,6 +24,8 @@ from rfly_common.schema_errors import key_path
 from rfly_terrain.height_map import HeightMap
 
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
+SWITCHED_SENSORS = tuple(name for name in SENSOR_NAMES if name != "ground_truth")
+"""that can be switched off: by their names in files of sensors"""
 DRIVE_SPEED, FLY_SPEED = 3.0, 4.0
 """m/s, where a mission says nothing"""
 
@@ -50,6 +53,23 @@ class Gust:
 
 
 @dataclass(frozen=True)
+class SensorOff:
+    """From `time` (s) on the sensor says nothing: for `duration` s, or None: to the end."""
+
+    time: float
+    sensor: str
+    """one of SWITCHED_SENSORS"""
+    duration: float | None = None
+
+    def off(self, time: float) -> bool:
+        """Whether it is silent at `time` (s)."""
+        return self.time <= time and (self.duration is None or time < self.time + self.duration)
+
+
+Event = RotorFails | Gust | SensorOff
+
+
+@dataclass(frozen=True)
 class Scenario:
     """Everything that a run depends on: the same scenario gives the same run."""
 
@@ -63,7 +83,7 @@ class Scenario:
     heading: float = 0.0
     """rad, counter-clockwise from east"""
     wind: Wind = STILL
-    events: tuple[RotorFails | Gust, ...] = ()
+    events: tuple[Event, ...] = ()
     end: EndCondition = "mission_done"
     end_time: float = 600.0
     """s, at which a run ends at the latest"""
@@ -75,6 +95,8 @@ class Scenario:
         for event in self.events:
             if isinstance(event, RotorFails) and not 0 <= event.rotor < self.params.rotors:
                 raise ConfigError(_no_rotor(event.rotor + 1, self.params))
+            if isinstance(event, SensorOff) and event.sensor not in SWITCHED_SENSORS:
+                raise ConfigError(_no_sensor(event.sensor))
         if self.params.steered == "none" and any(isinstance(leg, DriveLeg) for leg in self.legs):
             raise ConfigError(
                 f"vehicle {self.params.name!r} steers by its wheels' torques, which no scenario drives; "
@@ -98,6 +120,10 @@ class Scenario:
         document = checked_document(data, file, "scenario", "version, vehicle, mission, end")
         return _Reader(document, file, folder).scenario(name or file, map_folders)
 
+    def sensors_off(self, time: float) -> frozenset[str]:
+        """Names of the sensors that are switched off at `time` (s)."""
+        return frozenset(event.sensor for event in self.events if isinstance(event, SensorOff) and event.off(time))
+
     def with_seed(self, seed: int) -> Scenario:
         """The same with other gusts."""
         return replace(self, wind=replace(self.wind, seed=seed))
@@ -110,6 +136,10 @@ def shipped_scenarios() -> list[str]:
 
 def _no_rotor(number: int, params: VehicleParameters) -> str:
     return f"rotor {number}: {params.name!r} has rotors 1 … {params.rotors}"
+
+
+def _no_sensor(name: str) -> str:
+    return f"sensor {name!r}, allowed: {', '.join(SWITCHED_SENSORS)}"
 
 
 class _Reader:
@@ -193,14 +223,22 @@ class _Reader:
             speed=item.get("speed_mps"),
         )
 
-    def _event(self, index: int, event: dict[str, Any], params: VehicleParameters) -> RotorFails | Gust:
+    def _event(self, index: int, event: dict[str, Any], params: VehicleParameters) -> Event:
         path = ("events", index)
-        if ("rotor_fails" in event) == ("gust" in event):
-            self._fail(path, "expected exactly one of the keys gust, rotor_fails beside time_s")
+        kinds = ("gust", "rotor_fails", "sensor_off")
+        if sum(kind in event for kind in kinds) != 1:
+            self._fail(path, f"expected exactly one of the keys {', '.join(kinds)} beside time_s")
+        if "duration_s" in event and "sensor_off" not in event:
+            self._fail((*path, "duration_s"), "expected beside sensor_off only; a gust's lies within gust")
         time = float(event["time_s"])
         if "gust" in event:
             east, north, up = map(float, event["gust"]["velocity_mps"])
             return Gust(time, (east, north, up), float(event["gust"]["duration_s"]))
+        if "sensor_off" in event:
+            if event["sensor_off"] not in SWITCHED_SENSORS:
+                self._fail((*path, "sensor_off"), _no_sensor(event["sensor_off"]))
+            duration = event.get("duration_s")
+            return SensorOff(time, event["sensor_off"], None if duration is None else float(duration))
         if event["rotor_fails"] > params.rotors:
             self._fail((*path, "rotor_fails"), _no_rotor(event["rotor_fails"], params))
         return RotorFails(time, event["rotor_fails"] - 1)

@@ -14,7 +14,7 @@ from rfly_amphibious.mission_pilot import MissionPilot
 from rfly_amphibious.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.modes import STANDING_SHARE, Mode
 from rfly_amphibious.parameters import GRAVITY
-from rfly_amphibious.scenario import Gust, RotorFails, Scenario
+from rfly_amphibious.scenario import Gust, RotorFails, Scenario, SensorOff
 from rfly_amphibious.stepper import Stepper
 from rfly_common.errors import DynamicsError
 
@@ -140,6 +140,7 @@ class _Simulation:
         self._outputs = self._model.outputs(begin)
         self._failed: list[int] = []
         self._failures = sorted((e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time)
+        self._silences = sorted((e for e in scenario.events if isinstance(e, SensorOff)), key=lambda e: e.time)
         self._gusts = [event for event in scenario.events if isinstance(event, Gust)]
         self._modes = [(0.0, Mode.DRIVE)]
         self._told: list[tuple[float, str]] = []
@@ -187,6 +188,10 @@ class _Simulation:
             self._failed.append(rotor)
             pilot.lose_rotor(rotor)
             self._told.append((before.time, f"rotor {rotor + 1} fails"))
+        while self._silences and self._silences[0].time <= before.time + 1e-9:
+            off = self._silences.pop(0)
+            span = "" if off.duration is None else f" for {off.duration:g} s"
+            self._told.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
         controls = pilot(before, self._outputs)
         if pilot.logic.mode is not self._modes[-1][1]:
             self._modes.append((before.time, pilot.logic.mode))

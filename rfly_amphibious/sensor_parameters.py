@@ -235,3 +235,6 @@ _MAKERS: dict[str, Any] = {
     "wind": _plain,
     "ground_truth": _plain,
 }
+
+SENSOR_NAMES = tuple(_MAKERS)
+"""of all sensors that a set can have"""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rfly_amphibious.scenario import Gust, RotorFails, Scenario, shipped_scenarios
+from rfly_amphibious.scenario import Gust, RotorFails, Scenario, SensorOff, shipped_scenarios
 from rfly_amphibious.scenario_mission import DriveLeg, FlyLeg
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError
@@ -85,10 +86,20 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
         ("rotor_fails: 6", "rotor_fails: 7", "s.yaml:14: events[0].rotor_fails: rotor 7: 'scale' has rotors 1 … 6"),
         (
             "rotor_fails: 6",
-            "sensor_off: imu",
-            "s.yaml:14: events[0].sensor_off: unknown key; allowed: gust, rotor_fails",
+            "sensor_off: radar",
+            "s.yaml:14: events[0].sensor_off: sensor 'radar', allowed: imu, gps, magnetometer, barometer, encoders, ",
         ),
-        (", rotor_fails: 6", "", "s.yaml:14: events[0]: expected exactly one of the keys gust, rotor_fails"),
+        (
+            "rotor_fails: 6",
+            "sensor_off: ground_truth",
+            "s.yaml:14: events[0].sensor_off: sensor 'ground_truth', allowed: imu, gps, ",
+        ),
+        (
+            "rotor_fails: 6",
+            "rotor_fails: 6, duration_s: 2",
+            "s.yaml:14: events[0].duration_s: expected beside sensor_off only",
+        ),
+        (", rotor_fails: 6", "", "s.yaml:14: events[0]: expected exactly one of the keys gust, rotor_fails, s"),
         ("  items:", "  file: x.plan\n  items:", "s.yaml:6: mission: expected exactly one of the keys file, items"),
         ("time_s: 60", "time_s: 0", "s.yaml:16: end.time_s: 0, allowed: 0.1 … 3600"),
         ("time_s: 60", "when: soon, time_s: 60", "s.yaml:16: end.when: 'soon', allowed: mission_done, standing_after"),
@@ -104,6 +115,17 @@ def test_what_is_refused_is_named(old, new, expected):
     with pytest.raises(ConfigError) as error:
         parse(GOOD.replace(old, new, 1))
     assert str(error.value).startswith(expected)
+
+
+def test_sensors_are_switched_off_and_on_again():
+    events = "events:\n  - {time_s: 3, sensor_off: gps, duration_s: 5}\n  - {time_s: 4, sensor_off: barometer}\n"
+    scenario = parse(GOOD.replace("events:\n", events))
+    assert scenario.events[:2] == (SensorOff(3.0, "gps", 5.0), SensorOff(4.0, "barometer"))
+    silent = [scenario.sensors_off(time) for time in (2.999, 3.0, 4.0, 7.999, 8.0, 1e6)]
+    both, last = {"gps", "barometer"}, {"barometer"}
+    assert silent == [set(), {"gps"}, both, both, last, last]
+    with pytest.raises(ConfigError, match=r"^sensor 'sonar', allowed: imu, gps"):
+        replace(scenario, events=(SensorOff(0.0, "sonar"),))
 
 
 def test_a_skid_steer_vehicle_has_no_way_points_on_the_ground(tmp_path):

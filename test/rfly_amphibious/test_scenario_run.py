@@ -162,6 +162,27 @@ def test_a_gust_swells_and_dies_away():
     assert blown.outputs.tyre_force_y.sum(axis=1).min() < calm.outputs.tyre_force_y.sum(axis=1).min() - 2.0
 
 
+def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_truth():
+    """The event is there for runs with sensors; here the numbers stay as they are, bit by bit, and the run says so."""
+    calm = run_scenario(drive((4, 0)))
+    text = (
+        "{time_s: 0.5, sensor_off: gps, duration_s: 1}, {time_s: 1, sensor_off: imu}, {time_s: 600, sensor_off: wind}"
+    )
+    quiet = run_scenario(
+        Scenario.parse(
+            DRIVE.format(items="{mode: waypoint, position_m: [4, 0]}", when="mission_done", time=60)
+            .replace("end:", f"events: [{text}]\nend:")
+            .encode(),
+            "s.yaml",
+        )
+    )
+    assert [(time, what) for time, what in quiet.told if "is off" in what] == [
+        (0.5, "gps is off for 1 s: no effect, this pilot sees the truth"),
+        (1.0, "imu is off: no effect, this pilot sees the truth"),
+    ]
+    assert quiet.x.tobytes() == calm.x.tobytes()
+
+
 @pytest.mark.parametrize("rotor", [1, 4])
 def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     run = run_scenario(up_and_down(events=f"{{time_s: 5, rotor_fails: {rotor}}}", when="standing_after_landing"))
