@@ -17,6 +17,7 @@ RflyError
 ├── BodiesError (ValueError)            bodies of a collision scene that contradict each other
 │   └── CrowdError                      so many in one place that they are not tested pair by pair
 ├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
+├── LinkFrameError (ValueError)         bytes that are no frame of the link to controllers outside
 ├── PlanError (ValueError)              a path that cannot be planned, and why
 ├── WorkError                           work in a thread broke off; the log tells why
 └── CaptureError (ValueError)           a recording of datagrams that cannot be read
@@ -103,6 +104,14 @@ class FeedbackError(RflyError, OSError):
 
 class PacketError(RflyError, ValueError):
     """Bytes that are not a known RflySim3D packet. `reason` is a short counter key, such as ``length``."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class LinkFrameError(RflyError, ValueError):
+    """Bytes that are no frame of the link to a controller outside. `reason` is a short counter key, such as ``crc``."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
