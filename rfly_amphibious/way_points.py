@@ -174,9 +174,16 @@ class FlownWay:
         x, y, _ = way.directions[way.segment] * way.lengths[way.segment]
         return math.atan2(y, x) if math.hypot(x, y) > 3.0 else None
 
+    @property
+    def at_end(self) -> bool:
+        """Whether the target is."""
+        way = self._way
+        return way.last < 0 or (way.segment == way.last and self._at >= float(way.lengths[-1]))
+
+    def missed_by(self, place: Floats) -> float:
+        """m from the end."""
+        return math.dist(place, self._way.vertices[-1])
+
     def arrived(self, place: Floats, velocity: Floats) -> bool:
         """Whether target and vehicle are at the end and the vehicle hardly moves."""
-        way = self._way
-        at_end = way.last < 0 or (way.segment == way.last and self._at >= way.lengths[-1])
-        slow = float(np.linalg.norm(velocity)) < AT_REST
-        return at_end and slow and math.dist(place, way.vertices[-1]) < THERE
+        return self.at_end and float(np.linalg.norm(velocity)) < AT_REST and self.missed_by(place) < THERE
