@@ -181,22 +181,22 @@ class SensorSuite:
         self._step = end = begin + len(x)
         turned = self._turn(x)
         due = {
-            name: np.arange((begin // every + 1) * every, end + 1, every)
+            name: steps
             for name, every in self._every.items()
-            if (begin // every + 1) * every <= end
+            if (steps := range((begin // every + 1) * every, end + 1, every))
         }
         found: dict[str, Any] = {}
         if due:
-            union = next(iter(due.values()))
-            if any(len(steps) != len(union) or steps[0] != union[0] for steps in due.values()):
-                union = np.unique(np.concatenate(list(due.values())))
+            union = np.array(sorted(set().union(*due.values())))
             seen = self._look(union, x, memory, begin, controls, wind)
+            turned = turned[union - begin - 1]
             for name, steps in due.items():
-                part = seen
-                if len(steps) < len(union):
-                    rows = np.searchsorted(union, steps)
-                    part = _Seen(*(array[rows] for array in seen))
-                found |= self._measure[name](steps, part, turned[steps - begin - 1])
+                if len(steps) == len(union):
+                    found |= self._measure[name](union, seen, turned)
+                    continue
+                own = np.array(steps)
+                rows = np.searchsorted(union, own)
+                found |= self._measure[name](own, _Seen(*(array[rows] for array in seen)), turned[rows])
         if self._pending:
             found["gps"] = self._deliver(end)
         for name in self._off:

@@ -14,11 +14,19 @@ Floats = NDArray[np.float64]
 
 class Stepper:
     """A run of `steps` steps of `dt` seconds, with the wind's gusts; the same numbers as `AmphibiousModel.step`, bit by
-    bit. `state` and `outputs` show what is there now and change with the next `advance`.
+    bit. `state` and `outputs` show what is there now and change with the next `advance`; `keep_steps` keeps the `way`.
     """
 
     def __init__(
-        self, model: AmphibiousModel, begin: ModelState, steps: int, dt: float, wind: Wind, method: Method = "rk4"
+        self,
+        model: AmphibiousModel,
+        begin: ModelState,
+        steps: int,
+        dt: float,
+        wind: Wind,
+        method: Method = "rk4",
+        *,
+        keep_steps: bool = False,
     ) -> None:
         from rfly_amphibious import stepping
 
@@ -30,8 +38,8 @@ class Stepper:
         self._x, self._memory = np.array(begin.x)[None], np.array(begin.memory)[None]
         self._rotors = model.params.rotors
         self._row = np.zeros((1, 1, at.ROTOR_COMMAND + self._rotors))
-        self._samples, self._memories = np.empty((1, 1, begin.x.size)), np.empty((1, 1, at.MEMORY))
-        self._numbers = np.zeros((1, 1, at.REPORTED))
+        self._keep_steps = keep_steps
+        self._make_room(1)
         self._status = np.zeros((1, 2), np.int64)
         periods = gust_times(begin.time, dt, steps)
         self._new = periods[1:] > periods[:-1]
@@ -49,7 +57,17 @@ class Stepper:
     @property
     def outputs(self) -> Outputs:
         """Of the last step; all zero before the first."""
-        return Outputs(self._numbers[0, 0], self._rotors)
+        return Outputs(self._numbers[0, -1], self._rotors)
+
+    @property
+    def way(self) -> tuple[Floats, Floats]:
+        """States (k, states) and memories (k, 9) after every step of the last `advance`, where they are kept."""
+        return self._samples[0], self._memories[0]
+
+    def _make_room(self, samples: int) -> None:
+        self._samples = np.empty((1, samples, self._x.shape[1]))
+        self._memories = np.empty((1, samples, at.MEMORY))
+        self._numbers = np.zeros((1, samples, at.REPORTED))
 
     def advance(self, controls: Controls, steps: int, more_wind: ArrayLike = 0.0) -> None:
         """`steps` steps with the controls held and m/s (3,) of wind on top of mean and gusts.
@@ -62,6 +80,8 @@ class Stepper:
         row[at.BRAKE_COMMAND : at.BRAKE_COMMAND + 4] = controls.brake_torque
         rotor = controls.rotor_torque if controls.torques else controls.rotor_speed
         row[at.ROTOR_COMMAND :] = 0.0 if rotor is None else rotor
+        if self._keep_steps and steps != self._samples.shape[1]:
+            self._make_room(steps)
         first, last = self.done, self.done + steps
         self._simulate(
             self._x,
@@ -78,7 +98,7 @@ class Stepper:
             self._method,
             self._model._record,
             self._model._ground,
-            steps,
+            1 if self._keep_steps else steps,
             self._samples,
             self._memories,
             self._numbers,

@@ -15,5 +15,6 @@ collect_ignore_glob = (
         "test_kernels.py",
         "test_sensors.py",
         "test_scenario_run.py",
+        "test_simulation.py",
     ]
 )
