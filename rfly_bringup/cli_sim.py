@@ -47,6 +47,16 @@ def run(
     save: Annotated[
         MaybeText, typer.Option(metavar="FILE", help="NumPy file (.npz) of all samples and the end", show_default=False)
     ] = None,
+    parquet: Annotated[
+        MaybeText,
+        typer.Option(metavar="FILE", help="the table as a Parquet file, for pandas or DuckDB", show_default=False),
+    ] = None,
+    mcap: Annotated[
+        MaybeText,
+        typer.Option(
+            metavar="FILE", help="ROS 2 messages in an MCAP file, for Foxglove and ros2 bag", show_default=False
+        ),
+    ] = None,
     seed: Annotated[
         MaybeInt, typer.Option(min=0, max=4294967295, help="of the gusts (default: the scenario's)", show_default=False)
     ] = None,
@@ -59,22 +69,29 @@ def run(
 
         rfly sim run valley --plot valley.png
 
-        rfly sim run my_scenario.yaml --seed 3 --csv samples.csv
+        rfly sim run my_scenario.yaml --seed 3 --csv samples.csv --mcap run.mcap
     """
     from rfly_amphibious.scenario import Scenario
     from rfly_amphibious.scenario_csv import write_csv
+    from rfly_amphibious.scenario_mcap import check_mcap, write_mcap
+    from rfly_amphibious.scenario_parquet import check_parquet, write_parquet
     from rfly_amphibious.scenario_picture import draw_run
     from rfly_amphibious.scenario_run import run_scenario
     from rfly_amphibious.warm_up import warm_up
     from rfly_terrain.relief import check_picture_format
 
-    for option, target in (("--plot", plot), ("--csv", csv), ("--save", save)):
+    targets = {"--csv": csv, "--parquet": parquet, "--mcap": mcap, "--save": save, "--plot": plot}
+    for option, target in targets.items():
         if target is not None:
             if not Path(target).absolute().parent.is_dir():
                 raise ConfigError(f"{option}: {target}: there is no folder {Path(target).absolute().parent}")
             check_target(Path(target), overwrite)
     if plot is not None:
         check_picture_format(Path(plot))
+    if parquet is not None:
+        check_parquet()
+    if mcap is not None:
+        check_mcap()
     loaded = Scenario.load(scenario, search_path or ())
     if seed is not None:
         loaded = loaded.with_seed(seed)
@@ -87,12 +104,17 @@ def run(
     _show(done, seconds)
     if csv is not None:
         write_csv(done, Path(csv))
+    if parquet is not None:
+        write_parquet(done, Path(parquet))
+    if mcap is not None:
+        with status(f"writing {mcap}"):
+            write_mcap(done, Path(mcap))
     if save is not None:
         done.save(save)
     if plot is not None:
         with status(f"drawing {plot}"):
             draw_run(done, Path(plot))
-    for target in (csv, save, plot):
+    for target in targets.values():
         if target is not None:
             print(target)
     if not done.reached:

@@ -36,6 +36,9 @@ ONLY_PARSED = {
 }
 """commands of `rfly` whose examples are read with the command's own options, but not run"""
 
+OPTIONAL = {".tif": "rasterio", ".mcap": "mcap_ros2", ".parquet": "pyarrow"}
+"""files that need an optional library"""
+
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
@@ -115,9 +118,10 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         check_sent(line, monkeypatch)
         return
     code, err = run(line, monkeypatch, capsys)
-    if any(word.endswith(".tif") for word in line) and not importlib.util.find_spec("rasterio"):
-        assert (code, "rasterio" in err) == (2, True), f"{name(page)}: {err}"
-        return
+    for needs, module in OPTIONAL.items():
+        if any(word.endswith(needs) for word in line) and not importlib.util.find_spec(module):
+            assert (code, "pip install" in err) == (2, True), f"{name(page)}: {err}"
+            return
     assert (code, err) == (0, ""), f"{name(page)}: {err}"
     if "--out" in line:
         out = Path(line[line.index("--out") + 1])

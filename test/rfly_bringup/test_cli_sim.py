@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 
 import cv2
@@ -48,6 +49,31 @@ def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
     assert (scenario.parent / "run.npz").stat().st_size > 1000
     code, _, err = rfly(monkeypatch, capsys, scenario, "--csv", "run.csv")
     assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
+
+
+def test_logs_are_written_beside(scenario, monkeypatch, capsys):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    reader = pytest.importorskip("mcap.reader", reason="mcap is not installed")
+    pytest.importorskip("mcap_ros2", reason="mcap-ros2-support is not installed")
+    code, out, err = rfly(monkeypatch, capsys, scenario, "--parquet", "run.parquet", "--mcap", "run.mcap")
+    assert (code, err) == (0, "")
+    assert out.endswith("run.parquet\nrun.mcap\n")
+    table = parquet.read_table("run.parquet")
+    assert table["position_x_m"][-1].as_py() == pytest.approx(3.0, abs=0.4)
+    with open("run.mcap", "rb") as file:
+        statistics = reader.make_reader(file).get_summary().statistics
+    assert statistics.message_end_time == round(table["time_s"][-1].as_py() * 1e9)
+    code, _, err = rfly(monkeypatch, capsys, scenario, "--mcap", "run.mcap")
+    assert (code, err) == (2, "rfly: run.mcap exists; choose another name or add --overwrite\n")
+
+
+@pytest.mark.parametrize(("option", "library"), [("--mcap", "mcap-ros2-support"), ("--parquet", "pyarrow")])
+def test_a_missing_library_is_told_before_the_run(option, library, scenario, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, out, err = rfly(monkeypatch, capsys, scenario, option, "run.log")
+    assert (code, out) == (2, "")
+    assert f"files need {library}; install it: pip install 'rfly_suite[log]'\n" in err
+    assert err.count("\n") == 1
 
 
 def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, capsys):
