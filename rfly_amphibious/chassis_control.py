@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import AIR_DENSITY, GRAVITY, WHEELS, VehicleParameters
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,18 @@ HOLD_SHARE = 0.3
 """of the largest brake torque"""
 MAX_LATERAL = 0.6
 """of friction, that steering may use up"""
+
+
+def brake_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
+    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in section 9.
+
+    `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an abort.
+    """
+    if mode in (Mode.DISARMED, Mode.SPOOL_DOWN):
+        return HOLD_SHARE * params.max_brake_torque
+    if (mode is Mode.TAKEOFF and wheels > 0.5) or (mode is Mode.ABORT and down):
+        return params.max_brake_torque
+    return 0.0
 
 
 class ChassisController:

@@ -76,8 +76,13 @@ class FlightController:
             self._integral = self._integral + dt * INTEGRAL_SHARE * p.velocity_gain * error
         return free
 
-    def wrench(self, acceleration: ArrayLike, yaw: float, rotation: Floats, rates: ArrayLike) -> Floats:
-        """(4,) thrust and moments that turn the body (rotation (3, 3), rates (3,)) to the acceleration and yaw."""
+    def wrench(
+        self, acceleration: ArrayLike, yaw: float, rotation: Floats, rates: ArrayLike, yaw_rate: float = 0.0
+    ) -> Floats:
+        """(4,) thrust and moments that turn the body (rotation (3, 3), rates (3,)) to the acceleration and yaw.
+
+        `yaw_rate` (rad/s): with which the yaw goes on turning.
+        """
         a = np.asarray(acceleration, float)
         up = a / np.linalg.norm(a)
         left = np.cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
@@ -87,12 +92,21 @@ class FlightController:
             rotation,
             rates,
             self.params.mass * float(a @ rotation[:, 2]),
+            yaw_rate,
         )
 
-    def moments(self, wanted: Floats, rotation: Floats, rates: ArrayLike, thrust: float) -> Floats:
-        """(4,) the thrust, and moments that turn the body to the attitude `wanted` (3, 3)."""
+    def moments(
+        self, wanted: Floats, rotation: Floats, rates: ArrayLike, thrust: float, yaw_rate: float = 0.0
+    ) -> Floats:
+        """(4,) the thrust, and moments that turn the body to the attitude `wanted` (3, 3).
+
+        `yaw_rate` (rad/s): with which it turns about the world's z.
+        """
         error = wanted.T @ rotation - rotation.T @ wanted
         error_vector = 0.5 * np.array((error[2, 1], error[0, 2], error[1, 0]))
+        error_rates = np.asarray(rates, float)
+        if yaw_rate:
+            error_rates = error_rates - yaw_rate * rotation[2]
         turn = -(self._frequency**2) * error_vector
-        turn -= 2.0 * self.params.attitude_damping * self._frequency * np.asarray(rates, float)
+        turn -= 2.0 * self.params.attitude_damping * self._frequency * error_rates
         return np.array((thrust, *(self._inertia @ turn)))

@@ -46,13 +46,26 @@ class Situation:
     """rad, of the ground"""
 
 
-class ModeLogic:
+class Contact:
+    """The contact signals, low-passed: nan before the first update."""
+
+    def __init__(self) -> None:
+        self.share, self.wheels = math.nan, math.nan
+        """ΣF_z / (M g); wheels with load"""
+
+    def touch(self, wheels_down: float, load_share: float, dt: float) -> None:
+        """The signals after dt more seconds with these numbers."""
+        keep = math.exp(-dt / LOW_PASS)
+        self.share = load_share if math.isnan(self.share) else keep * self.share + (1 - keep) * load_share
+        self.wheels = wheels_down if math.isnan(self.wheels) else keep * self.wheels + (1 - keep) * wheels_down
+
+
+class ModeLogic(Contact):
     """The mode, advanced by `update`; requests are refused where the table has no way."""
 
     def __init__(self, mode: Mode = Mode.DISARMED) -> None:
+        super().__init__()
         self.mode = mode
-        self.share, self.wheels = math.nan, math.nan
-        """the contact signals, low-passed"""
         self.since = 0.0
         """s in this mode"""
         self._lifted = self._touched = 0.0
@@ -62,26 +75,38 @@ class ModeLogic:
         self._lifted = self._touched = 0.0
         return mode
 
-    def request(self, wanted: Mode, now: Situation) -> bool:
-        """Arm (DRIVE), TAKEOFF, LAND, ABORT or DISARMED; False where it cannot be now."""
-        allowed = {
-            (Mode.DISARMED, Mode.DRIVE): True,
-            (Mode.DRIVE, Mode.DISARMED): True,
-            (Mode.DRIVE, Mode.TAKEOFF): now.speed < TAKEOFF_SPEED and now.slope < TAKEOFF_SLOPE,
-            (Mode.TAKEOFF, Mode.LAND): True,
-            (Mode.FLIGHT, Mode.LAND): True,
-            (Mode.ABORT, Mode.DRIVE): self.share > STANDING_SHARE,
-        }
-        if (wanted is Mode.ABORT and self.mode is not Mode.DISARMED) or allowed.get((self.mode, wanted), False):
+    def request(self, wanted: Mode, now: Situation) -> str:
+        """Ask for DRIVE (that is, to be armed), TAKEOFF, FLIGHT (no landing yet), LAND, ABORT or DISARMED.
+
+        "" where it is so from now on, or is so already; else why it cannot be now.
+        """
+        if wanted is self.mode:
+            return ""
+        refusal = self._refusal(wanted, now)
+        if not refusal:
             self._enter(wanted)
-            return True
-        return False
+        return refusal
+
+    def _refusal(self, wanted: Mode, now: Situation) -> str:
+        if wanted is Mode.ABORT:
+            return "it is disarmed, there is nothing to abort" if self.mode is Mode.DISARMED else ""
+        ways = {begin for begin, end in _WAYS if end is wanted}
+        if self.mode not in ways:
+            listed = " or ".join(sorted(mode.value for mode in ways)) or "by itself"
+            return f"it is in {self.mode.value}; {wanted.value} is to be had from {listed}"
+        if wanted is Mode.TAKEOFF and now.speed >= TAKEOFF_SPEED:
+            return f"its speed is {now.speed:.2f} m/s, expected below {TAKEOFF_SPEED:g} m/s"
+        if wanted is Mode.TAKEOFF and now.slope >= TAKEOFF_SLOPE:
+            return f"the slope is {math.degrees(now.slope):.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
+        if self.mode is Mode.ABORT and not self.share > STANDING_SHARE:
+            return "it does not stand on its wheels yet"
+        if wanted is Mode.FLIGHT and not (self.wheels < 0.5 and now.clearance > LIFTED_CLEARANCE):
+            return f"it is {now.clearance:.2f} m above the ground already, too low to fly on"
+        return ""
 
     def update(self, now: Situation, dt: float) -> Mode:
         """The mode after dt more seconds in the situation."""
-        keep = math.exp(-dt / LOW_PASS)
-        self.share = now.load_share if math.isnan(self.share) else keep * self.share + (1 - keep) * now.load_share
-        self.wheels = now.wheels_down if math.isnan(self.wheels) else keep * self.wheels + (1 - keep) * now.wheels_down
+        self.touch(now.wheels_down, now.load_share, dt)
         self.since += dt
         if self.mode is Mode.TAKEOFF:
             self._lifted = self._lifted + dt if self.wheels < 0.5 else 0.0
@@ -98,3 +123,15 @@ class ModeLogic:
             if self.share > STANDING_SHARE and self.since >= STANDING_TIME:
                 return self._enter(Mode.DRIVE)
         return self.mode
+
+
+_WAYS = (
+    (Mode.DISARMED, Mode.DRIVE),
+    (Mode.DRIVE, Mode.DISARMED),
+    (Mode.DRIVE, Mode.TAKEOFF),
+    (Mode.TAKEOFF, Mode.LAND),
+    (Mode.FLIGHT, Mode.LAND),
+    (Mode.LAND, Mode.FLIGHT),
+    (Mode.ABORT, Mode.DRIVE),
+)
+"""from and to, on request; ABORT can always be had but when disarmed"""
