@@ -17,6 +17,8 @@ RflyError
 ├── BodiesError (ValueError)            bodies of a collision scene that contradict each other
 │   └── CrowdError                      so many in one place that they are not tested pair by pair
 ├── DynamicsError (ArithmeticError)     a simulated vehicle whose state is no longer a number
+├── AutopilotError (OSError)            an autopilot's program that is not there, does not start or has ended
+├── LinkError (OSError)                 a port for a controller outside that cannot be opened
 ├── LinkFrameError (ValueError)         bytes that are no frame of the link to controllers outside
 ├── PlanError (ValueError)              a path that cannot be planned, and why
 ├── WorkError                           work in a thread broke off; the log tells why
@@ -87,6 +89,10 @@ class CommandError(RflyError, ValueError):
     """A console command for RflySim3D that is empty, too long or holds a character that cannot be sent."""
 
 
+class SensorMessageError(RflyError, ValueError):
+    """A sensor's message whose numbers cannot be used; names the field and its value."""
+
+
 class PlacementError(RflyError, ValueError):
     """An object that cannot be placed, moved or removed; names the field or the id."""
 
@@ -108,6 +114,17 @@ class PacketError(RflyError, ValueError):
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
+
+
+class AutopilotError(RflyError, OSError):
+    """The program of an autopilot that is not installed, does not start, does not answer or has ended."""
+
+    def __str__(self) -> str:
+        return str(self.args[-1])
+
+
+class LinkError(RflyError, OSError):
+    """The port for a controller outside cannot be opened: another program holds it, or the address is not ours."""
 
 
 class LinkFrameError(RflyError, ValueError):

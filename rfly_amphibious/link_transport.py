@@ -1,0 +1,364 @@
+"""Sockets for one peer at a time: UDP, and a TCP server. Nothing that a peer does or leaves undone blocks the caller.
+
+One thread reads, accepts and sends what could not be sent at once; a `Protocol` makes sense of the bytes in it.
+
+Who is the peer: whoever has sent something that makes sense. Another one is not listened to (UDP) or is closed at once
+(TCP) until the peer has said nothing sensible for `PEER_SILENCE_S`, three heartbeats: then it takes the peer's place,
+so that a half-open connection holds nobody up and a second controller does not push out the first.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import errno
+import ipaddress
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from typing import Any, Protocol
+
+from rfly_common.errors import ConfigError, LinkError
+
+PEER_SILENCE_S = 3.0
+MAX_WAITING = 64
+"""frames that wait for a slow reader; of more the oldest go"""
+MAX_RATE_BYTES = 4_000_000
+"""a second that are read in the long run, enough for some 10,000 frames"""
+_BURST_BYTES = 1_000_000
+_LONGEST_PAUSE_S = 0.1
+_COST_BYTES = 64
+"""that reading anything costs beside its own bytes"""
+_CHUNK_BYTES = 65_536
+_BATCH = 64
+_SEND_BUFFER_BYTES = 65_536
+_TICK_S = 0.25
+
+COUNTERS = ("stranger", "refused_peers", "replaced_peers", "send_dropped", "socket_errors")
+"""stranger: datagrams of somebody else while there is a peer, or of a host that may not · refused_peers: connections
+closed because there is a peer · replaced_peers: peers that were silent and had to go · send_dropped: frames for a
+reader that is too slow, or for none · socket_errors: failed reads and writes, resets by the peer included"""
+
+
+class Handler(Protocol):
+    """What a transport tells; all of it in the transport's thread."""
+
+    def opened(self, peer: str) -> None:
+        """From now on everything comes from this one."""
+
+    def closed(self) -> None:
+        """The peer has gone."""
+
+    def parse(self, data: bytes) -> list[Any]:
+        """What a datagram or the next piece of a stream holds; what makes no sense is counted and left out."""
+
+    def take(self, items: list[Any]) -> bool:
+        """Takes in what was parsed; whether anything of it was a sign of life."""
+
+    def tick(self) -> None:
+        """At least four times a second."""
+
+
+class Transport(abc.ABC):
+    """Base of both: the thread and its end."""
+
+    def __init__(self, bind: str, port: int, handler: Handler) -> None:
+        self.bind, self.asked_port = ipv4(bind, "bind"), checked_port(port, "port", low=0)
+        self.port = self.asked_port
+        """the real port while it is open"""
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.peer = ""
+        """host:port, "" while there is none"""
+        self._handler = handler
+        self._socket: socket.socket
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._heard_at = 0.0
+        self._budget, self._budget_at = float(_BURST_BYTES), time.monotonic()
+
+    def start(self) -> None:
+        """Open the port. Raises LinkError that says who or what is in the way."""
+        self._open()
+        self._near, self._far = socket.socketpair()
+        self._near.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._near, selectors.EVENT_READ)
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, name=f"rfly_link_{self.port}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close everything, at once."""
+        if self._thread is None:
+            return
+        self._stop.set()
+        self._nudge()
+        self._thread.join()
+        self._thread = None
+        self._selector.close()
+        for sock in (self._socket, self._near, self._far):
+            sock.close()
+
+    @abc.abstractmethod
+    def send(self, data: bytes) -> None:
+        """One frame to the peer; never waits. Any thread."""
+
+    @property
+    def silence_s(self) -> float:
+        """Since the peer's last sign of life; infinite without a peer."""
+        return time.monotonic() - self._heard_at if self.peer else float("inf")
+
+    def _bound(self, kind: socket.SocketKind, share: bool = False) -> socket.socket:
+        sock = socket.socket(socket.AF_INET, kind)
+        try:
+            if share:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setblocking(False)
+            sock.bind((self.bind, self.asked_port))
+        except OSError as error:
+            sock.close()
+            why = {errno.EADDRINUSE: "another program holds it", errno.EADDRNOTAVAIL: "not an address of this machine"}
+            name = "TCP" if kind is socket.SOCK_STREAM else "UDP"
+            reason = why.get(error.errno or 0, error.strerror or str(error))
+            raise LinkError(f"{name} port {self.bind}:{self.asked_port}: {reason}") from error
+        self.port = sock.getsockname()[1]
+        return sock
+
+    @abc.abstractmethod
+    def _open(self) -> None:
+        """Makes `_socket`, bound."""
+
+    @abc.abstractmethod
+    def _ready(self, sock: Any, events: int) -> None:
+        """A socket can be read, or written where somebody asked for that."""
+
+    def _nudge(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._far.send(b"n")
+
+    def _run(self) -> None:
+        self._far.setblocking(False)
+        while not self._stop.is_set():
+            for key, events in self._selector.select(_TICK_S):
+                if key.fileobj is self._near:
+                    self._near.recv(4096)
+                    self._nudged()
+                else:
+                    self._ready(key.fileobj, events)
+            self._handler.tick()
+            self._spend(-_COST_BYTES)
+            if self._budget < 0.0:
+                self._stop.wait(
+                    min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES)
+                )  # a flood waits in the system's buffer, or is lost there
+        self._hang_up()
+
+    @abc.abstractmethod
+    def _nudged(self) -> None:
+        """Another thread has sent what could not go at once."""
+
+    def _hang_up(self) -> None:
+        self.peer = ""
+
+    def _spend(self, count: int) -> None:
+        now = time.monotonic()
+        earned = (now - self._budget_at) * MAX_RATE_BYTES
+        self._budget = min(float(_BURST_BYTES), self._budget + earned) - count - _COST_BYTES
+        self._budget_at = now
+
+
+class UdpTransport(Transport):
+    """Sends to one address; takes datagrams of its host only. With controller_port 0: to where the peer sends from."""
+
+    def __init__(self, bind: str, port: int, controller_host: str, controller_port: int, handler: Handler) -> None:
+        super().__init__(bind, port, handler)
+        self._host = ipv4(controller_host, "controller_host")
+        self._to = checked_port(controller_port, "controller_port", low=0)
+        self._target: tuple[str, int] | None = (self._host, self._to) if self._to else None
+        self._from: tuple[str, int] | None = None
+
+    def send(self, data: bytes) -> None:
+        if self._target is None:
+            self.counters["send_dropped"] += 1
+            return
+        try:
+            self._socket.sendto(data, self._target)
+        except BlockingIOError:
+            self.counters["send_dropped"] += 1
+        except OSError:
+            self.counters["socket_errors"] += 1
+
+    def _open(self) -> None:
+        self._socket = self._bound(socket.SOCK_DGRAM)
+
+    def _nudged(self) -> None:
+        """A datagram that cannot go at once is lost."""
+
+    def _ready(self, sock: Any, events: int) -> None:
+        for _ in range(_BATCH):
+            try:
+                data, sender = sock.recvfrom(_CHUNK_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                self.counters["socket_errors"] += 1
+                return
+            self._spend(len(data))
+            self._datagram(data, sender)
+
+    def _datagram(self, data: bytes, sender: tuple[str, int]) -> None:
+        silent = self.silence_s > PEER_SILENCE_S
+        if sender[0] != self._host or (sender != self._from and not silent):
+            self.counters["stranger"] += 1
+            return
+        items = self._handler.parse(data)
+        if not items:
+            return
+        if silent:
+            if self._from is not None and sender != self._from:
+                self.counters["replaced_peers"] += 1
+            self._from, self.peer = sender, f"{sender[0]}:{sender[1]}"
+            if not self._to:
+                self._target = sender
+            self._heard_at = time.monotonic()
+            self._handler.opened(self.peer)
+        if self._handler.take(items):
+            self._heard_at = time.monotonic()
+
+
+class TcpTransport(Transport):
+    """A server of one connection."""
+
+    def __init__(self, bind: str, port: int, handler: Handler) -> None:
+        super().__init__(bind, port, handler)
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._waiting: deque[bytes] = deque()
+        self._begun = b""
+        """what is left of a frame whose beginning the peer has"""
+
+    def send(self, data: bytes) -> None:
+        with self._lock:
+            if self._connection is None:
+                self.counters["send_dropped"] += 1
+                return
+            if len(self._waiting) >= MAX_WAITING:
+                self._waiting.popleft()
+                self.counters["send_dropped"] += 1
+            self._waiting.append(data)
+            if len(self._waiting) > 1 or self._begun:
+                return  # the thread is at it
+            self._flush()
+            if not (self._waiting or self._begun):
+                return
+        self._nudge()
+
+    def _open(self) -> None:
+        self._socket = self._bound(socket.SOCK_STREAM, share=True)
+        self._socket.listen(4)
+
+    def _ready(self, sock: Any, events: int) -> None:
+        if sock is self._socket:
+            self._accept()
+        elif sock is self._connection and sock is not None:
+            if events & selectors.EVENT_WRITE:
+                with self._lock:
+                    self._flush()
+                    busy = bool(self._waiting or self._begun)
+                if not busy:
+                    self._selector.modify(sock, selectors.EVENT_READ)
+            if events & selectors.EVENT_READ:
+                self._read(sock)
+
+    def _accept(self) -> None:
+        try:
+            connection, address = self._socket.accept()
+        except OSError:
+            self.counters["socket_errors"] += 1
+            return
+        if self._connection is not None:
+            if self.silence_s <= PEER_SILENCE_S:
+                self.counters["refused_peers"] += 1
+                connection.close()
+                return
+            self.counters["replaced_peers"] += 1
+            self._drop()
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # what waits for a slow reader waits here, where it is counted and replaced by newer, not in the system
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        self._heard_at, self.peer = time.monotonic(), f"{address[0]}:{address[1]}"
+        self._selector.register(connection, selectors.EVENT_READ)
+        self._handler.opened(self.peer)
+        with self._lock:
+            self._connection = connection
+
+    def _read(self, sock: socket.socket) -> None:
+        try:
+            data = sock.recv(_CHUNK_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.counters["socket_errors"] += 1
+            self._drop()
+            return
+        if not data:
+            self._drop()
+            return
+        self._spend(len(data))
+        items = self._handler.parse(data)
+        if items and self._handler.take(items):
+            self._heard_at = time.monotonic()
+
+    def _flush(self) -> None:
+        """With the lock: as much as the system takes now."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            while self._begun or self._waiting:
+                data = self._begun or self._waiting.popleft()
+                self._begun = data
+                self._begun = data[connection.send(data) :]
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:  # reading says what became of the connection
+            self.counters["socket_errors"] += 1
+            self._waiting.clear()
+            self._begun = b""
+
+    def _nudged(self) -> None:
+        if self._connection is not None and (self._waiting or self._begun):
+            self._selector.modify(self._connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+
+    def _drop(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+            self._waiting.clear()
+            self._begun = b""
+        if connection is not None:
+            self._selector.unregister(connection)
+            connection.close()
+            self.peer = ""
+            self._handler.closed()
+
+    def _hang_up(self) -> None:
+        self._drop()
+
+
+def ipv4(text: str, name: str) -> str:
+    """The address, checked. Raises ConfigError that begins with its name."""
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError as error:
+        raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
+
+
+def checked_port(port: int, name: str, low: int = 1) -> int:
+    """The port, checked. Raises ConfigError that begins with its name."""
+    if not low <= port <= 65535:
+        raise ConfigError(f"{name}: {port}, expected {low} to 65535")
+    return port
