@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli_drive import drive
 from rfly_bringup.cli_fleet import fleet_app
 from rfly_bringup.cli_mission import mission_app
 from rfly_bringup.cli_objects import objects_app
@@ -38,6 +39,7 @@ app.command()(send)
 app.command()(listen)
 app.command()(view)
 app.command(context_settings={"ignore_unknown_options": True})(plan)  # so that -200,80 is a place
+app.command()(drive)
 app.command()(record)
 app.command()(replay)
 app.command()(dissector)

@@ -34,3 +34,8 @@ def planner_node() -> None:
 def collision_node() -> None:
     """Executable `collision_node`."""
     run_node_module(node_set.COLLISION.module)
+
+
+def teleop_node() -> None:
+    """Executable `teleop_node`."""
+    run_node_module("rfly_amphibious.teleop_node")

@@ -27,6 +27,7 @@ from rfly_trajectory.mission_files import Mission, write_mission
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 ONLY_PARSED = {
+    "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",
     "listen": "runs until Ctrl-C",
     "view": "runs until Ctrl-C",
