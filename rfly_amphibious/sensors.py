@@ -15,6 +15,7 @@ from rfly_amphibious import state_layout as at
 from rfly_amphibious.atmosphere import standard_pressure
 from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.model import STILL, AmphibiousModel, Controls, Method, ModelState
+from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_noise import NoiseSource
 from rfly_amphibious.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
 from rfly_amphibious.sensor_samples import SensorSamples
@@ -29,6 +30,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TURN = 2.0 * math.pi
+
+
+def joint_names(params: VehicleParameters) -> list[str]:
+    """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
+    steered = {"front": at.WHEELS[:2], "rear": at.WHEELS[2:], "all": at.WHEELS, "none": ()}[params.steered]
+    kinds: tuple[tuple[str, tuple[str, ...]], ...] = (("wheel", at.WHEELS), ("steer", steered), ("strut", at.WHEELS))
+    names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
+    return names + [f"rotor_{j + 1}" for j in range(params.rotors)]
 
 
 class SensorSuite:
@@ -117,10 +126,7 @@ class SensorSuite:
     @property
     def joint_names(self) -> list[str]:
         """As in `joint_positions`: wheels, steered wheels, struts, rotors."""
-        names = [f"wheel_{wheel}" for wheel in at.WHEELS]
-        names += [f"steer_{wheel}" for wheel, sign in zip(at.WHEELS, self._steered, strict=True) if sign]
-        names += [f"strut_{wheel}" for wheel in at.WHEELS]
-        return names + [f"rotor_{j + 1}" for j in range(self.model.params.rotors)]
+        return joint_names(self.model.params)
 
     def joint_positions(self, joints: samples.JointSamples) -> Floats:
         """(k, joints) rad and m in the order of `joint_names`."""

@@ -66,6 +66,11 @@ TF_STATIC_IN = QoSProfile(depth=100, reliability=_RELIABLE, durability=_KEPT)
 CLOCK = QoSProfile(depth=1, reliability=_BEST_EFFORT)
 
 
+def sensor_qos(lock_step: bool) -> QoSProfile:
+    """Of sensor topics, for both ends: with lock-step nothing may be lost, else the newest counts."""
+    return QoSProfile(depth=10, reliability=_RELIABLE) if lock_step else SENSORS
+
+
 # rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at after every wake-up:
 # a third of a pose's way through a node. `unmatched_peers` says the same, and names the peer.
 _NO_PUBLISHER_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
