@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from rfly_amphibious.stepper import Stepper
 from rfly_common.errors import DynamicsError
 
 Floats = NDArray[np.float64]
+Ending = tuple[bool, str]
+"""whether the end condition came true, and one line of text"""
 
 STEP = 0.001
 """s"""
@@ -129,6 +131,93 @@ def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = 
     return _Simulation(scenario).run(progress or (lambda seconds: None))
 
 
+class RunRecorder:
+    """Keeps what happens in a run of a scenario, and says when it ends; asked after each of its steps."""
+
+    def __init__(self, scenario: Scenario, begin: Mode = Mode.DRIVE) -> None:
+        self._scenario = scenario
+        self.told: list[tuple[float, str]] = []
+        self._modes = [(0.0, begin)]
+        self._touchdowns: list[Touchdown] = []
+        self._airborne = self._landed = self._off_map = False
+        self._energy = [0.0, 0.0]
+        self._samples: list[tuple[float, Floats, Floats, Floats]] = []
+
+    def enter(self, time: float, mode: Mode) -> None:
+        """The vehicle is in a mode at a time (s)."""
+        if mode is not self._modes[-1][1]:
+            self._modes.append((time, mode))
+
+    def watch(self, now: ModelState, outputs: Outputs, seconds: float) -> None:
+        """The state after `seconds` more."""
+        self._energy[0] += float(outputs.rotor_power) * seconds
+        self._energy[1] += float(wheel_power(now.x, self._scenario.params.rotors)) * seconds
+        if self._modes[-1][1] is Mode.FLIGHT:
+            self._airborne, self._landed = True, False
+        elif self._airborne and bool((outputs.wheel_load > 0.0).any()):
+            self._airborne, self._landed = False, True
+            vx, vy, vz = now.velocity.tolist()
+            x, y, z = now.position.tolist()
+            self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
+        if outputs.wheels_off_map and not self._off_map:
+            self._off_map = True
+            self.told.append((now.time, "leaves the map; the ground goes on at its edge's height"))
+
+    def sample(self, now: ModelState, outputs: Outputs, wind: Floats) -> None:
+        """Keep a state and the wind (3,) m/s; the same state is kept once."""
+        if not self._samples or self._samples[-1][0] != now.time:
+            self._samples.append((now.time, now.x.copy(), outputs.numbers.copy(), np.array(wind)))
+
+    def end(self, now: ModelState, outputs: Outputs, done: bool, problem: str, time_is_up: bool) -> Ending | None:
+        """Whether the end condition came true, and one line of text; None: it goes on.
+
+        `done`: the mission; `problem`: why it can't go on.
+        """
+        wanted, mode = self._scenario.end, self._modes[-1][1]
+        when = f"at {now.time:.2f} s"
+        if now.crashed:
+            return wanted == "crashed", f"crashed {when} in mode {mode.value}"
+        if wanted == "mission_done" and done:
+            return True, f"mission done {when}"
+        standing = self._landed and self._stands(now, outputs)
+        if standing and wanted == "standing_after_landing":
+            return True, f"stands after landing {when}"
+        if time_is_up:
+            return wanted == "time", f"{'' if wanted == 'time' else f'not reached: {wanted}; '}time is up {when}"
+        if wanted in ("mission_done", "standing_after_landing"):
+            if problem:
+                return False, f"not reached: {wanted}; {problem}"
+            if standing and mode is Mode.ABORT:
+                return False, f"not reached: {wanted}; the flight was aborted, it stands after landing {when}"
+        return None
+
+    def _stands(self, now: ModelState, outputs: Outputs) -> bool:
+        load, weight = outputs.wheel_load, self._scenario.params.mass * GRAVITY
+        return bool(
+            (load > 0.0).all()
+            and load.sum() > STANDING_SHARE * weight
+            and np.linalg.norm(now.velocity) < STANDING_SPEED
+            and outputs.thrust.sum() < IDLE_SHARE * weight
+        )
+
+    def run(self, ending: Ending, now: ModelState, told: Sequence[tuple[float, str]]) -> ScenarioRun:
+        """All of it; `told`: what others have to say."""
+        time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
+        return ScenarioRun(
+            self._scenario,
+            *ending,
+            tuple(self._modes),
+            tuple(sorted([*self.told, *told])),
+            tuple(self._touchdowns),
+            time,
+            x,
+            Outputs(numbers, self._scenario.params.rotors),
+            wind,
+            ModelState(now.x.copy(), now.memory.copy(), now.time),
+            *self._energy,
+        )
+
+
 class _Simulation:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -142,59 +231,39 @@ class _Simulation:
         self._failures = sorted((e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time)
         self._silences = sorted((e for e in scenario.events if isinstance(e, SensorOff)), key=lambda e: e.time)
         self._gusts = [event for event in scenario.events if isinstance(event, Gust)]
-        self._modes = [(0.0, Mode.DRIVE)]
-        self._told: list[tuple[float, str]] = []
-        self._touchdowns: list[Touchdown] = []
-        self._airborne = self._landed = self._off_map = False
-        self._energy = [0.0, 0.0]
-        self._samples: list[tuple[float, Floats, Floats, Floats]] = []
+        self._recorder = RunRecorder(scenario)
 
     def run(self, progress: Callable[[float], None]) -> ScenarioRun:
-        stepper, ending, reported = self._stepper, None, 0.0
+        stepper, pilot, ending, reported = self._stepper, self._pilot, None, 0.0
         while ending is None:
             try:
                 self._tick()
             except DynamicsError as error:
                 ending = False, f"not reached: {error}"
                 break
-            ending = self._end()
+            time_is_up = stepper.done >= self._steps
+            ending = self._recorder.end(stepper.state, self._outputs, pilot.done, pilot.problem, time_is_up)
             if stepper.state.time - reported >= PROGRESS_PERIOD:
                 reported = stepper.state.time
                 progress(reported)
-        now = stepper.state
-        if not self._samples or self._samples[-1][0] != now.time:
-            self._sample(now, np.zeros(3))
-        time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
-        return ScenarioRun(
-            self._scenario,
-            *ending,
-            tuple(self._modes),
-            tuple(sorted(self._told + self._pilot.told)),
-            tuple(self._touchdowns),
-            time,
-            x,
-            Outputs(numbers, self._scenario.params.rotors),
-            wind,
-            ModelState(now.x.copy(), now.memory.copy(), now.time),
-            *self._energy,
-        )
+        self._sample(stepper.state, np.zeros(3))
+        return self._recorder.run(ending, stepper.state, pilot.told)
 
     def _tick(self) -> None:
         """One command of the pilot, and the steps for which it holds."""
-        stepper, pilot = self._stepper, self._pilot
+        stepper, pilot, told = self._stepper, self._pilot, self._recorder.told
         before = stepper.state
         while self._failures and self._failures[0].time <= before.time + 1e-9:
             rotor = self._failures.pop(0).rotor
             self._failed.append(rotor)
             pilot.lose_rotor(rotor)
-            self._told.append((before.time, f"rotor {rotor + 1} fails"))
+            told.append((before.time, f"rotor {rotor + 1} fails"))
         while self._silences and self._silences[0].time <= before.time + 1e-9:
             off = self._silences.pop(0)
             span = "" if off.duration is None else f" for {off.duration:g} s"
-            self._told.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
+            told.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
         controls = pilot(before, self._outputs)
-        if pilot.logic.mode is not self._modes[-1][1]:
-            self._modes.append((before.time, pilot.logic.mode))
+        self._recorder.enter(before.time, pilot.logic.mode)
         if self._failed and controls.rotor_speed is not None:
             speeds = np.array(controls.rotor_speed, float)
             speeds[self._failed] = 0.0
@@ -205,55 +274,10 @@ class _Simulation:
         steps = min(round(pilot.period / STEP), SAMPLE_STEPS - stepper.done % SAMPLE_STEPS, self._steps - stepper.done)
         stepper.advance(controls, steps, blow)
         self._outputs = stepper.outputs
-        self._energy[0] += float(self._outputs.rotor_power) * steps * STEP
-        self._energy[1] += float(wheel_power(stepper.state.x, self._scenario.params.rotors)) * steps * STEP
-        self._watch()
+        self._recorder.watch(stepper.state, self._outputs, steps * STEP)
         if stepper.done % SAMPLE_STEPS == 0:
             self._sample(stepper.state, blow)
 
     def _sample(self, now: ModelState, blow: Floats) -> None:
         wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + blow
-        self._samples.append((now.time, now.x.copy(), self._outputs.numbers.copy(), wind))
-
-    def _watch(self) -> None:
-        now = self._stepper.state
-        touching = bool((self._outputs.wheel_load > 0.0).any())
-        if self._pilot.logic.mode is Mode.FLIGHT:
-            self._airborne, self._landed = True, False
-        elif self._airborne and touching:
-            self._airborne, self._landed = False, True
-            vx, vy, vz = now.velocity.tolist()
-            x, y, z = now.position.tolist()
-            self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
-        if self._outputs.wheels_off_map and not self._off_map:
-            self._off_map = True
-            self._told.append((now.time, "leaves the map; the ground goes on at its edge's height"))
-
-    def _end(self) -> tuple[bool, str] | None:
-        """Whether the end condition came true, and one line of text; None: it goes on."""
-        now, pilot, wanted = self._stepper.state, self._pilot, self._scenario.end
-        when = f"at {now.time:.2f} s"
-        if now.crashed:
-            return wanted == "crashed", f"crashed {when} in mode {pilot.logic.mode.value}"
-        if wanted == "mission_done" and pilot.done:
-            return True, f"mission done {when}"
-        standing = self._landed and self._stands(now)
-        if standing and wanted == "standing_after_landing":
-            return True, f"stands after landing {when}"
-        if self._stepper.done >= self._steps:
-            return wanted == "time", f"{'' if wanted == 'time' else f'not reached: {wanted}; '}time is up {when}"
-        if wanted in ("mission_done", "standing_after_landing"):
-            if pilot.problem:
-                return False, f"not reached: {wanted}; {pilot.problem}"
-            if standing and pilot.logic.mode is Mode.ABORT:
-                return False, f"not reached: {wanted}; the flight was aborted, it stands after landing {when}"
-        return None
-
-    def _stands(self, now: ModelState) -> bool:
-        load, weight = self._outputs.wheel_load, self._scenario.params.mass * GRAVITY
-        return bool(
-            (load > 0.0).all()
-            and load.sum() > STANDING_SHARE * weight
-            and np.linalg.norm(now.velocity) < STANDING_SPEED
-            and self._outputs.thrust.sum() < IDLE_SHARE * weight
-        )
+        self._recorder.sample(now, self._outputs, wind)
