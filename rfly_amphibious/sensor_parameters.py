@@ -12,6 +12,18 @@ import numpy as np
 
 from rfly_amphibious.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.parameters import GRAVITY
+from rfly_amphibious.range_sensor_parameters import (
+    ColorCameraParameters,
+    DepthCameraParameters,
+    GimbalParameters,
+    LidarParameters,
+    ScanParameters,
+    color_camera_of,
+    depth_camera_of,
+    gimbal_of,
+    lidar_of,
+    scan_of,
+)
 from rfly_amphibious.sensor_noise import NoiseModel
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Key
@@ -96,6 +108,12 @@ class SensorParameters:
     wheel_loads: Sensor | None = None
     wind: Sensor | None = None
     ground_truth: Sensor | None = None
+    lidar: LidarParameters | None = None
+    scan: ScanParameters | None = None
+    depth_camera: DepthCameraParameters | None = None
+    color_camera: ColorCameraParameters | None = None
+    gimbal: GimbalParameters | None = None
+    """without one the cameras are fixed in the body's origin"""
     lines: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     """`file:line` of each sensor's rate, for errors that are found later"""
 
@@ -111,11 +129,14 @@ class SensorParameters:
     def parse(cls, data: bytes, file: str, name: str = "") -> SensorParameters:
         """The sensors of a file's content; `file` is what errors call it."""
         document = checked_document(data, file, "sensors", "version, imu, gps")
-        height = document.value.get("height")
-        if height and height["min_range_m"] >= height["max_range_m"]:
-            path: tuple[Key, ...] = ("height", "min_range_m")
-            text = f"{height['min_range_m']}, expected less than max_range_m, {height['max_range_m']}"
-            raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}")
+        for section, low, high in _LIMITS:
+            limits = document.value.get(section)
+            if limits and limits[low] >= limits[high]:
+                path: tuple[Key, ...] = (section, low)
+                text = f"{limits[low]}, expected less than {high}, {limits[high]}"
+                raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}")
+        if "scan" in document.value and "lidar" not in document.value:
+            raise ConfigError(f"{file}:{document.line(('scan',))}: scan: a ring of the lidar, which is not there")
         sensors = {key: _MAKERS[key](section) for key, section in document.value.items() if key != "version"}
         lines = {key: f"{file}:{document.line((key, 'rate_hz'))}" for key in sensors}
         return cls(name or file, **sensors, lines=lines)
@@ -125,7 +146,7 @@ class SensorParameters:
         return dataclasses.replace(self, **changes)
 
     def sensors(self) -> dict[str, Sensor]:
-        """Those that are there, by name."""
+        """Those of a `SensorSuite` that are there, by name: all but lidar and cameras."""
         found = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
         return {name: value for name, value in found if isinstance(value, Sensor)}
 
@@ -234,7 +255,19 @@ _MAKERS: dict[str, Any] = {
     "wheel_loads": _plain,
     "wind": _plain,
     "ground_truth": _plain,
+    "lidar": lidar_of,
+    "scan": scan_of,
+    "depth_camera": depth_camera_of,
+    "color_camera": color_camera_of,
+    "gimbal": gimbal_of,
 }
+_LIMITS = (
+    ("height", "min_range_m", "max_range_m"),
+    ("lidar", "min_range_m", "max_range_m"),
+    ("depth_camera", "min_range_m", "max_range_m"),
+    ("gimbal", "min_pitch_deg", "max_pitch_deg"),
+)
+"""section, and two of its keys of which the first has the smaller value"""
 
 SENSOR_NAMES = tuple(_MAKERS)
 """of all sensors that a set can have"""
