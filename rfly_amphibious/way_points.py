@@ -10,7 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_amphibious.chassis_control import SPEED_GAIN
+from rfly_amphibious.chassis_control import (
+    SPEED_GAIN,
+    bend_steering,
+    max_virtual_steering,
+    steering_lever,
+    understeer_gradient,
+)
 from rfly_amphibious.parameters import VehicleParameters
 
 Floats = NDArray[np.float64]
@@ -69,7 +75,7 @@ class DrivenWay:
     ) -> None:
         self._way = way = _Way([start, *points], speeds)
         self._params = params
-        self._lever = params.wheelbase * (0.5 if params.steered == "all" else 1.0)
+        self._lever, self._gradient = steering_lever(params), understeer_gradient(params)
         self._center = {"front": -params.rear_axle, "rear": params.front_axle}.get(params.steered, 0.0)
         self.stopping = way.last < 0
         """whether it is at the end and only has to stand still"""
@@ -106,9 +112,9 @@ class DrivenWay:
         distance = math.hypot(forward, left_of)
         if forward > 0.0:
             bend = 2.0 * left_of / distance**2
-            steering = math.atan(self._lever * bend)
+            steering = bend_steering(p, bend, speed, self._gradient)
         else:  # behind: as sharp a turn as can be
-            steering = math.copysign(p.max_steering, left_of)
+            steering = math.copysign(max_virtual_steering(p), left_of)
             bend = math.tan(steering) / self._lever
         most = min(
             _slowing(self._corners[k], max(left, 0.0)), way.speeds[k], math.sqrt(SIDEWAYS / max(abs(bend), 1e-6))
