@@ -26,6 +26,8 @@ SLOW_SPEED, SLOW_TIME = 0.15, 1.0
 """m/s, s: an estimate of the speed is never quite 0, so what has been this slow for so long stands too"""
 HOVER_TIME, HOVER_AWAY, HOVER_SPEED = 8.0, 2.0, 1.0
 """s, m, m/s: who hovers so long so near to the end of a flight is there, though gusts or noise leave it no rest"""
+LOWEST_HOVER = 1.0
+"""m above where it is, for a vehicle that is told to stop while it takes off"""
 ASKING_TIME = 10.0
 """s, after which a mode that does not come is a problem"""
 LONGEST_STEP = 0.1
@@ -45,6 +47,8 @@ class MissionGuide:
         """what happened, and when"""
         self.no_takeoff = ""
         """why it must not take off, where something speaks against it"""
+        self._lift = 0.0
+        """m, by which the estimate lies above what the terrain says, since the last take-off"""
         self.follow(legs)
 
     def follow(self, legs: Sequence[Leg]) -> None:
@@ -58,10 +62,16 @@ class MissionGuide:
         self._driven: DrivenWay | None = None
         self._flown: FlownWay | None = None
         self._lands = self._aborted = False
-        self._lift = 0.0
         self._time, self._slow_since, self._hovers_since = math.nan, math.inf, math.inf
         self._asked: Mode | None = None
         self._asked_at = math.inf
+
+    def hold(self, now: Estimate, mode: Mode) -> None:
+        """Stop at once: hover here, or stand."""
+        x, y, z = now.position.tolist()
+        z += (LOWEST_HOVER if mode is Mode.TAKEOFF else 0.0) - self.params.origin_height - self._lift
+        hovers = mode in (Mode.TAKEOFF, Mode.FLIGHT)
+        self.follow([FlyLeg(((x, y, z),), (1.0,), lands=False)] if hovers else [])
 
     def step(self, now: Estimate, mode: Mode) -> Order:
         """The order from now on: speed and steering where it drives, a target that moves on where it flies.
@@ -124,7 +134,8 @@ class MissionGuide:
         if mode is Mode.FLIGHT:
             return self._fly_on(leg, now, dt)
         if mode is Mode.LAND:
-            return Order(now.time, yaw=self._heading_after(leg))
+            x, y, z = now.position.tolist()
+            return Order(now.time, target=(x, y, z), yaw=self._heading_after(leg))
         if mode is not Mode.DRIVE:
             return Order(now.time)
         if self._flown is None:

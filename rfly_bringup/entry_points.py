@@ -39,3 +39,8 @@ def collision_node() -> None:
 def teleop_node() -> None:
     """Executable `teleop_node`."""
     run_node_module("rfly_amphibious.teleop_node")
+
+
+def guidance_node() -> None:
+    """Executable `guidance_node`."""
+    run_node_module("rfly_amphibious.guidance_node")

@@ -34,7 +34,7 @@ class LatestTerrain:
         self.error = ""
         self._node, self._changed, self._refused = node, changed, refused
         self._seen: tuple[Any, ...] | None = None
-        self._search_path = tuple(
+        self.search_path: tuple[str, ...] = tuple(
             declare(
                 node,
                 "map_search_path",
@@ -61,7 +61,7 @@ class LatestTerrain:
         if message.sha256 and seen == self._seen and not self.error:
             return
         try:
-            terrain = msg_to_height_map(message, self._search_path)
+            terrain = msg_to_height_map(message, self.search_path)
         except (RflyError, OSError) as error:
             self.error = " ".join(str(error).split())
             self._node.get_logger().error(self.error)
