@@ -252,10 +252,9 @@ class LockStep:
         """commands that answer another tick, or answered this one before"""
 
     def ask(self, time_s: float) -> None:
-        """A tick's state has been sent, or sent again: now its answers are taken, from the beginning."""
+        """A tick's state has been sent, or sent again: now its answers are taken."""
         if time_s != self._time:
-            self._time, self._since = time_s, time.monotonic()
-        self._answered = 0
+            self._time, self._since, self._answered = time_s, time.monotonic(), 0
 
     def takes(self, command: Command) -> bool:
         """Whether it is an answer that is waited for."""
@@ -266,9 +265,13 @@ class LockStep:
         self._answered |= bit
         return True
 
+    def complete(self, supplies: int) -> bool:
+        """Whether all that the controller supplies has been answered; False as long as it supplies nothing."""
+        return bool(supplies) and not supplies & ~self._answered
+
     def overdue_s(self, supplies: int) -> float:
         """Wall time since the tick's state was first sent, where that is too long and something is missing; else 0."""
-        if self._time is None or (supplies and not supplies & ~self._answered):
+        if self._time is None or self.complete(supplies):
             return 0.0
         waited = time.monotonic() - self._since
         return waited if waited > ANSWER_WITHIN_S else 0.0

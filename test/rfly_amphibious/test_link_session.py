@@ -359,10 +359,14 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
     assert step.overdue_s(3) == 1.5
     assert step.overdue_s(1) == 0.0
     assert step.overdue_s(0) == 1.5
-    step.ask(0.004)  # told again: what was answered may have been lost on its way on
-    assert step.takes(rotor)
+    step.ask(0.004)  # told again: what is answered stays answered
+    assert not step.takes(rotor)
+    assert not step.complete(3)
     assert step.takes(wheel)
+    assert step.complete(3)
     assert step.overdue_s(3) == 0.0
-    assert step.other_time == 3
+    assert not step.complete(0)
+    assert step.other_time == 4
     step.ask(0.008)
     assert step.overdue_s(3) == 0.0
+    assert not step.complete(1)
