@@ -6,12 +6,13 @@ import functools
 import importlib.resources
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
+from rfly_amphibious.key_changes import Change, KeyPath, changed
 from rfly_common.errors import ConfigError
 from rfly_common.marked_yaml import Document, parse_yaml
 from rfly_common.schema_errors import first_error
@@ -47,10 +48,18 @@ def read_parameters(what: str, folder: str, name_or_path: str | os.PathLike[str]
     return data, given, Path(given).stem
 
 
-def checked_document(data: bytes, file: str, schema: str, keys: str) -> Document:
-    """The document of a file's content, which fits the schema. Raises ConfigError that names file, line and key.
+def checked_document(
+    data: bytes,
+    file: str,
+    schema: str,
+    keys: str,
+    changes: Sequence[Change] = (),
+    absent: Mapping[KeyPath, Any] | None = None,
+) -> Document:
+    """The document of a file's content, with the changes (`key_changes.changed`), which fits the schema.
 
-    `keys`: what a file begins with, for the error of one that has no keys at all.
+    `keys`: what a file begins with, for the error of one that has no keys at all. Raises ConfigError that names file,
+    line and key.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -59,6 +68,8 @@ def checked_document(data: bytes, file: str, schema: str, keys: str) -> Document
     document = parse_yaml(text, file)
     if not isinstance(document.value, dict):
         raise ConfigError(f"{file}:{document.first_line}: expected the keys {keys}, …")
+    if changes:
+        document = changed(document, changes, absent)
     problem = first_error(jsonschema.Draft7Validator(load_schema(schema)).iter_errors(document.value), document, file)
     if problem is not None:
         raise ConfigError(problem)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.key_changes import Change
 from rfly_amphibious.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
 from rfly_amphibious.state_layout import WHEELS, state_size
 from rfly_common.errors import ConfigError
@@ -130,17 +131,17 @@ class VehicleParameters:
             raise ConfigError(f"{self.name}: {key}: {text}")
 
     @classmethod
-    def load(cls, name_or_path: str | os.PathLike[str]) -> VehicleParameters:
-        """A shipped set (`shipped_parameter_sets()`) or a YAML file.
+    def load(cls, name_or_path: str | os.PathLike[str], changes: Sequence[Change] = ()) -> VehicleParameters:
+        """A shipped set (`shipped_parameter_sets()`) or a YAML file; `changes`: values by key path (`key_changes`).
 
         Raises ConfigError that names file, line, key and what is allowed.
         """
-        return cls.parse(*read_parameters("vehicle parameters", "parameters", name_or_path))
+        return cls.parse(*read_parameters("vehicle parameters", "parameters", name_or_path), changes)
 
     @classmethod
-    def parse(cls, data: bytes, file: str, name: str = "") -> VehicleParameters:
+    def parse(cls, data: bytes, file: str, name: str = "", changes: Sequence[Change] = ()) -> VehicleParameters:
         """The parameters of a file's content; `file` is what errors call it."""
-        document = checked_document(data, file, "vehicle_parameters", "version, mass, inertia")
+        document = checked_document(data, file, "vehicle_parameters", "version, mass, inertia", changes)
         values = _fields(document.value)
         candidate = object.__new__(cls)  # to be looked at before the checks, which know fields, not lines
         for key, value in {"name": name or file, **values}.items():

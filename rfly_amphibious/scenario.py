@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from rfly_amphibious.key_changes import Change, KeyPath
 from rfly_amphibious.model import STILL, Method
 from rfly_amphibious.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.parameters import VehicleParameters
@@ -23,6 +24,8 @@ from rfly_common.marked_yaml import Document, Key
 from rfly_common.schema_errors import key_path
 from rfly_terrain.height_map import HeightMap
 
+_CALM: dict[KeyPath, list[float]] = {("wind", "mean_mps"): [0.0, 0.0, 0.0], ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0]}
+LoadMap = Callable[[str, Sequence[str]], HeightMap]
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
 SWITCHED_SENSORS = tuple(name for name in SENSOR_NAMES if name != "ground_truth")
 """that can be switched off: by their names in files of sensors"""
@@ -104,21 +107,37 @@ class Scenario:
             )
 
     @classmethod
-    def load(cls, name_or_path: str | os.PathLike[str], map_folders: Sequence[str] = ()) -> Scenario:
+    def load(
+        cls,
+        name_or_path: str | os.PathLike[str],
+        map_folders: Sequence[str] = (),
+        changes: Sequence[Change] = (),
+        load_map: LoadMap = HeightMap.load,
+    ) -> Scenario:
         """A shipped scenario (`shipped_scenarios()`) or a YAML file; what it names lies beside it, or is shipped.
 
-        Raises ConfigError that names file, line, key and what is allowed.
+        `changes`: values by key path (`key_changes`); those below `vehicle` are the vehicle's. Raises ConfigError that
+        names file, line, key and what is allowed.
         """
         data, file, name = read_parameters("scenario", "scenarios", name_or_path)
-        return cls.parse(data, file, name, Path(file).parent, map_folders)
+        return cls.parse(data, file, name, Path(file).parent, map_folders, changes, load_map)
 
     @classmethod
     def parse(
-        cls, data: bytes, file: str, name: str = "", folder: Path = Path(), map_folders: Sequence[str] = ()
+        cls,
+        data: bytes,
+        file: str,
+        name: str = "",
+        folder: Path = Path(),
+        map_folders: Sequence[str] = (),
+        changes: Sequence[Change] = (),
+        load_map: LoadMap = HeightMap.load,
     ) -> Scenario:
         """The scenario of a file's content; `file` is what errors call it, `folder` holds the files that it names."""
-        document = checked_document(data, file, "scenario", "version, vehicle, mission, end")
-        return _Reader(document, file, folder).scenario(name or file, map_folders)
+        of_vehicle = [(path[1:], value) for path, value in changes if path[0] == "vehicle" and len(path) > 1]
+        others = [(path, value) for path, value in changes if path[0] != "vehicle" or len(path) == 1]
+        document = checked_document(data, file, "scenario", "version, vehicle, mission, end", others, _CALM)
+        return _Reader(document, file, folder, load_map).scenario(name or file, map_folders, of_vehicle)
 
     def sensors_off(self, time: float) -> frozenset[str]:
         """Names of the sensors that are switched off at `time` (s)."""
@@ -145,18 +164,18 @@ def _no_sensor(name: str) -> str:
 class _Reader:
     """Makes a scenario of a document that fits the schema."""
 
-    def __init__(self, document: Document, file: str, folder: Path) -> None:
-        self._document, self._file, self._folder = document, file, folder
+    def __init__(self, document: Document, file: str, folder: Path, load_map: LoadMap) -> None:
+        self._document, self._file, self._folder, self._load_map = document, file, folder, load_map
         self._all: dict[str, Any] = document.value
 
-    def scenario(self, name: str, map_folders: Sequence[str]) -> Scenario:
+    def scenario(self, name: str, map_folders: Sequence[str], of_vehicle: Sequence[Change]) -> Scenario:
         whole = self._all
         with self._naming("vehicle"):
-            params = VehicleParameters.load(self._beside(whole["vehicle"]))
+            params = VehicleParameters.load(self._beside(whole["vehicle"]), of_vehicle)
         terrain = None
         if "map" in whole:
             with self._naming("map"):
-                terrain = HeightMap.load(whole["map"], [*map_folders, self._folder])
+                terrain = self._load_map(whole["map"], [*map_folders, str(self._folder)])
         given = whole.get("start", {})
         place = given.get("position_m")
         mission = whole["mission"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rfly_bringup.cli_sim_sweep import sweep
 from rfly_bringup.cli_sim_urdf import urdf
 from rfly_bringup.cli_terrain_options import (
     MaybeInt,
@@ -155,4 +156,5 @@ def _show(done: "ScenarioRun", seconds: float) -> None:
     console.print(total)
 
 
+sim_app.command()(sweep)
 sim_app.command()(urdf)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 import sys
 
 import cv2
 import pytest
 
+from rfly_amphibious import sweep
 from rfly_bringup.cli import main
 
 SHORT = """version: 1
@@ -25,8 +27,8 @@ def scenario(tmp_path, monkeypatch):
     return tmp_path / "short.yaml"
 
 
-def rfly(monkeypatch, capsys, *words):
-    monkeypatch.setattr(sys, "argv", ["rfly", "sim", "run", *map(str, words)])
+def rfly(monkeypatch, capsys, *words, command="run"):
+    monkeypatch.setattr(sys, "argv", ["rfly", "sim", command, *map(str, words)])
     with pytest.raises(SystemExit) as end:
         main()
     out = capsys.readouterr()
@@ -98,3 +100,54 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, expected, scenario, monkey
     assert (code, out) == (2, "")
     assert err.startswith(expected)
     assert err.count("\n") == 1
+
+
+def test_a_sweep_is_summed_up_and_written(scenario, monkeypatch, capsys):
+    words = (scenario, "--vary", "end.time_s=1,20", "--vary", "vehicle.mass.body_kg=18:20", "--jobs", "1")
+    code, out, err = rfly(monkeypatch, capsys, *words, "--out", "table.csv", command="sweep")
+    assert (code, err) == (0, "")
+    assert "2 × not reached: mission_done; time is up\n" in out
+    assert "end reached: 2 of 4 (50.0 %)\n" in out
+    least, _, largest = out.split("duration_s")[1].split()[:3]
+    assert float(least) == 1.0 < float(largest) < 20.0
+    lines = (scenario.parent / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:4] for line in lines] == [
+        ["run", "end.time_s", "vehicle.mass.body_kg", "reached"],
+        ["0", "1", "18", "False"],
+        ["1", "1", "19", "False"],
+        ["2", "20", "18", "True"],
+        ["3", "20", "19", "True"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--vary", "sede=0:3"), "rfly: with sede=0: short.yaml:1: sede: unknown key; did you mean seed? "),
+        (("--vary", "seed"), "rfly: 'seed': expected KEY=VALUE,VALUE,… or KEY=START:STOP\n"),
+        (("--out", "table.xlsx"), "rfly: table.xlsx: tables can be written as .csv or .parquet, not '.xlsx'\n"),
+        (("--out", "no/table.csv"), "rfly: --out: no/table.csv: there is no folder "),
+        (("--out", "short.csv"), "rfly: short.csv exists; choose another name or add --overwrite\n"),
+        (("--jobs", "2", "--dask", "tcp://127.0.0.1:1"), "rfly: --jobs and --dask: the cluster's workers say how many"),
+    ],
+)
+def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scenario, monkeypatch, capsys):
+    (scenario.parent / "short.csv").touch()
+    code, out, err = rfly(monkeypatch, capsys, "short.yaml", *words, command="sweep")
+    assert (code, out) == (2, "")
+    assert err.startswith(expected)
+    assert err.count("\n") == 1
+
+
+def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, capsys):
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        monkeypatch.setattr(sweep, "CONNECT_TIMEOUT", 0.2)
+        code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"rfly: Dask: {address}: no scheduler answers (")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
+    assert (code, err) == (2, "rfly: a Dask cluster needs distributed; install it: pip install 'rfly_suite[sweep]'\n")
