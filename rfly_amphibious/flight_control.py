@@ -44,6 +44,9 @@ class FlightController:
 
     def __init__(self, params: VehicleParameters, attitude_frequency: float | None = None) -> None:
         self.params, self.mixer = params, Mixer(params)
+        self.position_gain = np.full(3, params.position_gain)
+        self.velocity_gain = np.full(3, params.velocity_gain)
+        """(3,) 1/s, by axis of the world"""
         frequency = params.attitude_frequency if attitude_frequency is None else attitude_frequency
         self._frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
         self._inertia = params.total_inertia
@@ -64,16 +67,16 @@ class FlightController:
     ) -> Floats:
         """(3,) specific thrust wanted, world axes, m/s². `frozen`: the integral stays as it is."""
         p = self.params
-        wanted = np.clip(p.position_gain * np.asarray(position_error, float), -MAX_SPEED, MAX_SPEED)
+        wanted = np.clip(self.position_gain * np.asarray(position_error, float), -MAX_SPEED, MAX_SPEED)
         error = wanted + np.asarray(velocity_ahead, float) - np.asarray(velocity, float)
-        free = p.velocity_gain * error + self._integral
+        free = self.velocity_gain * error + self._integral
         free[2] = max(free[2] + GRAVITY, MIN_VERTICAL * GRAVITY)
         most = free[2] * math.tan(p.max_tilt if max_tilt is None else max_tilt)
         level = math.hypot(free[0], free[1])
         if level > most:
             free[:2] *= most / level
         elif not frozen:
-            self._integral = self._integral + dt * INTEGRAL_SHARE * p.velocity_gain * error
+            self._integral = self._integral + dt * INTEGRAL_SHARE * self.velocity_gain * error
         return free
 
     def wrench(
