@@ -13,6 +13,7 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...]]] = {
     "vehicle_type": (np.int64, ()),
     "position": (np.float64, (3,)),
     "orientation": (np.float64, (4,)),
+    "velocity": (np.float64, (3,)),
     "scale": (np.float64, (3,)),
     "fit_ground": (np.bool_, ()),
     "stamp_ns": (np.int64, ()),
@@ -70,7 +71,7 @@ class FleetTable:
             (columns[name][rows] != getattr(states, name)).any() for name in ("vehicle_type", "scale")
         )
         self.layout += changed
-        for name in ("vehicle_type", "position", "orientation", "scale", "fit_ground"):
+        for name in ("vehicle_type", "position", "orientation", "velocity", "scale", "fit_ground"):
             columns[name][rows] = getattr(states, name)
         columns["stamp_ns"][rows] = stamp_ns
         columns["heard_ns"][rows] = steady_ns
