@@ -44,3 +44,13 @@ def teleop_node() -> None:
 def guidance_node() -> None:
     """Executable `guidance_node`."""
     run_node_module("rfly_amphibious.guidance_node")
+
+
+def amphibious_sim_node() -> None:
+    """Executable `amphibious_sim_node`."""
+    run_node_module("rfly_amphibious.amphibious_sim_node")
+
+
+def link_node() -> None:
+    """Executable `link_node`."""
+    run_node_module("rfly_amphibious.link_node")
