@@ -168,13 +168,12 @@ def nearest_bodies(
             if _sphere_hit(middle[k, 0], middle[k, 1], middle[k, 2], reach[k], x, y, z, dx, dy, dz) < 0.0:
                 continue
             x, y, z = x - position[k, 0], y - position[k, 1], z - position[k, 2]
-            r = rotation[k]
-            ox = r[0, 0] * x + r[1, 0] * y + r[2, 0] * z
-            oy = r[0, 1] * x + r[1, 1] * y + r[2, 1] * z
-            oz = r[0, 2] * x + r[1, 2] * y + r[2, 2] * z
-            ex = r[0, 0] * dx + r[1, 0] * dy + r[2, 0] * dz
-            ey = r[0, 1] * dx + r[1, 1] * dy + r[2, 1] * dz
-            ez = r[0, 2] * dx + r[1, 2] * dy + r[2, 2] * dz
+            ox = rotation[k, 0, 0] * x + rotation[k, 1, 0] * y + rotation[k, 2, 0] * z
+            oy = rotation[k, 0, 1] * x + rotation[k, 1, 1] * y + rotation[k, 2, 1] * z
+            oz = rotation[k, 0, 2] * x + rotation[k, 1, 2] * y + rotation[k, 2, 2] * z
+            ex = rotation[k, 0, 0] * dx + rotation[k, 1, 0] * dy + rotation[k, 2, 0] * dz
+            ey = rotation[k, 0, 1] * dx + rotation[k, 1, 1] * dy + rotation[k, 2, 1] * dz
+            ez = rotation[k, 0, 2] * dx + rotation[k, 1, 2] * dy + rotation[k, 2, 2] * dz
             s = shape[k]
             a = first[s, 0]
             size = radius[s]
@@ -214,4 +213,4 @@ def nearest_bodies(
                 ranges[n] = at
                 body[n] = index[k]
                 for c in range(3):
-                    normals[n, c] = r[c, 0] * nx + r[c, 1] * ny + r[c, 2] * nz
+                    normals[n, c] = rotation[k, c, 0] * nx + rotation[k, c, 1] * ny + rotation[k, c, 2] * nz
