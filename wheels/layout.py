@@ -18,4 +18,5 @@ STAND_INS = ("ackermann_msgs", "octomap_msgs", "simulation_interfaces", "tf2_msg
 LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"
 PEERS_LOCK = WHEELS / "requirements-peers.txt"
+AUTOPILOT_LOCK = WHEELS / "requirements-autopilot.txt"
 SOURCED = os.environ.get("RFLY_ROS") == "sourced"  # by setup.sh: a ROS 2 installation is sourced and is used

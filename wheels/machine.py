@@ -76,6 +76,11 @@ def can_install_chromium() -> bool:
     return debian and os.geteuid() == 0 and bool(shutil.which("apt-get")) and not shutil.which("chromium")
 
 
+def can_build_firmware() -> bool:
+    """True where Betaflight's makefile finds what it builds with."""
+    return sys.platform == "linux" and bool(shutil.which("gcc")) and bool(shutil.which("make"))
+
+
 def _apt_environment() -> dict[str, str]:
     return {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 

@@ -1,11 +1,13 @@
 """Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
 
-    sh wheels/setup.sh [--lib | --browser | --peers] [command ...]        (setup.sh picks the Python and calls this)
+    sh wheels/setup.sh [--lib | --browser | --autopilot | --peers ...] [command ...]
+
+(setup.sh picks the Python and calls this.)
 
 With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they lack. `--lib` is the
 quick way for library tests: no ROS, no compiler, the packages imported from the tree. `--browser` also
-installs Chromium where one can, for the tests that look at `rfly view`, and `--peers` the libraries that the benchmarks
-compare with.
+installs Chromium where one can, for the tests that look at `rfly view`, `--autopilot` builds Betaflight's firmware, for
+the tests that fly with it, and `--peers` installs the libraries that the benchmarks compare with.
 
 What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
 run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library
@@ -26,6 +28,7 @@ from pathlib import Path
 
 import machine
 from layout import (
+    AUTOPILOT_LOCK,
     BUILD,
     INSTALLED,
     LIBRARY_LOCK,
@@ -54,7 +57,7 @@ from tree import (
 )
 from variables import base_environment, run_environment, uv_settings
 
-OPTIONS = ("--lib", "--browser", "--peers")
+OPTIONS = ("--lib", "--browser", "--autopilot", "--peers")
 
 
 class Environment:
@@ -113,6 +116,22 @@ class Environment:
         with self.steps.step("apt-get install chromium (for tests; they do without it too)"):
             machine.install_chromium(self.steps)
         self._write_state(browser="tried")
+
+    def ensure_autopilot(self) -> None:
+        """Betaflight's firmware for the tests of the loop with it; tried once for each version of its lock."""
+        key = digest([AUTOPILOT_LOCK])
+        if self.state.get("autopilot") == key or not machine.can_build_firmware():
+            return
+        with self.steps.step("building Betaflight's firmware (for tests; they do without it too)"):
+            env = run_environment()
+            if SOURCED:
+                pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+                self.steps.run([*pip, *dict(_requirements("autopilot")).values()], env, may_fail=True)
+            else:
+                uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON, "--require-hashes"]
+                build = ["--build-constraints", AUTOPILOT_LOCK]
+                self.steps.run([*uv, *build, "-r", AUTOPILOT_LOCK], {**env, **uv_settings(env)}, may_fail=True)
+        self._write_state(autopilot=key)
 
     def _read_state(self) -> dict[str, str]:
         try:
@@ -315,9 +334,15 @@ def only_one() -> Iterator[int]:
         yield lock.fileno()
 
 
+def leading_options(arguments: list[str]) -> tuple[set[str], list[str]]:
+    """The set-up's own options, and the command after them, whose options are its own."""
+    count = next((k for k, argument in enumerate(arguments) if argument not in OPTIONS), len(arguments))
+    return set(arguments[:count]), arguments[count:]
+
+
 def main(arguments: list[str]) -> None:
-    lib, browser, peers = (arguments[:1] == [option] for option in OPTIONS)
-    command = arguments[1:] if lib or browser or peers else arguments
+    given, command = leading_options(arguments)
+    lib = "--lib" in given
     try:
         with only_one() as lock:
             environment = Environment(lock)
@@ -325,9 +350,11 @@ def main(arguments: list[str]) -> None:
             if python:
                 os.execv(python, [python, "-E", "-s", __file__, *arguments])
             environment.ensure(lib=lib)
-            if browser:
+            if "--browser" in given:
                 environment.ensure_browser()
-            if peers:
+            if "--autopilot" in given:
+                environment.ensure_autopilot()
+            if "--peers" in given:
                 environment.ensure_peers()
     except SetupError as error:
         sys.exit(f"rfly_suite: {error}")
