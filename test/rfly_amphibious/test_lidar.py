@@ -107,7 +107,7 @@ def test_points_of_a_turn():
 
 
 def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
-    """Where a ray first is below the ground or inside a shape, step by step, then by halving."""
+    """Where a ray first is below the ground or inside a shape, step by step, then by smaller ones."""
 
     axes = [np.stack([quat_rotate(turned, axis) for axis in np.eye(3)], axis=1) for turned in scene.orientation]
 
@@ -121,15 +121,13 @@ def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
         return found
 
     times = np.arange(0.0, limit + step, step)
-    hit = inside(times)
-    if not hit.any():
-        return math.inf
-    high = times[int(np.argmax(hit))]
-    low = max(high - step, 0.0)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if inside(middle)[0] else (middle, high)
-    return high
+    for _ in range(4):
+        hit = inside(times)
+        if not hit.any():
+            return math.inf
+        first = int(np.argmax(hit))
+        times = np.linspace(times[max(first - 1, 0)], times[first], 101)
+    return times[-1]
 
 
 def test_like_a_slow_marcher():
