@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.parameters import VehicleParameters
+from rfly_amphibious.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.state_layout import WHEELS
 from rfly_common.errors import ConfigError
@@ -26,6 +27,8 @@ Triple = tuple[float, float, float]
 
 PARTS = ("body", "wheel", "rotor")
 """what can have a mesh: its origin and axes are those of base_link, of a hub (y = axle, to the left), of a rotor"""
+GIMBAL_TORQUE = 1.0
+"""N m, for tools that want a limit"""
 SENSOR_FRAMES = ("imu_link", "gps_link", "lidar_link", "camera_link")
 
 _OPTICAL = (-math.pi / 2, 0.0, -math.pi / 2)
@@ -53,7 +56,7 @@ def vehicle_urdf(
     prefix: before the names of all links, such as "car/"; joints keep theirs, those of the vehicle's joint_states.
     meshes: mesh files (package://… or file://… or a path) that are drawn instead of boxes and cylinders, by part
     (PARTS). mounts: places of SENSOR_FRAMES from base_link, m; by default those of the shipped sensors of the same name
-    as the vehicle, the lidar on the roof, the camera at the front.
+    as the vehicle. The cameras' joint is the gimbal: positive looks down.
 
     The masses add up to the vehicle's; body, arms and rotors together have the parameters' inertia. Of what is unsprung
     at each wheel a solid disc of the wheel's spin inertia turns, the rest is a small ball at the hub.
@@ -191,16 +194,27 @@ def _add_sensors(link: _Links, p: VehicleParameters, mounts: Mapping[str, Triple
         "camera_link": (length / 2.0, 0.0, height / 2.0),
     }
     turned: Triple = (0.0, 0.0, 0.0)
+    head, gimbal = turned, GimbalParameters()
     if p.name in shipped_sensor_sets():
         sensors = SensorParameters.load(p.name)
         if sensors.imu is not None:
             places["imu_link"], turned = sensors.imu.position, sensors.imu.rotation
         if sensors.gps is not None:
             places["gps_link"] = sensors.gps.position
+        if sensors.lidar is not None:
+            places["lidar_link"], head = sensors.lidar.position, sensors.lidar.rotation
+        if sensors.gimbal is not None:
+            places["camera_link"], gimbal = sensors.gimbal.position, sensors.gimbal
+    turns = {"imu_link": turned, "lidar_link": head}
     for frame, place in {**places, **mounts}.items():
         link.add(frame)
-        rpy = turned if frame == "imu_link" else (0.0, 0.0, 0.0)
-        link.join(f"{frame.removesuffix('_link')}_joint", "fixed", "base_link", frame, place, rpy)
+        kind = "revolute" if frame == "camera_link" else "fixed"
+        name = f"{frame.removesuffix('_link')}_joint"
+        joint = link.join(name, kind, "base_link", frame, place, turns.get(frame, (0.0, 0.0, 0.0)))
+        if kind == "revolute":
+            ET.SubElement(joint, "axis", xyz="0 1 0")
+            speed = (gimbal.max_pitch - gimbal.min_pitch) / gimbal.lag
+            _limit(joint, gimbal.min_pitch, gimbal.max_pitch, GIMBAL_TORQUE, speed)
     link.add("camera_optical")
     link.join("camera_optical_joint", "fixed", "camera_link", "camera_optical", (0.0, 0.0, 0.0), _OPTICAL)
 

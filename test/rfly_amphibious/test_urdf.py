@@ -117,6 +117,7 @@ def test_moving_joints_are_those_of_joint_states():
         "steer_fr": "revolute",
         **{f"strut_{w}": "prismatic" for w in wheels},
         **{f"rotor_{j}": "continuous" for j in range(1, 7)},
+        "camera_joint": "revolute",  # the gimbal, whose place is told by /tf
     }
     quad = Tree(vehicle_urdf(VehicleParameters.load("scale_quad"))).moving()
     assert [joint for joint in quad if joint.startswith("rotor")] == ["rotor_1", "rotor_2", "rotor_3", "rotor_4"]
@@ -171,6 +172,8 @@ def test_places_of_the_scale_vehicle():
     assert place["rotor_3"] == pytest.approx([-0.0016, 0.75, 0.2], abs=1e-6)
     assert place["imu_link"] == pytest.approx([0.05, 0.0, 0.02])
     assert place["gps_link"] == pytest.approx([-0.15, 0.0, 0.22])
+    assert place["lidar_link"] == pytest.approx([0.0, 0.0, 0.25])
+    assert place["camera_link"] == pytest.approx([0.43, 0.0, 0.08])
     optical = tree.pose("camera_optical")[:3, :3]
     assert optical == pytest.approx(np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]]), abs=1e-8)  # x right, y down, z ahead
 
@@ -186,6 +189,8 @@ def test_joints_turn_the_way_the_states_count():
     assert top[0] == pytest.approx(math.sin(0.5))  # the top goes forward
     blade = tree.pose("rotor_2", values)[:3, :3] @ (1, 0, 0)
     assert blade == pytest.approx([math.cos(0.25), math.sin(0.25), 0])  # counter-clockwise from above
+    axis = tree.pose("camera_optical", {"camera_joint": 0.25})[:3, :3] @ (0, 0, 1)
+    assert axis == pytest.approx([math.cos(0.25), 0, -math.sin(0.25)], abs=1e-8)  # positive looks down
 
 
 def test_limits_by_hand():
