@@ -85,6 +85,7 @@ class Simulation:
         self._rotors: RotorCommand | None = None
         self._wheels: WheelCommand | None = None
         self._controls: Controls | None = None
+        self._held = Controls()
         self._failsafe: FailSafe | None = None
         self._put(self.start)
 
@@ -166,6 +167,11 @@ class Simulation:
         wind: Floats = self._blown() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
         return wind
 
+    def derivative(self) -> Floats:
+        """(states,) dx/dt now, with the commands of the last tick."""
+        wind = self.wind_now - self.state.memory[at.GUST : at.GUST + 3]
+        return self.model.evaluate(self.state, self._held, wind)[0]
+
     # what is commanded
 
     def command_rotors(self, command: RotorCommand) -> bool:
@@ -228,7 +234,7 @@ class Simulation:
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
         before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
-        controls = self._commanded(before)
+        self._held = controls = self._commanded(before)
         blow = self._blown()
         if self._stepper.done == self._block:
             self._new_block(before)
@@ -291,6 +297,7 @@ class Simulation:
         if state:
             self._failed = []
         self._rotors = self._wheels = self._controls = self._failsafe = None
+        self._held = Controls()
         self._put(begin)
 
     def _put(self, state: ModelState) -> None:
@@ -329,7 +336,7 @@ class Simulation:
         w, qx, qy, qz = x[at.QUATERNION : at.QUATERNION + 4].tolist()
         forward = np.array((1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + w * qz), 2 * (qx * qz - w * qy)))
         rolling = float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
-        x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = rolling
+        x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = rolling + x[at.RATES + 1]
         x[at.TYRE_X : at.TYRE_X + 8] = 0.0
         memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
         memory[at.BRAKE_ACTING : at.BRAKE_ACTING + 4] = 0.0
