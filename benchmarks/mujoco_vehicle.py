@@ -1,0 +1,142 @@
+"""The land-air vehicle in MuJoCo: the same bodies, joints and height field as ours, RK4 of 1 ms.
+
+A body on four struts (slides with springs and dampers), steered front wheels, wheels that spin, rotors that spin and
+push; all of them, and the body's box, can touch the ground. Tyres are MuJoCo's own contacts of cylinders, about as
+stiff as ours, and the air does not brake: what is compared is rolling and flying straight on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from rfly_amphibious import ModelState, VehicleParameters
+from rfly_amphibious import state_layout as at
+from rfly_terrain.height_map import HeightMap
+
+CARRIER_SHARE = 0.2
+"""of the unsprung mass, that does not spin; MuJoCo wants some for every body that moves"""
+WHEEL_WIDTH = 0.06
+GRAVITY = 9.80665
+
+Numbers = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def without_air_or_rolling_resistance(params: VehicleParameters) -> VehicleParameters:
+    """What MuJoCo has no counterpart of, left out."""
+    return params.replace(
+        linear_drag=(0.0,) * 3,
+        drag_area=(0.0,) * 3,
+        rotational_drag=(0.0,) * 3,
+        rotor_drag_coefficient=0.0,
+        zero_thrust_advance_ratio=1e9,
+        rolling_resistance=0.0,
+    )
+
+
+class MujocoVehicle:
+    """One vehicle over one map."""
+
+    def __init__(self, params: VehicleParameters, terrain: HeightMap) -> None:
+        self._params = params
+        self._model = mujoco.MjModel.from_xml_string(_mjcf(params, terrain))
+        heights = np.asarray(terrain.heights, float)
+        low, high = float(heights.min()), float(heights.max())
+        self._model.hfield_data[:] = ((heights - low) / (high - low)).T.ravel()  # rows along y there
+        self._data = mujoco.MjData(self._model)
+
+    def start(self, begin: ModelState) -> None:
+        """From a state of ours."""
+        model, data, x = self._model, self._data, begin.x
+        mujoco.mj_resetData(model, data)
+        data.qpos[:3], data.qvel[:3] = x[:3], x[3:6]
+        data.qpos[3:7] = x[at.QUATERNION : at.QUATERNION + 4]
+        data.qvel[3:6] = x[at.RATES : at.RATES + 3]
+        for i, wheel in enumerate(at.WHEELS):
+            data.joint(f"strut_{wheel}").qpos[0] = x[at.STRUT + i]
+            data.joint(f"wheel_{wheel}").qvel[0] = x[at.WHEEL_SPEED + i] - x[at.RATES + 1]
+        for j, spin in enumerate(self._params.rotor_spin):
+            data.joint(f"rotor_{j}").qvel[0] = spin * x[at.ROTOR_SPEED + j]
+            data.actuator(f"thrust_{j}").ctrl[0] = self._params.thrust_coefficient * x[at.ROTOR_SPEED + j] ** 2
+        mujoco.mj_forward(model, data)
+
+    def run(self, steps: int) -> Numbers:
+        """Position (m) after steps with nothing else commanded."""
+        mujoco.mj_step(self._model, self._data, nstep=steps)
+        return np.array(self._data.qpos[:3])
+
+    @property
+    def bodies(self) -> int:
+        """Without the world."""
+        return int(self._model.nbody) - 1
+
+
+def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
+    heights = np.asarray(terrain.heights, float)
+    rows, columns = heights.shape
+    low, high = float(heights.min()), float(heights.max())
+    x_min, x_max, y_min, y_max = terrain.bounds
+    carrier, wheel = CARRIER_SHARE * p.mass_unsprung, (1.0 - CARRIER_SHARE) * p.mass_unsprung
+    small = 0.51 * p.wheel_inertia
+    xx, yy, zz, xy, xz, yz = p.inertia
+    springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
+    damping = 0.5 * (p.bump_damping + p.rebound_damping)
+    parts = []
+    for i, name in enumerate(at.WHEELS):
+        preload = p.spring_load[i] / springs[i]
+        steer = f"""<joint name="steer_{name}" type="hinge" axis="0 0 1"
+          stiffness="{1e4 * small}" damping="{140.0 * small}"/>"""
+        parts.append(
+            f"""<body name="strut_{name}" pos="{_numbers(p.hub_position[i])}">
+              <inertial pos="0 0 0" mass="{carrier}" diaginertia="{small} {small} {small}"/>
+              <joint name="strut_{name}" type="slide" axis="0 0 1" range="{p.rebound_stop} {p.bump_stop}" limited="true"
+                stiffness="{springs[i]}" damping="{damping}" springref="{-preload}"/>
+              {steer if i < 2 else ""}
+              <body name="wheel_{name}">
+                <inertial pos="0 0 0" mass="{wheel}" diaginertia="{small} {p.wheel_inertia} {small}"/>
+                <joint name="wheel_{name}" type="hinge" axis="0 1 0"/>
+                <geom type="cylinder" size="{p.wheel_radius} {0.5 * WHEEL_WIDTH}" euler="1.5707963267948966 0 0"
+                  friction="{p.friction_x} 0.001 0.0001"/>
+              </body></body>"""
+        )
+    motors = []
+    for j, place in enumerate(p.rotor_position):
+        parts.append(
+            f"""<body name="rotor_{j}" pos="{_numbers(place)}">
+              <inertial pos="0 0 0" mass="0.01" diaginertia="{p.rotor_inertia} {p.rotor_inertia} {p.rotor_inertia}"/>
+              <joint name="rotor_{j}" type="hinge" axis="0 0 1"/><geom type="sphere" size="0.01"/></body>
+              <site name="push_{j}" pos="{_numbers(place)}"/>"""
+        )
+        motors.append(f'<general name="thrust_{j}" site="push_{j}" gear="0 0 1 0 0 0"/>')
+    sprung = p.mass_sprung - 0.01 * p.rotors
+    return f"""<mujoco>
+      <compiler angle="radian" autolimits="false"/>
+      <option timestep="0.001" integrator="RK4" gravity="0 0 -{GRAVITY}" cone="elliptic"/>
+      <default><geom solref="-{_contact(p)[0]} -{_contact(p)[1]}" solimp="0.99 0.99 0.001 0.5 2"
+        contype="0" conaffinity="1"/></default>
+      <asset><hfield name="ground" nrow="{columns}" ncol="{rows}"
+        size="{0.5 * (x_max - x_min)} {0.5 * (y_max - y_min)} {high - low} 1"/></asset>
+      <worldbody>
+        <geom type="hfield" hfield="ground" contype="1" conaffinity="0"
+          pos="{0.5 * (x_min + x_max)} {0.5 * (y_min + y_max)} {low}"/>
+        <body name="body"><freejoint/>
+          <inertial pos="0 0 0" mass="{sprung}" fullinertia="{xx} {yy} {zz} {xy} {xz} {yz}"/>
+          <geom type="box" size="{_numbers(0.5 * side for side in p.body_box)}"/>
+          {"".join(parts)}
+        </body>
+      </worldbody>
+      <actuator>{"".join(motors)}</actuator>
+    </mujoco>"""
+
+
+def _contact(p: VehicleParameters) -> tuple[float, float]:
+    """Stiffness and damping of an acceleration: those of the tyre over the mass that rests on a wheel."""
+    mass = 0.25 * p.mass
+    return p.tyre_stiffness / mass, 2.0 * math.sqrt(p.tyre_stiffness / mass) * 0.2
+
+
+def _numbers(values: Any) -> str:
+    return " ".join(f"{float(value):.12g}" for value in values)
