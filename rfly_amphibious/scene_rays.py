@@ -123,7 +123,8 @@ def _cast_at_bodies(
     """Puts the nearer hits of bodies into `hits`."""
     table = _table(bodies.shapes)
     origins = np.ascontiguousarray(origins)
-    when = np.ascontiguousarray(np.broadcast_to(np.asarray(times, float), (len(origins),)))
+    when = np.empty(len(origins))
+    when[:] = times
     limits = np.empty((2, 4))
     kernels.limits(origins, when, limits)
     middle_time, span = 0.5 * (limits[0, 3] + limits[1, 3]), 0.5 * (limits[1, 3] - limits[0, 3])

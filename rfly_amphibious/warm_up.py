@@ -18,3 +18,26 @@ def warm_up() -> None:
     state = model.standing()
     model.derivative(state.x)
     SensorSuite(model, SensorParameters.load("scale")).advance(state, Controls(), 0.1)
+
+
+def warm_up_rays() -> None:
+    """The same for lidar and cameras."""
+    if not use_numba():
+        return
+    import numpy as np
+
+    from rfly_amphibious.scene_rays import SceneBodies, SceneRays
+    from rfly_collision.shapes import Box
+    from rfly_terrain.warm_up import warm_up as warm_up_terrain
+
+    warm_up_terrain()
+    body = SceneBodies(
+        (Box((1.0, 1.0, 1.0)),),
+        np.zeros(1, np.int64),
+        np.array([[2.0, 0.0, 1.0]]),
+        np.array([[0.0, 0.0, 0.0, 1.0]]),
+        np.zeros((1, 3)),
+        np.zeros(1),
+        np.ones(1, np.int64),
+    )
+    SceneRays(None, body).cast(np.array([[0.0, 0.0, 1.0]]), np.array([[1.0, 0.0, 0.0]]), 10.0)
