@@ -36,7 +36,8 @@ sim_app = typer.Typer(
 @sim_app.command()
 def run(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hop, rotor_failure, valley")
+        str,
+        typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
     ],
     plot: Annotated[
         MaybeText,

@@ -30,7 +30,8 @@ _MOST_ENDINGS = 8
 
 def sweep(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hop, rotor_failure, valley")
+        str,
+        typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
     ],
     vary: Annotated[
         MaybeTexts,

@@ -156,7 +156,7 @@ def test_places_on_a_map():
 
 
 def test_shipped_scenarios_load_by_name():
-    assert shipped_scenarios() == ["hop", "rotor_failure", "valley"]
+    assert shipped_scenarios() == ["hills", "hop", "rotor_failure", "valley"]
     valley = Scenario.load("valley")
     assert [type(leg) for leg in valley.legs] == [DriveLeg, FlyLeg, DriveLeg]
     assert valley.terrain.name == "JacksboroFault"
@@ -169,7 +169,7 @@ def test_shipped_scenarios_load_by_name():
     assert altitude(flight.points[1]) < min(altitude(flight.points[0]), altitude(flight.points[-1])) - 12, "a valley"
     assert altitude(onward.points[-1]) > altitude(flight.points[-1])
     with pytest.raises(
-        ConfigError, match=r"no such file, and no shipped set of this name \(hop, rotor_failure, valley\)"
+        ConfigError, match=r"no such file, and no shipped set of this name \(hills, hop, rotor_failure, valley\)"
     ):
         Scenario.load("hopp")
 

@@ -88,7 +88,7 @@ def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nothing.yaml",), "rfly: scenario 'nothing.yaml': no such file, and no shipped set of this name (hop, "),
+        (("nothing.yaml",), "rfly: scenario 'nothing.yaml': no such file, and no shipped set of this name (hills, "),
         (("short.yaml", "--plot", "run.docx"), "rfly: run.docx: pictures can be written as "),
         (("short.yaml", "--csv", "no/run.csv"), "rfly: --csv: no/run.csv: there is no folder "),
         (("bad.yaml",), "rfly: bad.yaml:4: mission.items[0].mode: 'swim', allowed: waypoint, takeoff, land\n"),

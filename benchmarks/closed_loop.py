@@ -1,0 +1,117 @@
+"""`python -m benchmarks.closed_loop`: scenarios closed through sensors and estimates only, over three terrains with 20
+seeds of noise and wind each, on two processes. Prints one row a terrain, and what did not succeed.
+
+Not one of `python -m benchmarks`: it takes minutes, and compares with nothing but its target, all of the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+SCENARIOS = ("hop", "hills", "valley")
+SEEDS = 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """Of one run."""
+
+    scenario: str
+    terrain: str
+    seed: int
+    reached: bool
+    ending: str
+    level_rms: float
+    """m, error of the estimated position across the ground"""
+    upright_rms: float
+    largest: float
+    missed: float
+    """m, in truth, from the last way-point"""
+    sink_speed: float
+    level_speed: float
+    """m/s at the first contact; NaN without one"""
+    duration: float
+    """s, simulated"""
+
+
+def fly(job: tuple[str, int]) -> Result:
+    """One scenario with one seed."""
+    from rfly_amphibious.closed_loop import run_closed_loop
+    from rfly_amphibious.scenario import Scenario
+
+    name, seed = job
+    scenario = Scenario.load(name).with_seed(seed)
+    done = run_closed_loop(scenario)
+    run = done.run
+    goal = np.array(scenario.legs[-1].points[-1][:2])
+    touchdown = run.touchdowns[-1] if run.touchdowns else None
+    return Result(
+        name,
+        "level ground" if scenario.terrain is None else scenario.terrain.name,
+        seed,
+        run.reached,
+        run.ending,
+        *done.rms_error(),
+        done.largest_error(),
+        float(np.linalg.norm(run.final.position[:2] - goal)),
+        np.nan if touchdown is None else touchdown.sink_speed,
+        np.nan if touchdown is None else touchdown.level_speed,
+        run.duration,
+    )
+
+
+def table(results: list[Result]) -> Table:
+    """A row for each scenario: how many succeeded, and the mean and largest of the figures."""
+    made = Table(
+        "scenario", "terrain", "done", "error, level m", "upright m", "end missed m", "sinks m/s", "across m/s", "s"
+    )
+    for name in dict.fromkeys(result.scenario for result in results):
+        rows = [result for result in results if result.scenario == name]
+
+        def figures(attribute: str, rows: list[Result] = rows) -> str:
+            values = [getattr(row, attribute) for row in rows]
+            return f"{np.nanmean(values):.2f} … {np.nanmax(values):.2f}"
+
+        made.add_row(
+            name,
+            rows[0].terrain,
+            f"{sum(row.reached for row in rows)} of {len(rows)}",
+            *map(figures, ("level_rms", "upright_rms", "missed", "sink_speed", "level_speed")),
+            f"{np.mean([row.duration for row in rows]):.0f}",
+        )
+    return made
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_loop", description=__doc__)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"by default {' '.join(SCENARIOS)}")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of each, from 1 on")
+    asked = parser.parse_args()
+    jobs = [(name, seed) for name in asked.scenarios or SCENARIOS for seed in range(1, asked.seeds + 1)]
+    begin, results = time.perf_counter(), []
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        for result in pool.imap_unordered(fly, jobs):
+            results.append(result)
+            print(f"{len(results)} of {len(jobs)}: {result.scenario} {result.seed}: {result.ending}", file=sys.stderr)
+    results.sort(key=lambda result: jobs.index((result.scenario, result.seed)))
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(table(results))
+    console.print("mean … largest; errors are root mean squares over a run, of the estimate against the truth")
+    for result in results:
+        if not result.reached:
+            console.print(f"{result.scenario}, seed {result.seed}: {result.ending}")
+    reached = sum(result.reached for result in results)
+    console.print(f"{reached} of {len(results)} done; {time.perf_counter() - begin:.0f} s")
+    return 0 if reached == len(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
