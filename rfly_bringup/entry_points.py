@@ -54,3 +54,8 @@ def amphibious_sim_node() -> None:
 def link_node() -> None:
     """Executable `link_node`."""
     run_node_module("rfly_amphibious.link_node")
+
+
+def mavlink_hil_node() -> None:
+    """Executable `mavlink_hil_node`."""
+    run_node_module("rfly_amphibious.mavlink_hil_node")
