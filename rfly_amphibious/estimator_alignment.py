@@ -105,8 +105,6 @@ class Alignment:
             x[at.QUATERNION : at.QUATERNION + 4] = oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4]
         sigma = self._uncertainty(standing)
         if fixes:
-            reading = np.zeros(at.LOG_WIDTH)
-            reading[at.LOG_TIME], reading[at.LOG_KIND] = x[at.TIME], at.KIND_GPS
             used = fixes if standing else fixes[-1:]
             values = np.mean([row[at.LOG_VALUES : at.LOG_VALUES + 6] for row in used], axis=0)
             x[at.POSITION : at.POSITION + 3] = values[:3]
@@ -121,7 +119,9 @@ class Alignment:
             variance = np.full(3, c.field_white**2 / len(fields))
             at.correct(x, p, h, field - expected, variance, math.inf, False)
         if oriented:
-            at.measure(x, p, oriented[-1], False, c, ground)
+            h, residual = np.zeros((3, at.ERRORS)), np.empty(3)
+            at.expect_orientation(x, oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4], h, residual)
+            at.correct(x, p, h, residual, np.full(3, c.ahrs_white**2), math.inf, False)
         if fixes:
             h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
             at.expect_gps_position(x, c.lever_gps, h, expected)
@@ -136,7 +136,11 @@ class Alignment:
             at.correct(x, p, h, read - expected, variance, math.inf, False)
         heights = self._rows(at.KIND_HEIGHT)
         if heights:
-            at.measure(x, p, heights[-1], False, c, ground)
+            h, expected = np.zeros((1, at.ERRORS)), np.empty(1)
+            spread_x, spread_y = np.sqrt(np.diag(p)[at.E_POSITION : at.E_POSITION + 2]).tolist()
+            bent = at.expect_height(x, ground, c.lever_height, spread_x, spread_y, h, expected)
+            variance = np.array([c.height_white**2 + bent])
+            at.correct(x, p, h, heights[-1][2:3] - expected, variance, math.inf, c.ground_known)
         return x, p
 
     def _levelled(self, force: Floats, field: Floats | None, oriented: list[Floats]) -> Floats:

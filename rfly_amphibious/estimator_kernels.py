@@ -39,6 +39,7 @@ SENSORS = (
 DEGREES = (3, 3, 3, 1, 3, 1, 1, 6, 1)
 """numbers in a measurement of each"""
 GPS_POSITION, GPS_VELOCITY, MAGNETOMETER, BAROMETER, ORIENTATION, WHEEL_SPEED, SIDE_SLIP, STANDSTILL, HEIGHT = range(9)
+NOTHING = -1
 
 TIME, RATES, FORCE, LOADS, LOAD_TIME = 28, 29, 32, 35, 39
 STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 40, 41, 45, 46
@@ -431,24 +432,19 @@ def correct(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, v
 
 
 @inner_kernel
-def fuse(x: Any, p: Any, sensor: int, h: Any, residual: Any, variance: Any, gated: bool, c: Any) -> bool:
-    """Corrects, and counts. A sensor of place or speed that was rejected for too long is believed again."""
-    m = h.shape[0]
-    gate = c.gates[m] if gated else math.inf
-    nis = correct(x, p, h, residual, variance, gate, sensor == HEIGHT and c.ground_known)
+def count_result(x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float) -> None:
+    """Counts a measurement. A sensor of place or speed that was rejected for too long is believed again."""
     x[INNOVATION + sensor] = nis
-    taken = nis <= gate
-    if taken:
+    if nis <= gate:
         x[ACCEPTED + sensor] += 1.0
         x[INNOVATION_SUM + sensor] += nis
         x[LAST_ACCEPTED + sensor] = x[TIME]
-        return True
+        return
     x[REJECTED + sensor] += 1.0
-    if sensor in (GPS_POSITION, GPS_VELOCITY, HEIGHT) and x[TIME] - x[LAST_ACCEPTED + sensor] > c.reacquire:
+    if sensor in (GPS_POSITION, GPS_VELOCITY, HEIGHT) and x[TIME] - x[LAST_ACCEPTED + sensor] > reacquire:
         first = E_VELOCITY if sensor == GPS_VELOCITY else (E_POSITION + 2 if sensor == HEIGHT else E_POSITION)
         for i in range(m):
             p[first + i, first + i] += residual[i] * residual[i]
-    return False
 
 
 @inner_kernel
@@ -553,9 +549,9 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
     out[0] = x[POSITION + 2] + arm[2] - here - x[GROUND_ERROR]
     h[0, E_POSITION], h[0, E_POSITION + 1], h[0, E_POSITION + 2] = -gx, -gy, 1.0
     # the row (-gx, -gy, 1) of -[R l]×
-    h[0, E_ATTITUDE] = gy * -arm[2] + arm[1]
-    h[0, E_ATTITUDE + 1] = gx * arm[2] - arm[0]
-    h[0, E_ATTITUDE + 2] = -gx * arm[1] + gy * arm[0]
+    h[0, E_ATTITUDE] = gy * arm[2] + arm[1]
+    h[0, E_ATTITUDE + 1] = -gx * arm[2] - arm[0]
+    h[0, E_ATTITUDE + 2] = gx * arm[1] - gy * arm[0]
     h[0, E_GROUND] = -1.0
     bend_x, bend_y = 0.5 * (east + west) - here, 0.5 * (north + south) - here
     return bend_x * bend_x + bend_y * bend_y
@@ -603,123 +599,125 @@ def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -
 
 
 @inner_kernel
-def fuse_joints(x: Any, p: Any, row: Any, c: Any) -> None:
-    """Wheels that roll on the ground: speed along them, none across; none at all where all stand."""
-    rolls, radii = np.zeros(4), 0.0
-    loaded = 0.0
+def prepare_joints(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any) -> int:
+    """Wheels that roll on the ground: speed along them, then none across; none at all where all stand."""
+    rolls, radii, loaded = np.zeros(4), 0.0, 0.0
     if x[TIME] - x[LOAD_TIME] <= c.load_age:
         for i in range(4):
             loaded += x[LOADS + i]
             if x[LOADS + i] >= c.wheel_load:
                 rolls[i] = 1.0
     count = rolls[0] + rolls[1] + rolls[2] + rolls[3]
-    turned = 0.0
-    for i in range(4):
-        turned = max(turned, abs(row[LOG_VALUES + 8 + i] - x[STILL_ANGLE + i]) * c.radius[i])
-    rate = math.sqrt(x[RATES] ** 2 + x[RATES + 1] ** 2 + x[RATES + 2] ** 2)
-    if not (turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load):
-        x[STILL_SINCE] = x[TIME]
+    if stage == 0:
+        turned = 0.0
         for i in range(4):
-            x[STILL_ANGLE + i] = row[LOG_VALUES + 8 + i]
+            turned = max(turned, abs(row[LOG_VALUES + 8 + i] - x[STILL_ANGLE + i]) * c.radius[i])
+        rate = math.sqrt(x[RATES] ** 2 + x[RATES + 1] ** 2 + x[RATES + 2] ** 2)
+        if not (turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load):
+            x[STILL_SINCE] = x[TIME]
+            for i in range(4):
+                x[STILL_ANGLE + i] = row[LOG_VALUES + 8 + i]
     if x[TIME] - x[STILL_SINCE] >= c.still_time - SAME_TIME:
-        if x[TIME] - x[LAST_STILL] >= c.still_period - SAME_TIME:
-            x[LAST_STILL] = x[TIME]
-            h, residual, variance = np.zeros((6, ERRORS)), np.empty(6), np.empty(6)
-            for i in range(3):
-                h[i, E_VELOCITY + i], h[3 + i, E_GYRO + i] = 1.0, -1.0
-                residual[i], residual[3 + i] = -x[VELOCITY + i], -x[RATES + i]
-                variance[i], variance[3 + i] = c.still_speed * c.still_speed, c.still_gyro * c.still_gyro
-            fuse(x, p, STANDSTILL, h, residual, variance, True, c)
-        return
-    if count == 0.0:
-        return
-    h, expected = np.zeros((2, ERRORS)), np.empty(2)
+        if stage > 0 or x[TIME] - x[LAST_STILL] < c.still_period - SAME_TIME:
+            return NOTHING
+        x[LAST_STILL] = x[TIME]
+        for i in range(3):
+            h[i, E_VELOCITY + i], h[3 + i, E_GYRO + i] = 1.0, -1.0
+            residual[i], residual[3 + i] = -x[VELOCITY + i], -x[RATES + i]
+            variance[i], variance[3 + i] = c.still_speed * c.still_speed, c.still_gyro * c.still_gyro
+        return STANDSTILL
+    if count == 0.0 or (stage == 1 and x[TIME] - x[LAST_SIDE] < c.side_period - SAME_TIME):
+        return NOTHING
+    expected = np.empty(2)
     expect_wheels(x, row[LOG_VALUES + 4 : LOG_VALUES + 8], rolls, c, h, expected)
-    read = 0.0
-    for i in range(4):
-        radii += rolls[i] * c.radius[i]
-        # counted against the body, rolled against the ground
-        read += rolls[i] * c.radius[i] * (row[LOG_VALUES + i] + x[RATES + 1]) / count
-    residual, variance = np.empty(1), np.empty(1)
-    residual[0] = read - expected[0]
-    variance[0] = c.wheel_noise * c.wheel_noise * radii * radii / (count * count * count)
-    variance[0] += c.wheel_floor * c.wheel_floor
-    fuse(x, p, WHEEL_SPEED, h[:1], residual, variance, True, c)
-    if x[TIME] - x[LAST_SIDE] >= c.side_period - SAME_TIME:
-        x[LAST_SIDE] = x[TIME]
-        h = np.zeros((2, ERRORS))
-        expect_wheels(x, row[LOG_VALUES + 4 : LOG_VALUES + 8], rolls, c, h, expected)
-        slip = c.side_slip + c.side_slip_rate * abs(x[FORCE + 1])
-        residual[0] = -expected[1]
-        variance[0] = c.side_noise * c.side_noise + (slip * expected[0]) ** 2
-        fuse(x, p, SIDE_SLIP, h[1:], residual, variance, True, c)
+    if stage == 0:
+        read = 0.0
+        for i in range(4):
+            radii += rolls[i] * c.radius[i]
+            # counted against the body, rolled against the ground
+            read += rolls[i] * c.radius[i] * (row[LOG_VALUES + i] + x[RATES + 1]) / count
+        residual[0] = read - expected[0]
+        variance[0] = c.wheel_noise * c.wheel_noise * radii * radii / (count * count * count)
+        variance[0] += c.wheel_floor * c.wheel_floor
+        return WHEEL_SPEED
+    x[LAST_SIDE] = x[TIME]
+    for n in range(ERRORS):
+        h[0, n] = h[1, n]
+    slip = c.side_slip + c.side_slip_rate * abs(x[FORCE + 1])
+    residual[0] = -expected[1]
+    variance[0] = c.side_noise * c.side_noise + (slip * expected[0]) ** 2
+    return SIDE_SLIP
 
 
-@inner_kernel
-def orientation_residual(x: Any, row: Any, out: Any) -> None:
-    """The rotation vector (world axes) from the estimated attitude to the one that was read, less its drift."""
-    aw, ax, ay, az = row[LOG_VALUES], row[LOG_VALUES + 1], row[LOG_VALUES + 2], row[LOG_VALUES + 3]
+@kernel(nogil=True, error_model="numpy")
+def expect_orientation(x: Any, read: Any, h: Any, out: Any) -> None:
+    """The residual itself: the rotation vector (world axes) from the estimated attitude to the one that was read, less
+    its drift; and the Jacobian (3, 27) of what was expected.
+    """
+    aw, ax, ay, az = read[0], read[1], read[2], read[3]
     bw, bx, by, bz = x[QUATERNION], -x[QUATERNION + 1], -x[QUATERNION + 2], -x[QUATERNION + 3]
     qw, qx = aw * bw - ax * bx - ay * by - az * bz, aw * bx + ax * bw + ay * bz - az * by
     qy, qz = aw * by - ax * bz + ay * bw + az * bx, aw * bz + ax * by - ay * bx + az * bw
     sign = -1.0 if qw < 0.0 else 1.0
     length = math.sqrt(qx * qx + qy * qy + qz * qz)
-    share = 2.0 if length < 1e-9 else 2.0 * math.atan2(length, sign * qw) / length
-    out[0] = sign * share * qx - x[AHRS_DRIFT]
-    out[1] = sign * share * qy - x[AHRS_DRIFT + 1]
-    out[2] = sign * share * qz - x[AHRS_DRIFT + 2]
+    share = sign * (2.0 if length < 1e-9 else 2.0 * math.atan2(length, sign * qw) / length)
+    out[0] = share * qx - x[AHRS_DRIFT]
+    out[1] = share * qy - x[AHRS_DRIFT + 1]
+    out[2] = share * qz - x[AHRS_DRIFT + 2]
+    for i in range(3):
+        h[i, E_ATTITUDE + i] = 1.0
+        h[i, E_AHRS + i] = 1.0
 
 
-@kernel(nogil=True, error_model="numpy")
-def measure(x: Any, p: Any, row: Any, gated: bool, c: Any, ground: Any) -> None:
-    """Takes in a row of the log at its time."""
+@inner_kernel
+def prepare(x: Any, p: Any, row: Any, stage: int, c: Any, ground: Any, h: Any, residual: Any, variance: Any) -> int:
+    """Jacobian (6, 27), residual and variance (6,) of a row's measurement; `stage`: its first or second.
+
+    -> which sensor's it is; NOTHING where there is none.
+    """
+    h[:] = 0.0
     kind = int(row[LOG_KIND])
+    if kind == KIND_JOINTS:
+        return prepare_joints(x, row, stage, c, h, residual, variance)
+    if kind == KIND_GPS:
+        if stage == 0:
+            expect_gps_position(x, c.lever_gps, h, residual)
+        else:
+            expect_velocity(x, c.lever_gps, h, residual)
+        for i in range(3):
+            residual[i] = row[LOG_VALUES + 3 * stage + i] - residual[i]
+            white = c.gps_white[i] if stage == 0 else c.gps_velocity
+            variance[i] = white * white
+        return GPS_POSITION if stage == 0 else GPS_VELOCITY
+    if stage > 0:
+        return NOTHING
     if kind == KIND_LOADS:
         for i in range(4):
             x[LOADS + i] = row[LOG_VALUES + i]
         x[LOAD_TIME] = row[LOG_TIME]
-        return
-    if kind == KIND_JOINTS:
-        fuse_joints(x, p, row, c)
-        return
-    h, residual, variance = np.zeros((3, ERRORS)), np.empty(3), np.empty(3)
-    if kind == KIND_GPS:
-        expect_gps_position(x, c.lever_gps, h, residual)
-        for i in range(3):
-            residual[i] = row[LOG_VALUES + i] - residual[i]
-            variance[i] = c.gps_white[i] * c.gps_white[i]
-        fuse(x, p, GPS_POSITION, h, residual, variance, gated, c)
-        h[:] = 0.0
-        expect_velocity(x, c.lever_gps, h, residual)
-        for i in range(3):
-            residual[i] = row[LOG_VALUES + 3 + i] - residual[i]
-            variance[i] = c.gps_velocity * c.gps_velocity
-        fuse(x, p, GPS_VELOCITY, h, residual, variance, gated, c)
-    elif kind == KIND_FIELD:
+        return NOTHING
+    if kind == KIND_FIELD:
         expect_field(x, c.field, h, residual)
         for i in range(3):
             residual[i] = row[LOG_VALUES + i] - residual[i]
             variance[i] = c.field_white * c.field_white
-        fuse(x, p, MAGNETOMETER, h, residual, variance, gated, c)
-    elif kind == KIND_ORIENTATION:
-        orientation_residual(x, row, residual)
+        return MAGNETOMETER
+    if kind == KIND_ORIENTATION:
+        expect_orientation(x, row[LOG_VALUES : LOG_VALUES + 4], h, residual)
         for i in range(3):
-            h[i, E_ATTITUDE + i] = 1.0
-            h[i, E_AHRS + i] = 1.0
             variance[i] = c.ahrs_white * c.ahrs_white
-        fuse(x, p, ORIENTATION, h, residual, variance, gated, c)
-    elif kind == KIND_PRESSURE:
+        return ORIENTATION
+    if kind == KIND_PRESSURE:
         expect_pressure(x, c.lever_baro, c.altitude, h, residual)
-        residual[0] = row[LOG_VALUES] - residual[0]
         variance[0] = c.pressure_white * c.pressure_white
-        fuse(x, p, BAROMETER, h[:1], residual[:1], variance[:1], gated, c)
-    elif math.isfinite(row[LOG_VALUES]):
-        spread_x = max(0.05, math.sqrt(p[E_POSITION, E_POSITION]))
-        spread_y = max(0.05, math.sqrt(p[E_POSITION + 1, E_POSITION + 1]))
-        bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
         residual[0] = row[LOG_VALUES] - residual[0]
-        variance[0] = c.height_white * c.height_white + bent
-        fuse(x, p, HEIGHT, h[:1], residual[:1], variance[:1], gated, c)
+        return BAROMETER
+    spread_x = max(0.05, math.sqrt(p[E_POSITION, E_POSITION]))
+    spread_y = max(0.05, math.sqrt(p[E_POSITION + 1, E_POSITION + 1]))
+    bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
+    residual[0] = row[LOG_VALUES] - residual[0]
+    variance[0] = c.height_white * c.height_white + bent
+    return HEIGHT
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -742,6 +740,7 @@ def advance(
     `kept_x`, `kept_p`, `kept_cursor`: what was there at each row of the IMU, and the first measurement after it.
     """
     force, rates = np.empty(3), np.empty(3)
+    h, residual, variance = np.zeros((6, ERRORS)), np.empty(6), np.empty(6)
     cursor = kept_cursor[first - 1]
     for k in range(first, last):
         begin, end = imu[k - 1, IMU_TIME], imu[k, IMU_TIME]
@@ -770,7 +769,15 @@ def advance(
                     rates[i] = imu[k - 1, IMU_RATES + i] * (1.0 - share) + imu[k, IMU_RATES + i] * share
                     x[FORCE + i] = force[i] - x[FORCE_BIAS + i]
                     x[RATES + i] = rates[i] - x[GYRO_BIAS + i]
-            measure(x, p, log[cursor], True, c, ground)
+            for stage in range(2):
+                sensor = prepare(x, p, log[cursor], stage, c, ground, h, residual, variance)
+                if sensor == NOTHING:
+                    break
+                m = 3 if sensor in (GPS_POSITION, GPS_VELOCITY, MAGNETOMETER, ORIENTATION) else 1
+                m = 6 if sensor == STANDSTILL else m
+                level = sensor == HEIGHT and c.ground_known
+                nis = correct(x, p, h[:m], residual, variance, c.gates[m], level)
+                count_result(x, p, sensor, nis, c.gates[m], residual, m, c.reacquire)
             cursor += 1
         x[TIME] = end
         if not coasts:
