@@ -72,6 +72,7 @@ class ChassisComputer:
         self._loads: Floats | None = None
         self._wheel_rate, self._steering = np.zeros(4), np.zeros(4)
         self._joints_time, self._slips_time = math.nan, math.nan
+        self._asked = np.zeros(4)
         self._drive: _Drive | None = None
         self._drive_time = self._time = -math.inf
         self._speed_now = math.nan
@@ -182,9 +183,10 @@ class ChassisComputer:
         steering = min(max(steering, -limit), limit)
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
         drive, brake = self.law.torques(wanted, speed, dt, grade, hold=yaw_rate == 0.0)
+        self._asked = drive
         drive = drive * self.traction.share
         if self._skid is not None:
-            turn = self._skid.torques(yaw_rate, float(estimate.rates[2]), self._wheel_rate, dt)
+            turn = self._skid.torques(yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt)
             if yaw_rate != 0.0 or wanted != 0.0:
                 drive = drive + turn
             steering = 0.0
@@ -197,7 +199,7 @@ class ChassisComputer:
         period = 0.0 if math.isnan(self._slips_time) else min(max(self._joints_time - self._slips_time, 0.0), 0.1)
         self._slips_time = self._joints_time
         if self._skid is None:
-            self.traction.see(self._wheel_rate, self._steering, velocity, rates, period)
+            self.traction.see(self._wheel_rate, self._steering, velocity, rates, self._asked, period)
 
     def _wanted(self, estimate: Estimate, rotation: Floats, speed: float, dt: float) -> tuple[float, float, float]:
         """Speed, steering, and for motors that steer the yaw rate."""

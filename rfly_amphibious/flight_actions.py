@@ -150,7 +150,9 @@ class FlightActions:
         distance = float(np.linalg.norm(away))
         if distance > LEASH and any(ahead):
             self._place = now.position + away * (LEASH / distance)
-        return ahead
+        # what turns the velocity is fed forward as well
+        gain = self._turning / self.params.velocity_gain
+        return (ahead[0] - gain * ahead[1], ahead[1] + gain * ahead[0], up)
 
     def _turn(self, yaw: float | None, dt: float) -> None:
         """The heading that is held goes towards the one that is ordered."""

@@ -228,7 +228,7 @@ class FlightComputer(FlightActions):
             float(self._loads.sum()) / (self.params.mass * GRAVITY),
             clearance,
             float(np.linalg.norm(now.velocity)),
-            math.acos(min(1.0, max(-1.0, float(now.rotation[2, 2])))),
+            self._clearance.ground_slope(now.rotation, self._loads),
         )
         self._watch()
         before = self.mode

@@ -88,10 +88,10 @@ class FlightController:
         """
         a = np.asarray(acceleration, float)
         up = a / np.linalg.norm(a)
-        left = np.cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
+        left = _cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
         left /= np.linalg.norm(left)
         return self.moments(
-            np.column_stack([np.cross(left, up), left, up]),
+            np.array((_cross(left, up), left, up)).T,
             rotation,
             rates,
             self.params.mass * float(a @ rotation[:, 2]),
@@ -113,3 +113,9 @@ class FlightController:
         turn = -(self._frequency**2) * error_vector
         turn -= 2.0 * self.params.attitude_damping * self._frequency * error_rates
         return np.array((thrust, *(self._inertia @ turn)))
+
+
+def _cross(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Of two (3,): NumPy's own takes ten times as long."""
+    (x, y, z), (i, j, k) = np.asarray(a).tolist(), np.asarray(b).tolist()
+    return np.array((y * k - z * j, z * i - x * k, x * j - y * i))

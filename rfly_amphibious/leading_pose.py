@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 SMOOTHING = 0.2
 """s, of the velocity that is read off the poses"""
 KEEPING_UP = 0.6
-"""1/s: m/s for each metre behind"""
+"""1/s: m/s for each metre by which it is farther behind than a preview"""
 THERE, STANDS = 0.1, 0.05
 """m, m/s: beside a pose that stands"""
 AWAY = 0.5
@@ -82,6 +82,6 @@ class LeadingPose:
         going = max(0.0, float(self._velocity @ (c, s)))
         behind = max(ahead if forward > 0.0 else distance, 0.0)
         braking = BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * behind / BRAKING) - SPEED_LAG)
-        wanted = going + min(KEEPING_UP * behind, braking)
+        wanted = going + min(KEEPING_UP * (behind - PREVIEW_TIME * lead_speed), braking)
         wanted = min(wanted, math.sqrt(SIDEWAYS / max(abs(bend), 1e-6)))
-        return (max(wanted, SLOWEST) if behind > 0.0 else wanted), bend
+        return (max(wanted, SLOWEST if lead_speed < STANDS else 0.0) if behind > 0.0 else 0.0), bend

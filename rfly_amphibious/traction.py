@@ -10,9 +10,11 @@ from rfly_amphibious.vehicle_record import peak_slip
 
 Floats = NDArray[np.float64]
 
-SLIPS, CUT, RESTORE, CUT_TIME = 1.5, 0.8, 1.05, 0.01
-"""of the slip at which a tyre pulls most; factors of a motor's torque in so many seconds, beyond it and below"""
-LEAST_SHARE = 0.02
+SLIPS = 1.5
+"""times the slip at which a tyre pulls most, beyond which a motor's torque is cut"""
+LEFT, BACK, CUT_TIME = 0.8, 0.05, 0.01
+"""what is left of the torque after so many seconds of slip (s); what comes back in them without, of the whole torque"""
+LEAST_SHARE = 0.05
 
 
 class Traction:
@@ -28,13 +30,18 @@ class Traction:
         self.share = np.ones(4)
         """(4,) of the torque that is left to each motor"""
 
-    def see(self, wheel_rate: Floats, steering: Floats, velocity: Floats, rates: Floats, dt: float) -> None:
-        """Spins (4,) against the body, rad/s, and steering (4,), rad, with velocity and rates (3,) in body axes."""
+    def see(
+        self, wheel_rate: Floats, steering: Floats, velocity: Floats, rates: Floats, drive: Floats, dt: float
+    ) -> None:
+        """Spins (4,) against the body, rad/s, steering (4,), rad, velocity and rates (3,) in body axes, and the torques
+        (4,) that were asked for: a wheel slips by its motor where both have the same sign.
+        """
         p, hubs = self._params, self._hubs
         along = velocity[0] - rates[2] * hubs[:, 1]
         aside = velocity[1] + rates[2] * hubs[:, 0]
         ground = along * np.cos(steering) + aside * np.sin(steering)
         rolling = p.rolling_radius * (wheel_rate + rates[1])
         self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
-        factor = np.where(np.abs(self.slip) > SLIPS * self.peak, CUT, RESTORE) ** (dt / CUT_TIME)
-        self.share = np.clip(self.share * factor, LEAST_SHARE, 1.0)
+        slips = self.slip * np.sign(drive) > SLIPS * self.peak
+        steps = dt / CUT_TIME
+        self.share = np.clip(np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0)

@@ -15,6 +15,7 @@ collect_ignore_glob = (
         "test_kernels.py",
         "test_sensors.py",
         "test_scenario_run.py",
+        "test_control_loops.py",
         "test_simulation.py",
     ]
 )

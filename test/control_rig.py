@@ -1,0 +1,78 @@
+"""A simulated vehicle under its control computers: sensors' samples and a true estimate in, commands out, no ROS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rfly_amphibious.chassis_computer import ChassisComputer
+from rfly_amphibious.estimate import Estimate
+from rfly_amphibious.flight_computer import FlightComputer
+from rfly_amphibious.flight_control import rotation_matrix
+from rfly_amphibious.model import AmphibiousModel
+from rfly_amphibious.modes import Mode
+from rfly_amphibious.parameters import VehicleParameters
+from rfly_amphibious.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation import Simulation
+from rfly_terrain.height_map import HeightMap
+
+TICK = 0.004
+
+
+def slope(degrees):
+    """Ground that rises along x."""
+    x = np.array((-200.0, 200.0))
+    heights = np.tan(np.radians(degrees)) * np.repeat(x[:, None], 2, axis=1)
+    return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=400.0, step_y=400.0)
+
+
+class Rig:
+    """`run` goes on tick by tick and keeps time, position, velocity, yaw and pitch of every tick."""
+
+    def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, **start):
+        if isinstance(params, str):
+            params = VehicleParameters.load(params)
+        self.params, model = params, AmphibiousModel(params, terrain)
+        begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing(**start)
+        sensors = SensorParameters.load("full" if params.name == "full" else "scale")
+        self.sim = Simulation(model, sensors, begin, noise=noise)
+        self.flight = FlightComputer(params, sensors)
+        self.chassis = ChassisComputer(params)
+        self.estimated = True
+        self.modes = []
+        self.rows = []
+        if airborne is not None:
+            self.flight.logic.mode = Mode.FLIGHT
+
+    def tick(self):
+        samples, now = self.sim.tick(), self.sim.state
+        estimate = Estimate(now.time, *(np.array(a) for a in (now.position, now.quaternion, now.velocity, now.rates)))
+        estimate = estimate if self.estimated else None
+        self.flight.sense(samples)
+        self.chassis.sense(samples)
+        self.sim.command_rotors(self.flight.step(estimate, TICK))
+        self.wheels = self.chassis.step(estimate, self.flight.mode, TICK)
+        self.sim.command_wheels(self.wheels)
+        if not self.modes or self.modes[-1] is not self.flight.mode:
+            self.modes.append(self.flight.mode)
+        rotation = rotation_matrix(now.quaternion)
+        yaw, pitch = math.atan2(rotation[1, 0], rotation[0, 0]), math.asin(-rotation[2, 0])
+        self.rows.append((now.time, *now.position, *now.velocity, yaw, pitch, *now.rates))
+
+    def run(self, duration, command=None, until=None):
+        """Columns of what was kept in this run; `command(rig)` before each tick, until a condition comes true."""
+        self.rows = []
+        for _ in range(round(duration / TICK)):
+            if command is not None:
+                command(self)
+            self.tick()
+            if until is not None and until(self):
+                break
+        else:
+            assert until is None, f"not within {duration} s, in {self.flight.mode}: {self.flight.reason}"
+        return np.array(self.rows).T
+
+    @property
+    def time(self):
+        return self.sim.time
