@@ -5,7 +5,7 @@ back to the vehicle. Nothing in the loop knows the truth. Without ROS, in lock-s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ GUIDE_PERIOD = 0.02
 """s between orders of the guide"""
 SAMPLE_PERIOD = 0.02
 PROGRESS_PERIOD = 0.25
+WARM_UP_TIME = 1.2
+"""s"""
 ASK_AGAIN = 1.0
 """s, after which a mode that does not come is asked for again"""
 WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
@@ -115,6 +117,11 @@ def run_closed_loop(
     sensors = SensorParameters.load(scenario.params.name) if sensors is None else sensors
     estimator = EstimatorParameters.load(scenario.params.name) if estimator is None else estimator
     return _ClosedLoop(scenario, sensors.replace(ground_truth=None), estimator).run(progress or (lambda seconds: None))
+
+
+def warm_up(scenario: Scenario) -> None:
+    """Compiles all that a run needs, or loads it, before anyone waits for it: by the time the estimator is aligned."""
+    run_closed_loop(replace(scenario, events=(), end="time", end_time=WARM_UP_TIME))
 
 
 class _ClosedLoop:

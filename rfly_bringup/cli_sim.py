@@ -24,6 +24,7 @@ from rfly_bringup.cli_terrain_options import (
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rfly_amphibious.closed_loop import ClosedLoopRun
     from rfly_amphibious.scenario_run import ScenarioRun
 
 sim_app = typer.Typer(
@@ -62,6 +63,14 @@ def run(
     seed: Annotated[
         MaybeInt, typer.Option(min=0, max=4294967295, help="of the gusts (default: the scenario's)", show_default=False)
     ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="close the loop through noisy sensors, state estimator and both control nodes' computers, instead of "
+            "the pilot who sees the truth",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     search_path: SearchPath = None,
 ) -> None:
@@ -71,8 +80,12 @@ def run(
 
         rfly sim run valley --plot valley.png
 
+        rfly sim run hop --estimate --seed 3
+
         rfly sim run my_scenario.yaml --seed 3 --csv samples.csv --mcap run.mcap
     """
+    from rfly_amphibious.closed_loop import run_closed_loop
+    from rfly_amphibious.closed_loop import warm_up as warm_up_closed_loop
     from rfly_amphibious.scenario import Scenario
     from rfly_amphibious.scenario_csv import write_csv
     from rfly_amphibious.scenario_mcap import check_mcap, write_mcap
@@ -99,11 +112,17 @@ def run(
         loaded = loaded.with_seed(seed)
     with status("compiling the model, once"):
         warm_up()
+        if estimate:
+            warm_up_closed_loop(loaded)
     with progress_bar(loaded.name) as bar:
         begin = time.perf_counter()
-        done = run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
+        if estimate:
+            closed = run_closed_loop(loaded, progress=lambda seconds: bar(seconds / loaded.end_time))
+            done = closed.run
+        else:
+            closed, done = None, run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
         seconds = time.perf_counter() - begin
-    _show(done, seconds)
+    _show(done, seconds, closed)
     if csv is not None:
         write_csv(done, Path(csv))
     if parquet is not None:
@@ -124,7 +143,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _show(done: "ScenarioRun", seconds: float) -> None:
+def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = None) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -152,6 +171,13 @@ def _show(done: "ScenarioRun", seconds: float) -> None:
         f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: rotors {done.rotor_energy / 1000:.2f} kJ, "
         f"wheels {done.wheel_energy / 1000:.2f} kJ",
     )
+    if closed is not None:
+        level, upright = closed.rms_error()
+        total.add_row(
+            "estimated position",
+            f"off by {level:.2f} m across the ground, {upright:.2f} m upright (root mean squares), "
+            f"{closed.largest_error():.2f} m at most",
+        )
     total.add_row("simulated", f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time")
     total.add_row("end", done.ending)
     console.print(total)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import socket
 import sys
 
 import cv2
+import numpy as np
 import pytest
 
 from rfly_amphibious import sweep
@@ -151,3 +153,16 @@ def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, ca
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
     assert (code, err) == (2, "rfly: a Dask cluster needs distributed; install it: pip install 'rfly_suite[sweep]'\n")
+
+
+def test_a_run_by_estimates_tells_their_error(scenario, monkeypatch, capsys):
+    code, out, err = rfly(monkeypatch, capsys, scenario, "--estimate", "--seed", "1", "--csv", "run.csv")
+    assert (code, err) == (0, "")
+    assert "DISARMED" in out
+    found = re.search(r"estimated position +off by ([\d.]+) m across the ground, ([\d.]+) m upright", out)
+    assert 0.5 < float(found[1]) < 6.0
+    assert float(found[2]) < 0.5
+    rows = (scenario.parent / "run.csv").read_text(encoding="utf-8").splitlines()
+    start, end = (np.array(rows[k].split(",")[2:4], float) for k in (1, -1))
+    assert np.linalg.norm(end - start) > 1.0
+    assert np.linalg.norm(end - (3.0, 0.0)) > 0.5, "by the estimate it is at (3, 0), not in truth"
