@@ -113,12 +113,13 @@ class DepthCamera:
         """Image `number`, taken at `time` (s), which tells where moving bodies are."""
         p, weather = self.parameters, weather or Weather()
         hits, directions = self.pinhole.cast(pose, scene, self._sight, time)
-        depth = hits.ranges * self.pinhole.along
+        depth, reach = hits.ranges * self.pinhole.along, weather.reach(p.max_range)
+        depth[depth > reach] = np.inf  # before the noise, whose deviation far away is larger than the range
         if self.noise:
             seen = np.isfinite(depth)
             error = _generator(self._seed, "depth_camera", number).standard_normal(len(depth))
             depth[seen] += error[seen] * (p.noise + p.noise_square * depth[seen] ** 2)
-        depth[depth > weather.reach(p.max_range)] = np.inf
+        depth[depth > reach] = np.inf
         depth[depth < p.min_range] = -np.inf
         shape = p.height, p.width
         infrared = self._infrared(hits, directions, weather)

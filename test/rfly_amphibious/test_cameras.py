@@ -118,6 +118,9 @@ def test_limits_and_noise_of_depth():
     assert np.isposinf(camera.image(0, at_height(20.0), far).depth).all()
     near = SceneRays(None, boxes((1.4, 0.0, 20.0), size=(2.0, 40.0, 40.0)))
     assert np.isneginf(camera.image(0, at_height(20.0), near).depth).all()
+    ground = camera.image(0, at_height(1.0), LEVEL).depth
+    exact = DepthCamera(parameters, noise=False).image(0, at_height(1.0), LEVEL).depth
+    assert np.isposinf(ground[np.isposinf(exact)]).all()  # nothing from hundreds of metres away
     fog = camera.image(0, at_height(20.0), scene, Weather(visibility=3.0))
     assert np.isposinf(fog.depth).all()  # 4 m through fog in which one sees 3 m
 
