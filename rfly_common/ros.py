@@ -16,7 +16,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import (
@@ -35,11 +35,6 @@ from tf2_msgs.msg import TFMessage
 from rfly_common import startup
 from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.transform_buffer import IDENTITY, Transform, TransformBuffer
-
-try:
-    from rclpy.experimental import EventsExecutor  # since Jazzy
-except ImportError:
-    EventsExecutor = None
 
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 
@@ -418,7 +413,7 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
     startup.install_handlers()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     # before the node: a half-made executor prints a trace
-    executor = EventsExecutor() if often and EventsExecutor is not None else SingleThreadedExecutor()
+    executor = _events_executor() if often else SingleThreadedExecutor()
     node: Node | None = None
     try:
         node = make_node()
@@ -438,3 +433,11 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
             node.destroy_node()
         executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
+
+
+def _events_executor() -> Executor:
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:  # before Jazzy
+        return SingleThreadedExecutor()
+    return EventsExecutor()
