@@ -105,7 +105,7 @@ class VehicleLayer:
         self._handles: dict[tuple[int, int], Any] = {}
         self._drawn: dict[tuple[int, int], list[NDArray[Any]]] = {}
         self._turned: dict[int, float] = {}
-        self._phases: tuple[NDArray[np.int64], NDArray[np.float64]] = (np.empty(0, np.int64), np.empty(0))
+        self._phases: tuple[NDArray[np.int64], NDArray[np.float64]] = (np.empty(0, np.int64), np.empty((0, 2)))
 
     def show(self, poses: WorldPoses, enlarge: float, elapsed_s: float) -> None:
         """Draw these vehicles and no others, `enlarge` times their size, with motors that turned for `elapsed_s`."""
@@ -119,19 +119,21 @@ class VehicleLayer:
             for number, part in enumerate(model.parts):
                 key = (kind, number)
                 if len(rows):
-                    self._show_part(key, part, position[rows], quat[rows], scale[rows], colour[rows], phase[rows])
+                    turned = phase[rows, int(part.wheels)]
+                    self._show_part(key, part, position[rows], quat[rows], scale[rows], colour[rows], turned)
                 elif key in self._handles:
                     self._handles.pop(key).remove()
                     del self._drawn[key]
 
     def _turn(self, poses: WorldPoses, elapsed_s: float) -> NDArray[np.float64]:
-        """The angle (rad) of each vehicle's rotors or wheels."""
+        """(n, 2) the angles (rad) of each vehicle's motors, and of a land-air vehicle's wheels."""
         ids, angles = self._phases
-        before = np.zeros(len(poses))
+        before = np.zeros((len(poses), 2))
         if len(ids):
             at = np.minimum(np.searchsorted(ids, poses.id), len(ids) - 1)
-            before = np.where(ids[at] == poses.id, angles[at], 0.0)
-        turns = np.clip(poses.motor_speed_rpm / 60.0, -FASTEST_TURNS_HZ, FASTEST_TURNS_HZ)
+            before = np.where((ids[at] == poses.id)[:, None], angles[at], 0.0)
+        speeds = np.column_stack([poses.motor_speed_rpm, poses.wheel_speed_rpm])
+        turns = np.clip(speeds / 60.0, -FASTEST_TURNS_HZ, FASTEST_TURNS_HZ)
         phase = np.mod(before + 2 * np.pi * turns * elapsed_s, 2 * np.pi)
         self._phases = (poses.id, phase)
         return phase

@@ -40,6 +40,8 @@ class Part:
     """(k, 3) in body axes; None: at the origin"""
     turns: str = ""
     """"z" or "y": the body axis that it turns about"""
+    wheels: bool = False
+    """turns with the channels behind the rotors of a land-air vehicle, not with the motors' mean"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,15 +141,45 @@ def _plane() -> Model:
     )
 
 
+def _land_air(rotors: int) -> Model:
+    """A chassis on four wheels below rotors in a circle: the shipped 30 kg vehicle's size."""
+    reach, radius, wheel_radius = 0.75, 0.33, 0.11
+    angles = (np.arange(rotors) + 0.5) * 2 * math.pi / rotors
+    hubs = np.column_stack([reach * np.cos(angles), reach * np.sin(angles), np.full(rotors, 0.2)])
+    hull = join(
+        tapered_box(0.85, 0.46, 0.14, (-0.40, 0.36, -0.20, 0.20)).moved((0, 0, -0.1)),
+        tapered_box(0.5, 0.32, 0.1, (-0.2, 0.12, -0.12, 0.12)).moved((-0.04, 0, 0.04)),
+    )
+    arms = [box(reach, 0.035, 0.03).moved((reach / 2, 0, 0.12)).turned_z(angle) for angle in angles.tolist()]
+    posts = [tube([0.035, 0.03], [0.1, 0.19], 8).moved((x, y, 0)) for x, y, _ in hubs.tolist()]
+    lamps = [box(0.02, 0.09, 0.04).moved((0.415, side * 0.13, -0.04)) for side in (-1, 1)]
+    blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.03], 8))
+    tyre = lying(tube([0.09, wheel_radius, wheel_radius, 0.09], [-0.04, -0.025, 0.025, 0.04], 14), "y")
+    hub = lying(join(tube([0.05, 0.05], [-0.045, 0.045], 6), box(0.13, 0.025, 0.09).moved((0, 0, -0.045))), "y")
+    wheels = np.array([(x, y, -0.116) for x in (0.32, -0.34) for y in (0.28, -0.28)])
+    return Model(
+        f"land_air_{rotors}",
+        (
+            Part(hull),
+            Part(join(*arms, *posts), DARK),
+            Part(join(*lamps), WHITE),
+            Part(blade, WHITE, hubs, turns="z"),
+            Part(tyre, DARK, wheels, turns="y", wheels=True),
+            Part(hub, (150, 152, 156), wheels, turns="y", wheels=True),
+        ),
+    )
+
+
 def _box() -> Model:
     ahead = join(box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49)))
     return Model("box", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
 
 
-_DRAWN = {model.name: model for model in (_multirotor(), _car(), _person(), _target(), _plane(), _box())}
+_PLAIN = (_multirotor(), _car(), _person(), _target(), _plane(), _box())
+_DRAWN = {model.name: model for model in (*_PLAIN, *(_land_air(rotors) for rotors in (4, 6, 8)))}
 KINDS = tuple(shape.name for shape in (*SHAPES.shapes, SHAPES.default))
 MODELS = tuple(_DRAWN[name] for name in KINDS)
-MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = (KINDS.index(name) for name in _DRAWN)
+MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = (KINDS.index(model.name) for model in _PLAIN)
 
 CENTRE_HEIGHT: NDArray[np.float64] = SHAPES.column("centre_height")
 """m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's models"""

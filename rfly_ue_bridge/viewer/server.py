@@ -107,7 +107,7 @@ class Viewer:
         try:
             due = 0.0
             while not self._stopped.is_set():
-                turning = bool((self._poses.motor_speed_rpm != 0).any())
+                turning = bool((self._poses.motor_speed_rpm != 0).any() or (self._poses.wheel_speed_rpm != 0).any())
                 self.listener.arrived.wait(1 / RATE_HZ if turning else 0.1)
                 early = due - time.monotonic()
                 if early > 0 and self._stopped.wait(early):
@@ -215,6 +215,7 @@ class Viewer:
             velocity_ned=np.zeros((1, 3)),
             scale=np.ones((1, 3)),
             motor_speed_rpm=np.zeros(1),
+            wheel_speed_rpm=np.zeros(1),
             on_ground=np.array([True]),
         )
         self.state.vehicles.update(batch, time.monotonic())

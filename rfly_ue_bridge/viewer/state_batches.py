@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import PacketError
 from rfly_ue_bridge.packets import Packet, PacketTable, PacketType
@@ -37,12 +37,23 @@ class StateBatch:
     scale: NDArray[np.float64]
     """(n, 3); NaN where the packet carries none"""
     motor_speed_rpm: NDArray[np.float64]
-    """(n,) mean over the motors that turn"""
+    """(n,) mean over the motors that turn; of a land-air vehicle: over its rotors"""
+    wheel_speed_rpm: NDArray[np.float64]
+    """(n,) mean over the wheels of a land-air vehicle, positive = forward; else 0"""
     on_ground: NDArray[np.bool_]
     """True: keep it on the ground, whatever its z"""
 
     def __len__(self) -> int:
         return len(self.id)
+
+
+def land_air_rotors(vehicle_type: ArrayLike) -> NDArray[np.int64]:
+    """(n,) how many of a vehicle's motor channels are rotors, before those of wheels; 0: it is no land-air vehicle.
+
+    Their looks of RflySim's class 3 say it: 400003, 600003, 800003.
+    """
+    types = np.asarray(vehicle_type, np.int64)
+    return np.where(np.isin(types, (400_003, 600_003, 800_003)), types // 100_000, 0)
 
 
 def read_batches(
@@ -103,7 +114,8 @@ def _gather(pending: _Pending, counters: Counter[str]) -> StateBatch:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     whole = np.isfinite(columns["position_ned"]).all(axis=1) & np.isfinite(columns["euler"]).all(axis=1)
     whole &= (np.abs(columns["position_ned"]) <= FARTHEST_M).all(axis=1)
-    whole &= ~(np.abs(columns["scale"]) > FARTHEST_M).any(axis=1) & np.isfinite(columns["motor_speed_rpm"])
+    whole &= ~(np.abs(columns["scale"]) > FARTHEST_M).any(axis=1)
+    whole &= np.isfinite(columns["motor_speed_rpm"]) & np.isfinite(columns["wheel_speed_rpm"])
     counters["not_finite"] += int(np.count_nonzero(~whole))
     order = np.argsort(columns.pop("order"), kind="stable")
     order = order[whole[order]]
@@ -128,11 +140,17 @@ def _columns(kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]) -> 
         with np.errstate(invalid="ignore"):  # a signalling NaN
             return records[name].reshape(n * slots, width).astype(np.float64)
 
+    types = records["vehicleType"].reshape(-1).astype(np.int64)
+    wheel_rpm = np.zeros(n * slots)
     motor_name = next((name for name in ("MotorRPMS", "PWMs") if name in fields), "")
     if "MotorRPMSMean" in fields:
         rpm = flat("MotorRPMSMean", 1)[:, 0]
     elif motor_name:
-        motors = np.abs(flat(motor_name, 8))
+        signed = flat(motor_name, 8)
+        rotors = land_air_rotors(types)
+        of_wheels = (np.arange(8) >= rotors[:, None]) & (rotors > 0)[:, None] & (signed != 0)
+        wheel_rpm = np.where(of_wheels, signed, 0.0).sum(axis=1) / np.maximum(of_wheels.sum(axis=1), 1)
+        motors = np.where(of_wheels, 0.0, np.abs(signed))
         turning = np.count_nonzero(motors, axis=1)
         rpm = motors.sum(axis=1) / np.maximum(turning, 1)
     else:
@@ -140,12 +158,13 @@ def _columns(kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]) -> 
     ground = len(kind.checksums) > 1
     columns: dict[str, NDArray[Any]] = {
         "id": records["copterID"].reshape(-1).astype(np.int64),
-        "vehicle_type": records["vehicleType"].reshape(-1).astype(np.int64),
+        "vehicle_type": types,
         "position_ned": flat("PosE", 3),
         "euler": flat("AngEuler", 3),
         "velocity_ned": flat("VelE", 3),
         "scale": flat("Scale", 3) / (100.0 if slots > 1 else 1.0),
         "motor_speed_rpm": rpm,
+        "wheel_speed_rpm": wheel_rpm,
         "on_ground": np.repeat((records["checksum"] == CHECKSUM_GROUND) & ground, slots),
         "order": np.repeat(numbers, slots),
     }

@@ -30,6 +30,7 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
     "velocity_ned": (np.float64, (3,), 0.0),
     "scale": (np.float64, (3,), 1.0),
     "motor_speed_rpm": (np.float64, (), 0.0),
+    "wheel_speed_rpm": (np.float64, (), 0.0),
     "on_ground": (np.bool_, (), False),
     "parent": (np.int64, (), _NO_VEHICLE),
     "attachment": (np.int64, (), NORMAL),
@@ -49,6 +50,7 @@ class WorldPoses:
     """(n, 4) xyzw"""
     scale: NDArray[np.float64]
     motor_speed_rpm: NDArray[np.float64]
+    wheel_speed_rpm: NDArray[np.float64]
     on_ground: NDArray[np.bool_]
     """kept on the ground"""
 
@@ -100,7 +102,7 @@ class VehicleTable:
         retyped = columns["sent_type"][rows] != batch.vehicle_type
         columns["vehicle_type"][rows[retyped]] = batch.vehicle_type[retyped]
         columns["sent_type"][rows] = batch.vehicle_type
-        for name in ("position_ned", "euler", "motor_speed_rpm", "on_ground"):
+        for name in ("position_ned", "euler", "motor_speed_rpm", "wheel_speed_rpm", "on_ground"):
             columns[name][rows] = getattr(batch, name)
         for name in ("velocity_ned", "scale"):
             given = getattr(batch, name)
@@ -127,7 +129,8 @@ class VehicleTable:
             ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
             position[grounded, 2] = ground - models.CENTRE_HEIGHT[kind[grounded]] * self["scale"][grounded, 2]
         scale, motors = self["scale"].copy(), self["motor_speed_rpm"].copy()
-        return WorldPoses(self.id, kind, position, quat, scale, motors, self["on_ground"].copy())
+        wheels = self["wheel_speed_rpm"].copy()
+        return WorldPoses(self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy())
 
     def _add(self, batch: StateBatch, known: NDArray[np.bool_]) -> StateBatch:
         new = np.flatnonzero(~known)

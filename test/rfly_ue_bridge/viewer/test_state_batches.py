@@ -98,3 +98,19 @@ def test_what_cannot_be_shown_is_counted_and_dropped(datagram, reason):
     said, counters = read(simple(1, 0.0), datagram, simple(2, 0.0))
     assert counters[reason] == 1
     assert [i for batch in said for i in batch.id.tolist()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("vehicle_type", "motors", "rotor_rpm", "wheel_rpm"),
+    [
+        (600003, [1000.0] * 5 + [1300.0, -100.0, -200.0], 1050.0, -150.0),
+        (400003, [900.0] * 4 + [500.0, 300.0, 130.0, 70.0], 900.0, 250.0),
+        (800003, [800.0] * 8, 800.0, 0.0),
+        (3, [600.0] * 6 + [-300.0, 900.0], 600.0, 0.0),  # a multirotor has no wheels, whichever way its motors turn
+    ],
+)
+def test_the_type_of_a_land_air_vehicle_says_which_motors_are_wheels(vehicle_type, motors, rotor_rpm, wheel_rpm):
+    raw = struct.pack("<6i14f4d", 1234567891, 8, vehicle_type, 0, 0, 0, *motors, *[0.0] * 6, *[0.0] * 4)
+    [batch], _ = read(raw)
+    assert batch.motor_speed_rpm.tolist() == [rotor_rpm]
+    assert batch.wheel_speed_rpm.tolist() == [wheel_rpm]

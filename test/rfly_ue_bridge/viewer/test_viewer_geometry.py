@@ -32,7 +32,7 @@ def poses(*vehicles):
     scales = np.array([[value] * 3 for value in scale], float)
     return WorldPoses(
         np.array(ids), np.array(kinds), np.array(positions, float), euler_to_quat(np.array(euler, float)), scales,
-        np.zeros(len(ids)), np.zeros(len(ids), bool),
+        np.zeros(len(ids)), np.zeros(len(ids)), np.zeros(len(ids), bool),
     )  # fmt: skip
 
 
