@@ -16,7 +16,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from rfly_amphibious.amphibious_msgs import odometry_to_estimate
+from rfly_amphibious.amphibious_msgs import is_unknown, odometry_to_estimate
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.guidance import MissionGuide
 from rfly_amphibious.guidance_msgs import estimate_to_pose, order_to_ackermann, order_to_pose, path_to_points
@@ -110,9 +110,14 @@ class GuidanceNode(Node):
     # --- what comes in
 
     def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
-        self._guide.terrain = terrain
+        if not self._scenario:  # which says what the ground is
+            self._guide.terrain = terrain
         if self._unplaced is not None:
             self._take_path(self._unplaced)
+
+    @property
+    def _knows_ground(self) -> bool:
+        return bool(self._scenario) or self._guide.terrain is not None
 
     def _refuse_terrain(self) -> None:
         self._diagnostics.count("refused_terrains")
@@ -131,7 +136,7 @@ class GuidanceNode(Node):
         if not message.poses:
             self._halt("told to stop by an empty path")
             return
-        if self._ground.terrain is None and self._guide.terrain is None:
+        if not self._knows_ground:
             self._unplaced = message
             self._refuse("", "follow_path waits for terrain_map: which of its poses lie on the ground?")
             return
@@ -198,6 +203,8 @@ class GuidanceNode(Node):
     def _take_odometry(self, message: Odometry) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
         self._heard_at = time.monotonic()
+        if is_unknown(message):
+            return
         if self._last_ns >= 0 and 0 <= stamp_ns - self._last_ns < self._period_ns - 1000:
             return
         if stamp_ns < self._last_ns:
@@ -213,7 +220,7 @@ class GuidanceNode(Node):
             return
         self._last_ns, self._now = stamp_ns, now
         self._pose.publish(estimate_to_pose(now))
-        if self._unplaced is not None and self._guide.terrain is not None:
+        if self._unplaced is not None and self._knows_ground:
             self._take_path(self._unplaced)
         if self._mode is None:
             return
