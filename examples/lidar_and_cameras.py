@@ -1,0 +1,85 @@
+"""What the land-air vehicle's lidar and cameras see, without ROS: a sweep and three images in one picture.
+
+`python lidar_and_cameras.py --out seen.png`; the vehicle flies over the valley of the shipped map, beside parked cars.
+"""
+
+import argparse
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
+from rfly_amphibious.commands import RotorCommand
+from rfly_amphibious.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
+from rfly_amphibious.scene_rays import SceneBodies, SceneRays
+from rfly_amphibious.simulation import Simulation
+from rfly_amphibious.weather import Weather
+from rfly_collision import Box
+from rfly_common.frames import euler_to_quat
+from rfly_terrain import HeightMap
+
+CARS = 14
+
+
+def parked(terrain: HeightMap, x: float, y: float) -> SceneBodies:
+    """Cars in two rows ahead of (x, y)."""
+    row, place = np.divmod(np.arange(CARS), CARS // 2)
+    position = np.column_stack([x + 4.0 + 7.0 * place, y - 5.0 + 9.0 * row, np.zeros(CARS)])
+    position[:, 2] = terrain.altitude(position[:, 0], position[:, 1]) + 0.7
+    turned = euler_to_quat(np.column_stack([np.zeros((CARS, 2)), 1.3 + 0.1 * row]))
+    still, ids = np.zeros((CARS, 3)), np.arange(1, CARS + 1)
+    return SceneBodies(
+        (Box((4.3, 1.96, 1.42)),), np.zeros(CARS, np.int64), position, np.asarray(turned), still, np.zeros(CARS), ids
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="lidar_and_cameras.png", help="the picture, by default %(default)s")
+    parser.add_argument("--height", type=float, default=3.0, help="above the ground, m (default: %(default)s)")
+    parser.add_argument("--visibility", type=float, default=np.inf, help="m in fog; by default the air is clear")
+    parser.add_argument("--light", type=float, default=1.0, help="0 (night) … 1 (day, the default)")
+    options = parser.parse_args()
+
+    terrain, parameters = HeightMap.load("JacksboroFault"), SensorParameters.load("scale")
+    model = AmphibiousModel(VehicleParameters.load("scale"), terrain)
+    x, y = -1000.0, -455.0
+    start = model.flying((x, y, terrain.altitude(x, y) + options.height), velocity=(5.0, 0.0, 0.0))
+    simulation, sensors = Simulation(model, parameters, start, seed=1), RangeSensors(parameters, seed=1)
+    simulation.command_rotors(RotorCommand(0.0, np.full(model.params.rotors, model.params.hover_speed)))
+    sensors.restart(simulation.time, simulation.state.position, simulation.state.quaternion)
+    sensors.gimbal.look(np.radians(20.0))
+    scene, weather = SceneRays(terrain, parked(terrain, x, y)), Weather(options.light, options.visibility)
+
+    newest = {}
+    while simulation.time < 0.2:
+        simulation.tick()
+        times, states = simulation.way
+        newest |= {due.sensor: due for due in sensors.advance(times, states[:, :3], states[:, 6:10])}
+    sweep = sensors.sweep(newest[LIDAR], scene, weather)
+    depth, infrared = sensors.depth_images(newest[DEPTH_CAMERA], scene, weather)
+    color = sensors.color_image(newest[COLOR_CAMERA], scene, weather)
+
+    points = sweep.points()
+    print(f"{len(points)} points of {sweep.ranges.size} beams")
+    figure = Figure(figsize=(13, 7), dpi=80, layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(3, 3, width_ratios=(1.3, 1, 1))
+    above = figure.add_subplot(grid[:, 0], aspect="equal", facecolor="#11141a")
+    dots = above.scatter(-points[:, 1], points[:, 0], 0.6, points[:, 2], cmap="turbo", linewidths=0)
+    above.set(title=f"lidar from above: {len(points):,} points", xlabel="m to the right", ylabel="m ahead")
+    above.set(xlim=(-35, 35), ylim=(-50, 70))
+    figure.colorbar(dots, ax=above, label="z in lidar_link (m)", shrink=0.6)
+    seen = figure.add_subplot(grid[:2, 1:], xticks=[], yticks=[], title="camera/color")
+    seen.imshow(color)
+    deep = figure.add_subplot(grid[2, 1], xticks=[], yticks=[], title="camera/depth (m)")
+    figure.colorbar(deep.imshow(np.where(np.isfinite(depth), depth, np.nan), cmap="viridis"), ax=deep)
+    dark = figure.add_subplot(grid[2, 2], xticks=[], yticks=[], title="camera/ir")
+    dark.imshow(infrared, cmap="gray")
+    figure.savefig(options.out)
+    print(options.out)
+
+
+if __name__ == "__main__":
+    main()
