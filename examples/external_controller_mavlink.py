@@ -72,6 +72,15 @@ class Autopilot:
                     time.sleep(pause) if pause else None
                     self._take(message)
 
+    def close(self) -> None:
+        """Waits for the other side's end, so that it gets all that was sent."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            while self._socket.recv(4096):
+                pass
+        except OSError:
+            pass
+
     def _take(self, sensor) -> None:
         self.frames += 1
         self._control(sensor.time_usec, self.pilot(self._state(sensor)))
@@ -111,6 +120,7 @@ def main() -> int:
     autopilot = Autopilot(options.host, options.port)
     start = time.monotonic()
     autopilot.run(options.pause)
+    autopilot.close()
     print(report(autopilot.pilot))
     print(f"{autopilot.frames} sensor messages in {time.monotonic() - start:.1f} s of wall time")
     return 0

@@ -44,6 +44,9 @@ class UdpLink:
         except (TimeoutError, ConnectionResetError):  # Windows says so where nobody listens yet
             return None
 
+    def close(self) -> None:
+        self._socket.close()
+
 
 class TcpLink:
     """Frames one after the other; connects again where the connection ends."""
@@ -74,6 +77,17 @@ class TcpLink:
         size = self._size()
         whole, self._rest = self._rest[:size], self._rest[size:]
         return whole
+
+    def close(self) -> None:
+        """Waits for the other side's end, so that it gets all that was sent."""
+        if self._socket is None:
+            return
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            while self._socket.recv(4096):
+                pass
+        except OSError:
+            pass
 
     def _size(self) -> int:
         return HEADER.size + HEADER.unpack_from(self._rest)[3] + CHECK.size
@@ -152,6 +166,7 @@ def main() -> int:
     controller = Controller(link, options.pause)
     start = time.monotonic()
     controller.run()
+    link.close()
     print(report(controller.pilot))
     print(f"{controller.frames} state frames in {time.monotonic() - start:.1f} s of wall time")
     return 0

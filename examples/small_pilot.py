@@ -25,7 +25,7 @@ MAX_TILT = 0.3  # rad
 DRIVE_SPEED, DRIVE_LENGTH = 1.5, 3.0  # m/s, m
 TAKEOFF_RAMP = 1.2  # s
 CLIMB, SINK = 0.9, 0.5  # m/s
-HOVER_HEIGHT, HOVER_TIME = 1.5, 1.5  # m, s
+HOVER_HEIGHT, HOVER_TIME = 1.0, 1.2  # m, s
 SPOOL_DOWN = 0.3  # s
 REST_TIME = 0.8  # s
 

@@ -1,39 +1,51 @@
-"""The example controllers fly and drive the vehicle in processes of their own, in lock-step."""
+"""The example controllers fly and drive the vehicle in processes of their own, through the real nodes, in lock-step."""
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import re
 import signal
+import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters, state_layout
-from rfly_amphibious.commands import RotorCommand
-from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.link_session import LinkSession, LockStep
-from rfly_amphibious.link_transport import TcpTransport, UdpTransport
-from rfly_amphibious.perception import Perception
-from rfly_amphibious.simulation import Simulation
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("external_controllers")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCALE = VehicleParameters.load("scale")
 PHASES = ["drive", "takeoff", "hover", "land", "rest", "done"]
+TRUTH_HZ = 100
 
 
 def start(script, *options):
-    """Nothing of this package is on the path of the process."""
-    code = f"import sys, runpy; sys.path.insert(0, {str(EXAMPLES)!r}); sys.argv = {[script, *map(str, options)]!r}; "
-    code += f"runpy.run_path({str(EXAMPLES / script)!r}, run_name='__main__')\n"
-    code += "assert not [name for name in sys.modules if name.startswith(('rfly_', 'rclpy', 'numpy'))]"
+    """The example; fails where anything of this package, of ROS or NumPy was imported."""
+    path = str(EXAMPLES / script)
+    code = f"import sys, runpy; sys.path.insert(0, {str(EXAMPLES)!r}); sys.argv = {[script, *map(str, options)]!r}\n"
+    code += "before = set(sys.modules)\n"
+    code += f"try: runpy.run_path({path!r}, run_name='__main__')\n"
+    code += "except SystemExit as end: assert not end.code\n"
+    code += "new = [name for name in set(sys.modules) - before if name.startswith(('rfly_', 'rclpy', 'numpy'))]\n"
+    code += "assert not new, new"
     command = [sys.executable, "-c", code]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def cpu_s(process):
+    """Time that a process has worked."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+    return 0.0
 
 
 def phases(output):
@@ -42,104 +54,121 @@ def phases(output):
     return {phase: tuple(map(float, (time_s, *place))) for time_s, phase, *place in found}
 
 
-def check_the_flight(output):
-    """Drove about three metres, hovered 1.5 m up, came down where it rose."""
-    reached = phases(output)
-    assert list(reached) == PHASES
-    assert 2.8 < reached["takeoff"][1] - reached["drive"][1] < 3.5
-    rise = reached["land"][3] - reached["takeoff"][3]
-    assert 1.3 < rise < 1.7
-    assert abs(reached["done"][3] - reached["takeoff"][3]) < 0.02
-    assert np.hypot(*np.subtract(reached["done"][1:3], reached["takeoff"][1:3])) < 0.3
+class Flight:
+    """Simulation, link and one example together, until the example ends or simulated time reaches `until`."""
+
+    def __init__(self, domain_id, node, parameters, script, *options, stop_at=None, until=None):
+        from nav_msgs.msg import Odometry
+        from node_harness import NodeProcess, Peer
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
+        from rclpy.serialization import deserialize_message
+
+        self._of_message = lambda data: deserialize_message(data, Odometry)
+        port = free_port()
+        common = {"lock_step": "true"}
+        simulation = {**common, "real_time_factor": "0.0", "ground": "level", "seed": "5"}
+        link = {**common, "odometry": "truth", "port": str(port), **parameters}
+        self.truth, self.stood = [], None
+        with (
+            NodeProcess("amphibious_sim_node", domain_id, simulation) as simulator,
+            NodeProcess(node, domain_id, link) as linked,
+        ):
+            peer = Peer(domain_id)
+            qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+            peer.node.create_subscription(Odometry, "ground_truth/odom", self.truth.append, qos, raw=True)
+            example = None
+            try:
+                peer.spin_until(lambda: peer.node.count_publishers("ground_truth/odom"))
+                peer.spin_until(lambda: "listening for" in linked.output)
+                peer.spin_for(0.2)
+                worked, began = sum(map(cpu_s, (simulator.process, linked.process))), time.monotonic()
+                example = start(script, *options, "--port", port)
+                while example.poll() is None and (until is None or self.time < until):
+                    peer.spin_until(lambda: len(self.truth) or example.poll() is not None)
+                    peer.spin_for(0.1)
+                    assert time.monotonic() - began < 100.0, (self.time, linked.output, simulator.output)
+                    if stop_at is not None and self.time > stop_at:
+                        self._stop(peer, example)
+                        stop_at = None
+                self.wall_s = time.monotonic() - began
+                self.worked_s = sum(map(cpu_s, (simulator.process, linked.process))) - worked
+                if until is not None:
+                    example.kill()
+                self.output, errors = example.communicate()
+                assert until is not None or example.returncode == 0, errors
+                count = -1
+                while count != len(self.truth):  # nothing more happens without a controller
+                    count = len(self.truth)
+                    peer.spin_for(0.3)
+            finally:
+                if example is not None:
+                    example.kill()
+                    example.communicate()
+                peer.close()
+            assert (simulator.stop(), linked.stop()) == (0, 0), simulator.output + linked.output
+
+    @property
+    def time(self):
+        return len(self.truth) / TRUTH_HZ
+
+    def _stop(self, peer, example):
+        """Stops the example for a while; `stood` gets how many messages have come in the second half of it."""
+        example.send_signal(signal.SIGSTOP)
+        try:
+            peer.spin_for(0.5)
+            count = len(self.truth)
+            peer.spin_for(0.8)
+            self.stood = len(self.truth) - count
+        finally:
+            example.send_signal(signal.SIGCONT)
+
+    def check(self):
+        """It drove about three metres, hovered 1 m up, and came down where it rose; and so did the truth."""
+        reached = phases(self.output)
+        assert list(reached) == PHASES, self.output
+        assert 2.8 < reached["takeoff"][1] - reached["drive"][1] < 3.5
+        assert 0.8 < reached["land"][3] - reached["takeoff"][3] < 1.2
+        assert abs(reached["done"][3] - reached["takeoff"][3]) < 0.02
+        assert np.hypot(*np.subtract(reached["done"][1:3], reached["takeoff"][1:3])) < 0.3
+        heights = [self._of_message(data).pose.pose.position.z for data in self.truth]
+        assert 0.8 < max(heights) - heights[0] < 1.3
+        last = self._of_message(self.truth[-1])
+        assert abs(last.pose.pose.position.z - heights[0]) < 0.02
+        assert 2.8 < last.pose.pose.position.x < 3.5
+        assert abs(last.twist.twist.linear.x) < 0.02
 
 
-class Plant:
-    """The simulation without ROS, whose every tick waits for the controller behind a link."""
-
-    def __init__(self, connect):
-        self.arrived = threading.Event()
-        self.simulation = Simulation(AmphibiousModel(SCALE), SensorParameters.load("scale"), seed=7)
-        self.session = LinkSession(SCALE, connect, self.arrived.set)
-        self.perception, self.step = Perception(SCALE), LockStep()
-
-    def run(self, process, at=None, event=None):
-        """Until the process ends; `event()` is called once, at a simulated time."""
-        simulation, session = self.simulation, self.session
-        while session.supplies != 3:
-            time.sleep(0.005)
-            assert process.poll() is None, process.communicate()
-        while True:
-            if at is not None and simulation.time >= at:
-                at = event()
-            samples = simulation.tick()
-            self._perceive(samples)
-            self.step.ask(simulation.time)
-            while not self.step.complete(3):
-                session.send(self.perception.report(simulation.time), lock_step=True)
-                if not self._take() and process.poll() is not None:
-                    return process.communicate()[0]
-
-    def _take(self):
-        """Commands until the tick is answered; False after half a second without any."""
-        while self.arrived.wait(0.5):
-            self.arrived.clear()
-            for command in self.session.commands():
-                if self.step.takes(command):
-                    rotors = isinstance(command, RotorCommand)
-                    (self.simulation.command_rotors if rotors else self.simulation.command_wheels)(command)
-            if self.step.complete(3):
-                return True
-        return False
-
-    def _perceive(self, samples):
-        x, at = self.simulation.state.x, state_layout
-        parts = [x[first : first + size].copy() for first, size in ((at.POSITION, 3), (at.QUATERNION, 4))]
-        parts += [x[first : first + 3].copy() for first in (at.VELOCITY, at.RATES)]
-        self.perception.take_pose(Estimate(self.simulation.time, *parts))
-        self.perception.take_imu(samples.imu)
-        if samples.joints is not None:
-            self.perception.take_joints(samples.joints)
+UDP_TCP, MAVLINK = "external_controller_udp_tcp.py", "external_controller_mavlink.py"
 
 
-def udp(handler):
-    return UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
+@pytest.fixture(scope="module")
+def by_udp(shared_domain_id):
+    """Without any pause."""
+    link = {"transport": "udp", "controller_port": "0"}
+    return Flight(shared_domain_id, "link_node", link, UDP_TCP, "--udp", "--own-port", 0)
 
 
-def tcp(handler):
-    return TcpTransport("127.0.0.1", 0, handler)
+def test_flies_and_lands_by_udp_faster_than_real_time(by_udp):
+    by_udp.check()
+    print(f"{by_udp.time:.2f} s simulated in {by_udp.wall_s:.2f} s, both nodes worked {by_udp.worked_s:.2f} s")
+    # the two nodes work in turn: on a machine of its own their time is nearly all that passes
+    assert by_udp.worked_s < by_udp.time
 
 
-@pytest.mark.slow
-def test_the_same_flight_by_udp_and_by_tcp_with_a_stop():
-    """Bit by bit, though the second controller is stopped in flight for a second, and simulated time with it."""
-    plants, outputs, stands = [], [], []
-    for connect, option, stop_at in ((udp, "--udp", None), (tcp, "--tcp", 9.0)):
-        plant = Plant(connect)
-        with plant.session:
-            process = start("external_controller_udp_tcp.py", option, "--port", plant.session.port, "--own-port", 0)
-            stop = functools.partial(stop_for_a_second, process, plant.simulation, stands)
-            begin = time.monotonic()
-            output = plant.run(process, stop_at, stop)
-            took = time.monotonic() - begin
-        check_the_flight(output)
-        assert plant.simulation.time / took > 1.0, f"{plant.simulation.time:.1f} s took {took:.1f} s"
-        assert not plant.simulation.failsafe
-        outputs.append(phases(output))
-        plants.append((plant.simulation.time, plant.simulation.state.x.tobytes()))
-    assert stands == [0.0]
-    assert plants[0] == plants[1]
-    assert outputs[0] == outputs[1]
+def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared_domain_id):
+    link = {"transport": "tcp"}
+    slow = Flight(shared_domain_id, "link_node", link, UDP_TCP, "--tcp", "--pause", 0.0005, stop_at=7.0)
+    slow.check()
+    assert slow.stood == 0
+    assert phases(slow.output) == phases(by_udp.output)
+    assert slow.truth == by_udp.truth
 
 
-def stop_for_a_second(process, simulation, stands):
-    """Stops a process; `stands` gets the simulated time that went by while it was stopped."""
-    process.send_signal(signal.SIGSTOP)
-
-    def watch():
-        time.sleep(0.3)  # what it had sent before is taken in
-        stood = simulation.time
-        time.sleep(0.7)
-        stands.append(simulation.time - stood)
-        process.send_signal(signal.SIGCONT)
-
-    threading.Thread(target=watch).start()
+def test_by_mavlink_too(shared_domain_id):
+    pytest.importorskip("pymavlink")
+    flight = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK)
+    flight.check()
+    again = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK, "--pause", 0.001, stop_at=1.0, until=3.0)
+    assert again.stood == 0
+    assert len(again.truth) >= 300
+    assert again.truth[:300] == flight.truth[:300]

@@ -1,0 +1,244 @@
+"""link_node and mavlink_hil_node against sensor topics and controllers of the test's own; real DDS."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+import zlib
+
+import pytest
+
+pytestmark = pytest.mark.ros
+
+
+def frame(kind, sequence, time_s, payload):
+    """By the description's own header, not by ours."""
+    body = struct.pack("<4sBBHQd", b"LAV1", kind, 0, len(payload), sequence, time_s) + payload
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+class Vehicle:
+    """Sensor topics as amphibious_sim_node publishes them, made by hand."""
+
+    def __init__(self, peer, qos, odometry):
+        from geometry_msgs.msg import TwistStamped
+        from nav_msgs.msg import Odometry
+        from rfly_suite.msg import RotorCommand, WheelCommand
+        from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix
+        from std_msgs.msg import Float64MultiArray
+
+        from rfly_common.ros import COMMANDS
+
+        self.rotors = peer.receive(RotorCommand, "cmd/rotors", COMMANDS)
+        self.wheels = peer.receive(WheelCommand, "cmd/wheels", COMMANDS)
+        topics = {
+            "imu/data": Imu,
+            odometry: Odometry,
+            "joint_states": JointState,
+            "wheel_loads": Float64MultiArray,
+            "baro": FluidPressure,
+            "imu/mag": MagneticField,
+            "gps/fix": NavSatFix,
+            "gps/vel": TwistStamped,
+        }
+        self.out = {topic: peer.publisher(of, topic, qos) for topic, of in topics.items()}
+        self._of, self._odometry = topics, odometry
+
+    def publish(self, stamp_ns, gps=False):
+        """A tick's: the IMU last, as nothing answers before it."""
+        from rfly_common.ros import ns_to_stamp
+
+        made = {topic: of() for topic, of in self._of.items()}
+        for message in made.values():
+            if hasattr(message, "header"):
+                message.header.stamp = ns_to_stamp(stamp_ns)
+        odometry, joints, imu = made[self._odometry], made["joint_states"], made["imu/data"]
+        pose, twist = odometry.pose.pose, odometry.twist.twist
+        pose.position.x, pose.position.y, pose.position.z = 11.0, 12.0, 13.0
+        pose.orientation.z, pose.orientation.w = 0.5**0.5, 0.5**0.5  # faces north
+        twist.linear.x = 2.0
+        joints.name = [f"wheel_{at}" for at in ("fl", "fr", "rl", "rr")] + ["steer_fl", "steer_fr"]
+        joints.name += [f"strut_{at}" for at in ("fl", "fr", "rl", "rr")] + [f"rotor_{k}" for k in range(1, 7)]
+        joints.position = [0.0] * 4 + [0.1, 0.2] + [0.0] * 10
+        joints.velocity = (
+            [1.0, 2.0, 3.0, 4.0] + [float("nan")] * 2 + [0.0] * 4 + [-50.0, 51.0, -52.0, 53.0, -54.0, 55.0]
+        )
+        made["wheel_loads"].data = [70.0, 71.0, 72.0, 73.0]
+        made["baro"].fluid_pressure = 95_000.0
+        made["imu/mag"].magnetic_field.x = 2e-5
+        imu.linear_acceleration.z, imu.angular_velocity.x, imu.orientation.w = 9.75, 0.25, 1.0
+        fix, velocity = made.pop("gps/fix"), made.pop("gps/vel")
+        if gps:
+            fix.status.status = 0  # a fix
+            fix.latitude, fix.longitude, fix.altitude = 47.5, 8.25, 500.0
+            fix.position_covariance = [4.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 9.0]
+            velocity.twist.linear.x = 1.5
+            self.out["gps/fix"].publish(fix)
+            self.out["gps/vel"].publish(velocity)
+        for topic in (*[topic for topic in made if topic != "imu/data"], "imu/data"):
+            self.out[topic].publish(made[topic])
+
+
+def frames_of(sock, kind, timeout_s=0.2):
+    """The next frame of a type: its flags, time and numbers; None where none comes."""
+    sock.settimeout(timeout_s)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            data = sock.recv(2048)
+        except TimeoutError:
+            return None
+        if data[4] == kind:
+            _, _, flags, length, _, time_s = struct.unpack_from("<4sBBHQd", data)
+            return flags, time_s, struct.unpack_from(f"<{length // 8}d", data, 24)
+    return None
+
+
+def test_free_running_by_udp(domain_id):
+    """What the topics say goes out, what comes in is published, and silence is told of."""
+    from diagnostic_msgs.msg import DiagnosticArray
+    from node_harness import NodeProcess, Peer, diagnostic
+
+    from rfly_common.ros import SENSORS, STATE_OUT
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as controller:
+        controller.bind(("127.0.0.1", 0))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        parameters = {"port": str(port), "controller_port": str(controller.getsockname()[1])}
+        with NodeProcess("link_node", domain_id, parameters) as node:
+            peer = Peer(domain_id)
+            try:
+                told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+                vehicle = Vehicle(peer, SENSORS, "odometry/filtered")
+                controller.sendto(frame(5, 0, 0.0, struct.pack("<I", 1)), ("127.0.0.1", port))
+                peer.spin_until(lambda: "supplies rotors" in (diagnostic(told, "link") or ("", ""))[1])
+
+                stamp = 0
+
+                def told_of(kind):
+                    nonlocal stamp
+                    stamp += 4_000_000
+                    vehicle.publish(stamp, gps=True)
+                    return frames_of(controller, kind)
+
+                flags, time_s, numbers = peer.spin_until(lambda: told_of(1))
+                assert flags == 0
+                assert round(time_s * 1e9) % 4_000_000 == 0
+                assert numbers[:6] == (0.0, 0.0, 9.75, 0.25, 0.0, 0.0)
+                assert numbers[6:10] == pytest.approx((0.5**0.5, 0.0, 0.0, 0.5**0.5))
+                assert numbers[10:16] == pytest.approx((11.0, 12.0, 13.0, 0.0, 2.0, 0.0))
+                assert numbers[16:22] == (1.0, 2.0, 3.0, 4.0, 0.1, 0.2)
+                assert numbers[22:26] == (70.0, 71.0, 72.0, 73.0)
+                assert numbers[26:32] == (50.0, 51.0, 52.0, 53.0, 54.0, 55.0)
+                assert numbers[32:] == (95_000.0, 2e-5, 0.0, 0.0)
+                _, _, gps = peer.spin_until(lambda: told_of(2))
+                assert gps == (47.5, 8.25, 500.0, 1.5, 0.0, 0.0, 2.0, 3.0)
+
+                speeds = struct.pack("<BB6x6d", 0, 6, *range(200, 206))
+                controller.sendto(frame(4, 1, time_s, bytes(72)), ("127.0.0.1", port))  # not announced
+                controller.sendto(frame(3, 2, time_s, speeds), ("127.0.0.1", port))
+                peer.spin_until(lambda: vehicle.rotors)
+                assert list(vehicle.rotors[0].value) == list(range(200, 206))
+                assert vehicle.rotors[0].mode == 0
+                assert vehicle.rotors[0].header.stamp.nanosec == round(time_s * 1e9)
+                assert not vehicle.wheels
+
+                def lost():
+                    told_of(1)
+                    return "link loss" in diagnostic(told, "link")[1]
+
+                peer.spin_until(lost)
+                level, _, values = diagnostic(told, "link")
+                assert level == 2
+                assert values["not_supplied"] == "1"
+                assert float(values["age_ms"]) > 0.0
+
+                def found_again():
+                    controller.sendto(frame(3, stamp, stamp * 1e-9, speeds), ("127.0.0.1", port))
+                    told_of(1)
+                    return diagnostic(told, "link")[0] == 0
+
+                peer.spin_until(found_again)
+            finally:
+                peer.close()
+            assert node.stop() == 0, node.output
+
+
+def test_lock_step_by_tcp(domain_id):
+    """The vehicle's tick is answered at rest before its sensors have spoken, then by the controller alone."""
+    from diagnostic_msgs.msg import DiagnosticArray
+    from node_harness import NodeProcess, Peer, diagnostic
+    from rfly_suite.msg import SimulationTick
+
+    from rfly_common.ros import STATE_OUT, ns_to_stamp, sensor_qos
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    parameters = {"transport": "tcp", "port": str(port), "lock_step": "true", "odometry": "truth"}
+    with NodeProcess("link_node", domain_id, parameters) as node:
+        peer = Peer(domain_id)
+        try:
+            told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+            vehicle = Vehicle(peer, sensor_qos(True), "ground_truth/odom")
+            ticks = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT)
+
+            def tick(stamp_ns, *indices):
+                message = SimulationTick()
+                message.header.stamp = ns_to_stamp(stamp_ns)
+                for index in indices:
+                    message.count[index] = 1
+                ticks.publish(message)
+
+            tick(0)
+            peer.spin_for(0.3)
+            assert not vehicle.rotors  # nobody is there who could be waited for
+            with socket.create_connection(("127.0.0.1", port), 5.0) as controller:
+                controller.sendall(frame(5, 0, 0.0, struct.pack("<I", 3)))
+                peer.spin_until(lambda: vehicle.rotors and vehicle.wheels)
+                assert list(vehicle.rotors[0].value) == [0.0] * 6
+                assert min(vehicle.wheels[0].brake_torque) == 15.0
+                vehicle.publish(4_000_000)
+                peer.spin_for(0.2)
+                assert frames_of(controller, 1) is None  # the tick has not ended
+                tick(4_000_000, *(getattr(SimulationTick, n) for n in ("IMU", "MAGNETOMETER", "BAROMETER", "JOINTS")))
+                flags, time_s, numbers = peer.spin_until(lambda: frames_of(controller, 1))
+                assert (flags, round(time_s * 1e9), len(numbers)) == (1, 4_000_000, 36)
+                speeds = struct.pack("<BB6x6d", 0, 6, *range(200, 206))
+                controller.sendall(frame(3, 1, 0.0, speeds) + frame(3, 2, time_s, speeds))
+                peer.spin_until(lambda: len(vehicle.rotors) == 2)
+                assert vehicle.rotors[1].header.stamp.nanosec == 4_000_000
+                peer.spin_until(lambda: "has not answered for" in diagnostic(told, "link")[1])
+                assert diagnostic(told, "link")[0] == 2
+                tick(4_000_000)  # told again: the state once more, and the rotors' answer, which may have been lost
+                assert peer.spin_until(lambda: frames_of(controller, 1))[1] == time_s
+                peer.spin_until(lambda: len(vehicle.rotors) == 3)
+                controller.sendall(frame(4, 1, time_s, struct.pack("<9d", 0.25, *[1.0] * 8)))
+                peer.spin_until(lambda: len(vehicle.wheels) == 2)
+                assert vehicle.wheels[1].steering_angle == 0.25
+                peer.spin_until(lambda: diagnostic(told, "link")[0] == 0)
+            peer.spin_until(lambda: "no controller" in diagnostic(told, "link")[1])
+            assert len(vehicle.rotors) == 3
+        finally:
+            peer.close()
+        assert node.stop() == 0, node.output
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "text"),
+    [
+        ("link_node", {"controller_host": "somewhere"}, "controller_host: 'somewhere' is no IPv4 address"),
+        ("mavlink_hil_node", {"rotor_controls": "[0, 1, 2, 3, 4, 8]"}, "control 8: two actuators cannot share it"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(domain_id, name, parameters, text):
+    from node_harness import NodeProcess
+
+    with NodeProcess(name, domain_id, parameters) as node:
+        assert node.process.wait(30.0) == 2
+        node._reader.join(2.0)
+        assert text in node.output
+        assert "Traceback" not in node.output
