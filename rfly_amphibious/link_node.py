@@ -58,7 +58,7 @@ class LinkNode(Node):
         self._step, self._answers = LockStep(), dict[type, Command]()
         self._stamp_ns = -1
         self._state_at = -math.inf
-        self._rest_due = False
+        self._ready = False
         self._session = LinkSession(
             self._params,
             lambda handler: (
@@ -89,9 +89,9 @@ class LinkNode(Node):
         """A tick, or in free-running an IMU message, is there: tell the controller."""
         repeated, self._stamp_ns = stamp_ns == self._stamp_ns, stamp_ns
         now = stamp_ns * 1e-9
-        self._state_at = time.monotonic()
+        self._state_at, self._ready = time.monotonic(), self._perception.ready(now)
         if not self._topics.lock_step:
-            if self._perception.ready(now):
+            if self._ready:
                 self._session.send(self._perception.report(now))
             return
         if not repeated:
@@ -101,11 +101,10 @@ class LinkNode(Node):
             self._publish(command)
         if self._step.complete(self._session.supplies):
             return
-        self._rest_due = not self._perception.ready(now)
-        if self._rest_due:
-            self._rest()
-        else:
+        if self._ready:
             self._session.send(self._perception.report(now), lock_step=True)
+        else:
+            self._rest()
 
     def _rest(self) -> None:
         """Before the sensors have spoken there is nothing to control: what the controller supplies rests, braked."""
@@ -137,7 +136,7 @@ class LinkNode(Node):
         for command in self._session.commands():
             if not self._topics.lock_step:
                 self._publish(command)
-            elif not self._rest_due:
+            elif self._ready:
                 self._take_answer(command)
 
     def _take_answer(self, command: Command) -> None:
@@ -154,7 +153,9 @@ class LinkNode(Node):
     # --- what is to be told
 
     def _look(self) -> None:
-        if self._rest_due:  # who supplies what may have become known meanwhile
+        if (
+            self._topics.lock_step and self._stamp_ns >= 0 and not self._ready
+        ):  # who supplies what may have become known meanwhile
             self._rest()
         self._take()
         self._say()
@@ -170,6 +171,8 @@ class LinkNode(Node):
         if not status.peer or not supplied:
             who = f"{status.peer} supplies nothing" if status.peer else "no controller has spoken yet"
             level, text = WARN, f"{who} ({self._where})"
+        elif simulated and not self._ready:
+            level, text = WARN, f"{text}; not told anything before imu/data and {self._topics.odometry} have come"
         elif overdue:
             level = ERROR
             text = f"fail-safe: {status.peer} has not answered for {overdue:.0f} s, and simulated time stands"

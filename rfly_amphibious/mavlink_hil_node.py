@@ -25,8 +25,10 @@ from rfly_amphibious.perception import Perception
 from rfly_amphibious.perception_msgs import PerceptionTopics
 from rfly_amphibious.sensor_samples import GpsSamples
 from rfly_common.errors import ConfigError, LinkError
-from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros import COMMANDS, ERROR, OK, WARN, Diagnostics, declare, declare_floats, publisher, run
+from rfly_terrain.height_map import HeightMap
+from rfly_terrain.latest_terrain_node import LatestTerrain
 
 LOOK_EVERY_S = 0.1
 SUPPLIES = ("both", "rotors", "chassis")
@@ -51,6 +53,7 @@ class MavlinkHilNode(Node):
             "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation",
         )
         self._messages = HilMessages(geo_point(origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin"))
+        self._ground = None if origin else LatestTerrain(self, self._take_terrain, lambda: None)
         self._diagnostics = Diagnostics(self, "mavlink", f"tcp {bind}:{port}", self._say)
         self._perception = Perception(self._params)
         self._rotors = publisher(self, RotorCommandMsg, "cmd/rotors", COMMANDS)
@@ -60,6 +63,7 @@ class MavlinkHilNode(Node):
         self._asked_at = self._state_at = -math.inf
         self._answer_made: tuple[RotorCommand, WheelCommand] | None = None
         self._other_time = 0
+        self._ready = False
         self._session = HilSession(self._messages, bind, port, self._wake)
         self._topics = PerceptionTopics(self, self._perception, self._diagnostics, self._answer, self._send_gps)
         try:
@@ -68,6 +72,8 @@ class MavlinkHilNode(Node):
             raise ConfigError(f"parameters bind and port: {error}") from error
         self._where = self._diagnostics.hardware_id = f"tcp {bind}:{self._session.port}"
         self.get_logger().info(f"listening for an autopilot on {self._where}")
+        if self._ground is not None:
+            self._ground.start()
         self.create_timer(LOOK_EVERY_S, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._say()
 
@@ -92,6 +98,9 @@ class MavlinkHilNode(Node):
         self._session.close()
         super().destroy_node()
 
+    def _take_terrain(self, _terrain: HeightMap, geo_origin: GeoPoint) -> None:
+        self._messages.geo_origin = geo_origin
+
     # --- to the autopilot
 
     def _answer(self, stamp_ns: int) -> None:
@@ -103,10 +112,10 @@ class MavlinkHilNode(Node):
         if self._topics.lock_step and self._answer_made is not None:
             self._publish(*self._answer_made)  # it was lost on its way
             return
-        ready = self._perception.ready(stamp_ns * 1e-9)
-        if ready:
+        self._ready = self._perception.ready(stamp_ns * 1e-9)
+        if self._ready:
             self._send_state(stamp_ns)
-        if self._topics.lock_step and (self._session.booting or (not ready and self._session.up)):
+        if self._topics.lock_step and (self._session.booting or (not self._ready and self._session.up)):
             self._rest()
 
     def _send_state(self, stamp_ns: int) -> None:
@@ -145,10 +154,9 @@ class MavlinkHilNode(Node):
         for controls in self._session.controls():
             self._obey(controls)
         if self._topics.lock_step and self._answer_made is None and self._stamp_ns >= 0:
-            ready = self._perception.ready(self._stamp_ns * 1e-9)
-            if ready:
+            if self._ready:
                 self._send_state(self._stamp_ns)
-            if self._session.booting or (not ready and self._session.up):
+            if self._session.booting or (not self._ready and self._session.up):
                 self._rest()
 
     def _obey(self, controls: ActuatorControls) -> None:
@@ -187,6 +195,11 @@ class MavlinkHilNode(Node):
         level, text = OK, f"{session.peer} controls"
         if not session.peer:
             level, text = WARN, f"no autopilot has connected ({self._where})"
+        elif now - self._state_at < 1.0 and not self._ready:
+            level, text = (
+                WARN,
+                f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come",
+            )
         elif not session.up:
             level, text = WARN, f"{session.peer} is connected and does not control yet"
         elif math.isfinite(waited) and waited > ANSWER_WITHIN_S:

@@ -58,6 +58,7 @@ class PerceptionTopics:
             choices=tuple(ODOMETRY),
         )
         self._filtered = choice == "filtered"
+        self.odometry = ODOMETRY[choice]
         self._on_state, self._on_gps = on_state, on_gps
         self._pairs, self._fix = convert.GpsPairs(), NavSatFix()
         self._stamp_ns = -1
@@ -87,7 +88,7 @@ class PerceptionTopics:
         )
         subscription(node, NavSatFix, "gps/fix", self._take_fix, qos)
         subscription(node, TwistStamped, "gps/vel", self._take_gps_velocity, qos)
-        subscription(node, Odometry, ODOMETRY[choice], self._take_odometry, qos)
+        subscription(node, Odometry, self.odometry, self._take_odometry, qos)
         if self.lock_step:
             subscription(
                 node,
@@ -118,7 +119,7 @@ class PerceptionTopics:
         try:
             take(message)
         except SensorMessageError as error:
-            self._diagnostics.count("sensor_refused")
+            self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
             self._node.get_logger().warning(f"{topic}: {error}", throttle_duration_sec=5.0)
 
     def _take_odometry(self, message: Odometry) -> None:
