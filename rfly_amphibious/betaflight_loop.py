@@ -1,4 +1,4 @@
-"""Betaflight flies a simulated vehicle, on the wall clock and without ROS: simulation, flight computer, firmware."""
+"""Betaflight flies a simulated vehicle, on the wall clock and without ROS: sensors, estimator, firmware, vehicle."""
 
 from __future__ import annotations
 
@@ -9,87 +9,73 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.betaflight_cli import Attitude
-from rfly_amphibious.betaflight_computer import BetaflightComputer
+from rfly_amphibious.betaflight_flight import BetaflightFlight
 from rfly_amphibious.betaflight_session import BetaflightSession
-from rfly_amphibious.chassis_control import brake_in
-from rfly_amphibious.commands import RotorCommand, WheelCommand
+from rfly_amphibious.chassis_computer import ChassisComputer
+from rfly_amphibious.commands import RotorCommand
 from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.modes import Mode
+from rfly_amphibious.estimator import StateEstimator
+from rfly_amphibious.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.sensor_samples import SensorSamples
 from rfly_amphibious.simulation import Simulation
-from rfly_common.errors import AutopilotError
+from rfly_common.errors import ConfigError
 
 Floats = NDArray[np.float64]
 
 IMU_RATE = 500.0
 """Hz: packets of the vehicle's state a second"""
-RADIO_PERIOD = 0.01
-"""s"""
 LATEST = 0.05
 """s that a tick may be late before the schedule is put off: what is lost then is not made up in a rush"""
 
 
 def fast_imu(sensors: SensorParameters, rate: float = IMU_RATE) -> SensorParameters:
-    """The sensors with an IMU of this rate, Hz."""
+    """The sensors with an IMU of this rate, Hz. Raises ConfigError where there is none."""
     if sensors.imu is None:
-        raise AutopilotError(f"sensors {sensors.name!r}: Betaflight needs an imu")
+        raise ConfigError(f"sensors {sensors.name!r}: Betaflight needs an imu")
     return sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
 
 
 class BetaflightLoop:
-    """Runs the simulation at the pace of the wall clock with the firmware in the loop.
+    """Runs the simulation at the pace of the wall clock with the firmware in the loop; nothing in it knows the truth.
 
-    `estimate`: makes an estimate of what was sensed in a tick, or None before it can. `withhold`: the firmware's motors
-    do not reach the rotors, which stand still.
+    `withhold`: the firmware's motors do not reach the rotors, which stand still.
     """
 
     def __init__(
-        self,
-        simulation: Simulation,
-        session: BetaflightSession,
-        estimate: Callable[[SensorSamples], Estimate | None],
+        self, simulation: Simulation, session: BetaflightSession, estimator: EstimatorParameters | None = None
     ) -> None:
-        self.simulation, self.session, self._estimate = simulation, session, estimate
-        params = simulation.model.params
-        self.computer = BetaflightComputer(params, simulation.sensors.parameters)
+        params, sensors = simulation.model.params, simulation.sensors.parameters
+        self.simulation, self.session = simulation, session
+        self.flight, self.chassis = BetaflightFlight(session, params, sensors), ChassisComputer(params)
+        self.estimator = StateEstimator(
+            EstimatorParameters.load(params.name) if estimator is None else estimator,
+            sensors,
+            params,
+            simulation.sensors.geo_origin,
+            simulation.model.terrain,
+        )
+        self.estimate: Estimate | None = None
         self.withhold = False
         self.overruns = 0
         """ticks that came so late that the schedule was put off"""
         self._due = -1.0
-        self._radio_due = 0.0
-        self._pressure = 101325.0
-        self._newest: Estimate | None = None
-
-    @property
-    def attitude(self) -> Attitude | None:
-        """What the firmware takes for the vehicle's attitude, by MSP."""
-        return self.session.attitude
 
     def tick(self) -> SensorSamples:
-        """One tick, which returns no earlier than the wall clock lets it. Raises AutopilotError where the firmware has
-        ended.
+        """One tick, which begins no earlier than the wall clock lets it. Raises AutopilotError where the firmware has
+        ended or hangs.
         """
         self._wait()
-        if self.session.why_ended:
-            raise AutopilotError(self.session.why_ended)
-        simulation, computer, session = self.simulation, self.computer, self.session
-        motors = session.motors()
-        if motors is not None:
-            computer.take_motors(motors)
+        simulation, flight = self.simulation, self.flight
         seen = simulation.tick()
-        computer.sense(seen)
-        estimate = self._estimate(seen)
-        self._newest = estimate if estimate is not None else self._newest
-        command = computer.step(self._newest, simulation.period)
-        self._tell(seen)
-        speeds = np.zeros_like(command.value) if self.withhold else command.value
-        brake = brake_in(computer.mode, computer.params, computer.logic.wheels, computer._down)
-        if computer.mode is Mode.DRIVE:
-            brake = computer.params.max_brake_torque
+        self.estimate = self.estimator.update(seen)
+        flight.sense(seen)
+        self.chassis.sense(seen)
+        rotors = flight.step(self.estimate, simulation.period)
+        wheels = self.chassis.step(self.estimate, flight.mode, simulation.period)
+        speeds = np.zeros_like(rotors.value) if self.withhold else rotors.value
         simulation.command_rotors(RotorCommand(simulation.time, speeds))
-        simulation.command_wheels(WheelCommand(simulation.time, brake_torque=np.full(4, brake)))
+        simulation.command_wheels(dataclasses.replace(wheels, time=simulation.time))
         return seen
 
     def run(self, seconds: float, each: Callable[[], bool] | None = None) -> bool:
@@ -100,23 +86,6 @@ class BetaflightLoop:
             if each is not None and each():
                 return True
         return False
-
-    def _tell(self, seen: SensorSamples) -> None:
-        session = self.session
-        if seen.barometer is not None:
-            self._pressure = float(seen.barometer.pressure[-1])
-        if seen.imu is not None:
-            velocity = np.zeros(3) if self._newest is None else self._newest.velocity
-            imu = seen.imu
-            session.send_state(
-                imu.rates[-1], imu.specific_force[-1], imu.orientation[-1], velocity, pressure=self._pressure
-            )
-        now = time.monotonic()
-        if now >= self._radio_due:
-            self._radio_due = now + RADIO_PERIOD
-            session.send_radio(self.computer.channels)
-        session.poll_telemetry()
-        self.computer.take_status(session.status)
 
     def _wait(self) -> None:
         now = time.monotonic()

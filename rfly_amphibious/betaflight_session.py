@@ -41,7 +41,8 @@ SLOW_LOOP = 0.002
 STARTS = 8
 MOST_DATAGRAMS = 64
 """read in one go: whoever floods the port does not stop the loop"""
-TELEMETRY_PERIOD = 0.02
+TELEMETRY_PERIOD = 0.01
+"""s between questions for its attitude and status"""
 
 
 def find_firmware() -> Path:
@@ -184,6 +185,13 @@ class BetaflightSession:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"has ended with code {code}"
         return f"Betaflight {how}"
 
+    def wait_ended(self, seconds: float = 0.5) -> str:
+        """`why_ended` when it has ended, or after these seconds."""
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self.why_ended
+
     def send_state(
         self,
         rates: ArrayLike,
@@ -234,7 +242,7 @@ class BetaflightSession:
         return newest
 
     def poll_telemetry(self) -> None:
-        """Reads what it has told of its attitude and status, and asks again, at most 50 times a second."""
+        """Reads what it has told of its attitude and status, and asks again, at most 100 times a second."""
         assert self._serial is not None
         for code, payload in self._serial.answers():
             if code == MSP_ATTITUDE:

@@ -33,7 +33,8 @@ class Mixer:
         self.inverse = np.asarray(np.linalg.pinv(self.matrix), np.float64)
         self._failed = bool(failed)
         if failed:
-            spare = np.linalg.matrix_rank(self.matrix / np.abs(self.matrix).max(axis=1, keepdims=True), tol=1e-9) == 4
+            rows = np.abs(self.matrix).max(axis=1, keepdims=True)
+            spare = rows.all() and np.linalg.matrix_rank(self.matrix / np.where(rows, rows, 1.0), tol=1e-9) == 4
             turning = self.inverse[:, 3:] if spare else np.zeros((params.rotors, 1))
             self.inverse = np.hstack([np.linalg.pinv(self.matrix[:3]), turning])
             self.inverse[list(failed)] = 0.0

@@ -13,6 +13,7 @@ from rfly_amphibious.betaflight_cli import _frames, attitude_of, status_of
 from rfly_amphibious.betaflight_computer import BetaflightComputer, tilt_to
 from rfly_amphibious.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
 from rfly_amphibious.betaflight_session import shipped_settings
+from rfly_amphibious.mixer import Mixer
 from rfly_common.errors import AutopilotError, ConfigError, PacketError
 
 
@@ -116,3 +117,8 @@ def test_settings_fit_the_computer():
     assert ["aux", "0", "0", "0", "1700", "2100", "0", "0"] in lines
     with pytest.raises(AutopilotError, match="there are: scale_quad"):
         shipped_settings("scale")
+
+
+def test_rotors_that_have_all_failed_are_asked_for_nothing():
+    mixer = Mixer(VehicleParameters.load("scale_quad"), range(4))
+    assert mixer.rotor_speeds((294.0, 1.0, 1.0, 0.1)).tolist() == [0.0] * 4
