@@ -357,11 +357,27 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str) -> Odometry:
     return message
 
 
+def unknown_odometry(vehicle: str) -> Odometry:
+    """The odometry/filtered of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
+    nowhere = (0.0, 0.0, 0.0)
+    message = _odometry(header(0.0, WORLD), frame_of(vehicle, "base_link"), nowhere, (1.0, *nowhere), nowhere, nowhere)
+    message.pose.covariance[0] = message.twist.covariance[0] = -1.0
+    return message
+
+
+def is_unknown(message: Odometry) -> bool:
+    """Whether an odometry says that nothing is known (`unknown_odometry`)."""
+    return bool(message.pose.covariance[0] < 0.0)
+
+
 def odometry_to_estimate(message: Odometry) -> Estimate:
-    """Of odometry/filtered, or any odometry in the world. Raises SensorMessageError for numbers that can't be.
+    """Of odometry/filtered, or any odometry in the world. Raises SensorMessageError for numbers that can't be, and
+    where nothing is known (`is_unknown`).
 
     Its covariance is that of position and attitude, and of the velocity, each for itself; None where all is 0.
     """
+    if is_unknown(message):
+        raise SensorMessageError("nothing is known of the vehicle's place yet: the estimator is not aligned")
     pose, twist = message.pose.pose, message.twist.twist
     quaternion = _quaternion(pose.orientation)
     rotation = rotation_matrix(quaternion)

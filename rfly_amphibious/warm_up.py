@@ -9,6 +9,8 @@ def warm_up() -> None:
     """Runs every kernel once with the types of argument that a model passes. Without numba there is nothing to do."""
     if not use_numba():
         return
+    from rfly_amphibious.estimator import StateEstimator
+    from rfly_amphibious.estimator_parameters import EstimatorParameters
     from rfly_amphibious.model import AmphibiousModel, Controls
     from rfly_amphibious.parameters import VehicleParameters
     from rfly_amphibious.sensor_parameters import SensorParameters
@@ -17,7 +19,10 @@ def warm_up() -> None:
     model = AmphibiousModel(VehicleParameters.load("scale"))
     state = model.standing()
     model.derivative(state.x)
-    SensorSuite(model, SensorParameters.load("scale")).advance(state, Controls(), 0.1)
+    sensors = SensorParameters.load("scale")
+    # as long as the estimator needs to begin, and a little more
+    _, samples = SensorSuite(model, sensors).advance(state, Controls(), 1.2)
+    StateEstimator(EstimatorParameters.load("scale"), sensors, model.params).update(samples)
 
 
 def warm_up_rays() -> None:

@@ -59,3 +59,23 @@ def link_node() -> None:
 def mavlink_hil_node() -> None:
     """Executable `mavlink_hil_node`."""
     run_node_module("rfly_amphibious.mavlink_hil_node")
+
+
+def state_estimator_node() -> None:
+    """Executable `state_estimator_node`."""
+    run_node_module("rfly_amphibious.state_estimator_node")
+
+
+def flight_control_node() -> None:
+    """Executable `flight_control_node`."""
+    run_node_module("rfly_amphibious.flight_control_node")
+
+
+def chassis_control_node() -> None:
+    """Executable `chassis_control_node`."""
+    run_node_module("rfly_amphibious.chassis_control_node")
+
+
+def mapping_node() -> None:
+    """Executable `mapping_node`."""
+    run_node_module("rfly_amphibious.mapping_node")
