@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.bench_rays import hills
 from benchmarks.harness import DISAGREES, Row, agreement, measure
 from rfly_amphibious.lidar import Lidar, Sweep
-from rfly_amphibious.pose_track import PoseTrack
 from rfly_amphibious.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle_track import VehicleTrack
 from rfly_collision.shapes import Box
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap
@@ -65,12 +65,12 @@ def rows() -> Iterator[Row]:
         )
 
 
-def driving(terrain: HeightMap) -> PoseTrack:
+def driving(terrain: HeightMap) -> VehicleTrack:
     """0.1 s at 10 m/s in a turn, a pose each millisecond."""
     at = np.arange(101) * 0.001
     place = np.stack([10.0 * at, 2.0 * at, np.full(101, terrain.altitude(0.0, 0.0) + 0.4)], axis=1)
     attitude = euler_to_quat(np.stack([0.3 * at, 0.1 - at, 0.8 * at], axis=1))
-    return PoseTrack(at, place, np.roll(attitude, 1, axis=1))
+    return VehicleTrack(at, place, np.roll(attitude, 1, axis=1))
 
 
 def traffic(terrain: HeightMap) -> SceneBodies:
@@ -91,7 +91,7 @@ def traffic(terrain: HeightMap) -> SceneBodies:
     )
 
 
-def column_by_column(lidar: Lidar, sweep: Sweep, track: PoseTrack, scene: SceneRays) -> str:
+def column_by_column(lidar: Lidar, sweep: Sweep, track: VehicleTrack, scene: SceneRays) -> str:
     """The text for `Row.agree`: every 100th column alone, and each body in it alone."""
     p, worst = lidar.parameters, []
     parts = [SceneRays(scene.terrain)]

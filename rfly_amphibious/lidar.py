@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.pose_track import PoseTrack
 from rfly_amphibious.range_sensor_parameters import LidarParameters
 from rfly_amphibious.scene_rays import SceneRays
+from rfly_amphibious.vehicle_track import VehicleTrack
 from rfly_amphibious.weather import Weather
 from rfly_common.frames import euler_to_quat, quat_rotate
 
@@ -87,7 +87,7 @@ class Lidar:
     def sweep(
         self,
         number: int,
-        track: PoseTrack,
+        track: VehicleTrack,
         scene: SceneRays,
         weather: Weather | None = None,
         *,

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_amphibious.cameras import CameraPose, ColorCamera, DepthCamera, DepthImages, camera_pose
 from rfly_amphibious.gimbal import Gimbal
 from rfly_amphibious.lidar import Lidar, Sweep
-from rfly_amphibious.pose_track import PoseTrack
 from rfly_amphibious.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.scene_rays import SceneRays
 from rfly_amphibious.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle_track import VehicleTrack
 from rfly_amphibious.weather import Weather
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Due(NamedTuple):
     number: int
     time: float
     """s: of the image, or of the sweep's begin"""
-    track: PoseTrack
+    track: VehicleTrack
     """of base_link, over the whole measurement"""
     pitch: float
     """of the gimbal, rad"""
@@ -60,12 +60,12 @@ class RangeSensors:
         self.periods = {name: 1.0 / section.rate for name, section in sections.items() if section is not None}
         """s, by the names of the sensors that are there"""
         self._next: dict[str, int] = {}
-        self._way: deque[PoseTrack] = deque()
+        self._way: deque[VehicleTrack] = deque()
         self._now = math.nan
 
     def restart(self, time: float, position: ArrayLike, orientation: ArrayLike) -> None:
         """base_link is at `position` (3,), `orientation` (4,) w x y z, at `time` (s), wherever it was before."""
-        pose = PoseTrack(
+        pose = VehicleTrack(
             np.array([time]), np.array(position, float).reshape(1, 3), np.array(orientation, float).reshape(1, 4)
         )
         self._way = deque([pose])
@@ -82,16 +82,16 @@ class RangeSensors:
         now = float(times[-1])
         pitch = self.gimbal.advance(now - self._now)
         self._now = now
-        self._way.append(PoseTrack(times.copy(), positions.copy(), orientations.copy()))
+        self._way.append(VehicleTrack(times.copy(), positions.copy(), orientations.copy()))
         found: list[Due] = []
-        track: PoseTrack | None = None
+        track: VehicleTrack | None = None
         for name, period in self.periods.items():
             length = period if name == LIDAR else 0.0
             while self._next[name] * period + length <= now + SLACK:
                 number = self._next[name]
                 self._next[name] = number + 1
                 if track is None:
-                    track = PoseTrack(*(np.concatenate(parts) for parts in zip(*self._way, strict=True)))
+                    track = VehicleTrack(*(np.concatenate(parts) for parts in zip(*self._way, strict=True)))
                 found.append(Due(name, number, number * period, track, pitch))
         self._forget()
         return found

@@ -9,10 +9,10 @@ import pytest
 from scipy.spatial import Delaunay
 
 from rfly_amphibious.lidar import Lidar
-from rfly_amphibious.pose_track import PoseTrack
 from rfly_amphibious.range_sensor_parameters import LidarParameters, ScanParameters
 from rfly_amphibious.scene_rays import GROUND, NOTHING, SceneBodies, SceneRays, joined
 from rfly_amphibious.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle_track import VehicleTrack
 from rfly_amphibious.weather import Weather
 from rfly_collision.shapes import Box, Capsule, ConvexHull, Sphere
 from rfly_common.frames import euler_to_quat, quat_rotate
@@ -25,7 +25,7 @@ AHEAD = 900
 def standing(position, rpy=(0.0, 0.0, 0.0)):
     """A track of a vehicle that does not move."""
     attitude = np.roll(euler_to_quat(rpy), 1)
-    return PoseTrack(np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude]))
+    return VehicleTrack(np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude]))
 
 
 def bodies(shapes, position, orientation=None, velocity=None, shape_index=None):
@@ -87,7 +87,7 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
 def test_points_of_a_turn():
     """Clockwise from the rear, column by column, each with its ring and its time."""
     lidar = Lidar(LidarParameters(), noise=False)
-    sweep = lidar.sweep(7, PoseTrack(np.array([0.7, 0.8]), np.full((2, 3), 2.0), np.eye(4)[[0, 0]]), SceneRays(None))
+    sweep = lidar.sweep(7, VehicleTrack(np.array([0.7, 0.8]), np.full((2, 3), 2.0), np.eye(4)[[0, 0]]), SceneRays(None))
     assert sweep.start == pytest.approx(0.7)
     points = sweep.points()
     rings, times = points.view(np.uint32)[:, 4], points[:, 5]
@@ -155,7 +155,7 @@ def test_like_a_slow_marcher():
     parameters = LidarParameters(beams=12, lowest=-1.3, highest=-0.4, columns=12, min_range=0.0, max_range=25.0)
     time = np.linspace(0.0, 0.1, 6)
     attitude = np.roll(euler_to_quat(np.stack([0.1 + time, 0.05 - time, 3.0 * time], axis=1)), 1, axis=1)
-    track = PoseTrack(time, np.stack([10 * time, -5 * time, 8.0 + 3 * time], axis=1), attitude)
+    track = VehicleTrack(time, np.stack([10 * time, -5 * time, 8.0 + 3 * time], axis=1), attitude)
     lidar = Lidar(parameters, noise=False)
     sweep = lidar.sweep(0, track, SceneRays(terrain, scene))
     on_bodies = 0
@@ -235,7 +235,7 @@ def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
     ticks = np.arange(26) * 0.004
     place, rpy = pose(ticks)
     sweep = Lidar(parameters, noise=False).sweep(
-        0, PoseTrack(ticks, place, np.roll(euler_to_quat(rpy), 1, axis=1)), SceneRays(terrain)
+        0, VehicleTrack(ticks, place, np.roll(euler_to_quat(rpy), 1, axis=1)), SceneRays(terrain)
     )
     points = sweep.points()
 
@@ -322,7 +322,7 @@ def test_a_track_knows_its_limits():
     track = standing((0.0, 0.0, 1.0))
     with pytest.raises(ValueError, match=r"outside of a track of 0 … 0\.1 s"):
         track.at(np.array([0.2]))
-    half_turn = PoseTrack(
+    half_turn = VehicleTrack(
         np.array([0.0, 1.0]), np.zeros((2, 3)), np.array([(1.0, 0, 0, 0), (-math.cos(0.5), 0, 0, -math.sin(0.5))])
     )
     _, rotations = half_turn.at(np.array([0.25]))
