@@ -71,14 +71,15 @@ class FlightComputer(FlightActions):
         if self.sensors.imu is None or self.sensors.height is None or self.sensors.wheel_loads is None:
             raise ConfigError(f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads")
         self._imu, self._height = self.sensors.imu, self.sensors.height
-        self._attitude_frequency = min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + delay))
+        self.attitude_frequency = min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + delay))
+        """rad/s, of the loop in roll and pitch"""
         self.command_timeout = command_timeout
         self.params = params
         self.reset()
 
     def reset(self) -> None:
         """As it was made: disarmed, knowing nothing; such as where the simulation's time begins anew."""
-        super().__init__(self.params, Mode.DISARMED, self._attitude_frequency)
+        super().__init__(self.params, Mode.DISARMED, self.attitude_frequency)
         self._way = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
         self._loads: Floats | None = None

@@ -79,3 +79,8 @@ def chassis_control_node() -> None:
 def mapping_node() -> None:
     """Executable `mapping_node`."""
     run_node_module("rfly_amphibious.mapping_node")
+
+
+def betaflight_node() -> None:
+    """Executable `betaflight_node`."""
+    run_node_module("rfly_amphibious.betaflight_node")

@@ -16,6 +16,7 @@ collect_ignore_glob = (
         "test_sensors.py",
         "test_scenario_run.py",
         "test_control_loops.py",
+        "test_control_nodes.py",
         "test_simulation.py",
     ]
 )
