@@ -58,8 +58,8 @@ class BetaflightComputer(FlightComputer):
     def reset(self) -> None:
         """As it was made: disarmed, knowing nothing."""
         super().reset()
-        self.flight.position_gain[:2] = POSITION_GAIN
-        self.flight.velocity_gain[:2] = VELOCITY_GAIN
+        self.flight.position_gain[:2] = min(self.params.position_gain, POSITION_GAIN)
+        self.flight.velocity_gain[:2] = min(self.params.velocity_gain, VELOCITY_GAIN)
         self._status: Status | None = None
         self._motor_speeds = np.zeros(self.params.rotors)
         self.channels: list[float] = _radio(0.0, 0.0, 0.0, 0.0, False)
