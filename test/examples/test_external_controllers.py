@@ -78,13 +78,13 @@ class Flight:
             peer.node.create_subscription(Odometry, "ground_truth/odom", self.truth.append, qos, raw=True)
             example = None
             try:
-                peer.spin_until(lambda: peer.node.count_publishers("ground_truth/odom"))
-                peer.spin_until(lambda: "listening for" in linked.output)
+                peer.spin_until(lambda: "stands on" in simulator.output, 60.0)
+                peer.spin_until(lambda: "listening for" in linked.output, 60.0)
                 peer.spin_for(0.2)
                 worked, began = sum(map(cpu_s, (simulator.process, linked.process))), time.monotonic()
                 example = start(script, *options, "--port", port)
                 while example.poll() is None and (until is None or self.time < until):
-                    peer.spin_until(lambda: len(self.truth) or example.poll() is not None)
+                    peer.spin_until(lambda: len(self.truth) or example.poll() is not None, 60.0)
                     peer.spin_for(0.1)
                     assert time.monotonic() - began < 100.0, (self.time, linked.output, simulator.output)
                     if stop_at is not None and self.time > stop_at:
@@ -96,10 +96,7 @@ class Flight:
                     example.kill()
                 self.output, errors = example.communicate()
                 assert until is not None or example.returncode == 0, errors
-                count = -1
-                while count != len(self.truth):  # nothing more happens without a controller
-                    count = len(self.truth)
-                    peer.spin_for(0.3)
+                self._wait_for_silence(peer)  # nothing more happens without a controller
             finally:
                 if example is not None:
                     example.kill()
@@ -111,11 +108,18 @@ class Flight:
     def time(self):
         return len(self.truth) / TRUTH_HZ
 
+    def _wait_for_silence(self, peer):
+        count, deadline = -1, time.monotonic() + 20.0
+        while count != len(self.truth):
+            assert time.monotonic() < deadline, "simulated time goes on without a controller"
+            count = len(self.truth)
+            peer.spin_for(0.4)
+
     def _stop(self, peer, example):
-        """Stops the example for a while; `stood` gets how many messages have come in the second half of it."""
+        """Stops the example for a while; `stood` gets how many messages came after all of before had come."""
         example.send_signal(signal.SIGSTOP)
         try:
-            peer.spin_for(0.5)
+            self._wait_for_silence(peer)
             count = len(self.truth)
             peer.spin_for(0.8)
             self.stood = len(self.truth) - count
