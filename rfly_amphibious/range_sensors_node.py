@@ -38,13 +38,13 @@ from rfly_common.ros import (
     FLEET_IN,
     LATCHED,
     OK,
+    STATE_OUT,
     TF,
     TF_STATIC_OUT,
     WARN,
     Diagnostics,
     declare,
     publisher,
-    sensor_qos,
     subscription,
 )
 from rfly_common.vehicle_msgs import msg_to_states
@@ -127,7 +127,8 @@ class RangeSensorTopics:
         if p.color_camera is not None:
             topics |= {f"camera/color/{what}": t for what, t in _IMAGES}
         for topic, kind in topics.items():
-            self._publishers[topic] = publisher(self._node, kind, topic, sensor_qos(self._lock_step))
+            # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
+            self._publishers[topic] = publisher(self._node, kind, topic, STATE_OUT)
 
     def _tell_fixed_frames(self, p: SensorParameters) -> None:
         fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
