@@ -28,7 +28,7 @@ end: {time_s: 90}
 class Puppet:
     """A vehicle without mass: drives, climbs, flies and lands by messages, on time of its own."""
 
-    STEP = 0.02
+    STEP = 0.04
 
     def __init__(self, peer, ground=0.0):
         from ackermann_msgs.msg import AckermannDriveStamped
