@@ -11,7 +11,7 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
 
-from rfly_amphibious.amphibious_msgs import odometry_to_estimate, time_of
+from rfly_amphibious.amphibious_msgs import is_unknown, odometry_to_estimate, time_of
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.target_motion import TargetMotion
@@ -129,7 +129,8 @@ class Estimates:
 
     def _take(self, message: Odometry) -> None:
         try:
-            self.newest = odometry_to_estimate(message)
+            if not is_unknown(message):
+                self.newest = odometry_to_estimate(message)
         except RflyError as error:
             self._diagnostics.count("refused_odometry")
             self._node.get_logger().warning(f"odometry/filtered: {error}", throttle_duration_sec=5.0)

@@ -169,6 +169,7 @@ def test_samples_are_answered_with_their_stamps(free):
     assert list(plant.rotors[-1].value) == [0.0] * 6
     assert plant.rotors[-1].mode == 0
     plant.peer.spin_until(lambda: plant.wheels)
+    assert plant.peer.node.count_subscribers("/bug/ground_truth/odom") == 0
     assert list(plant.wheels[-1].brake_torque) == [4.5] * 4  # parked: 0.3 · 15 N m
 
 
