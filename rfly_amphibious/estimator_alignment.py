@@ -83,8 +83,8 @@ class Alignment:
         """(state, covariance) at the last sample of the IMU. Only where `ready`."""
         self.log.sort(key=lambda entry: (entry[at.LOG_TIME], entry[at.LOG_KIND]))
         c, rows = self._c, np.array(self.imu)
-        force = rows[:, at.IMU_FORCE : at.IMU_FORCE + 3].mean(axis=0)
-        rates = rows[:, at.IMU_RATES : at.IMU_RATES + 3].mean(axis=0)
+        force, force_spread = _settled(rows[:, at.IMU_FORCE : at.IMU_FORCE + 3])
+        rates, rates_spread = _settled(rows[:, at.IMU_RATES : at.IMU_RATES + 3])
         standing = self._standing(force, rates)
         oriented, fields = self._rows(at.KIND_ORIENTATION), self._rows(at.KIND_FIELD)
         fixes, loads = self._rows(at.KIND_GPS), self._rows(at.KIND_LOADS)
@@ -112,7 +112,7 @@ class Alignment:
                 x[at.VELOCITY : at.VELOCITY + 3] = values[3:]
         p = np.diag(sigma**2)
         if standing:
-            self._use_rest(x, p, force, rates, len(rows))
+            self._use_rest(x, p, (force, force_spread), (rates, rates_spread))
         if field is not None and standing:
             h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
             at.expect_field(x, c.field, h, expected)
@@ -177,18 +177,24 @@ class Alignment:
         sigma[at.E_SLIP] = c.slip_sigma
         return sigma
 
-    def _use_rest(self, x: Floats, p: Floats, force: Floats, rates: Floats, count: int) -> None:
-        """The mean force is gravity's, the mean rates are the gyroscope's bias."""
-        c, duration = self._c, self._p.align_time
+    def _use_rest(self, x: Floats, p: Floats, force: tuple[Floats, Floats], rates: tuple[Floats, Floats]) -> None:
+        """The mean force is gravity's, the mean rates are the gyroscope's bias; each with what it has changed."""
+        c, duration = self._c, 0.5 * self._p.align_time
         h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
         at.expect_field(x, np.array((0.0, 0.0, at.GRAVITY)), h, expected)
         h[:, at.E_FIELD : at.E_FIELD + 3], h[:, at.E_FORCE : at.E_FORCE + 3] = 0.0, np.eye(3)
-        variance = np.full(3, c.force_noise**2 / duration + UNSTEADY_FORCE**2)
-        at.correct(x, p, h, force - expected, variance, math.inf, False)
+        variance = c.force_noise**2 / duration + UNSTEADY_FORCE**2 + force[1] ** 2
+        at.correct(x, p, h, force[0] - expected, variance, math.inf, False)
         h = np.zeros((3, at.ERRORS))
         h[:, at.E_GYRO : at.E_GYRO + 3] = np.eye(3)
-        variance = np.full(3, c.gyro_noise**2 / duration + c.still_gyro**2 / count)
-        at.correct(x, p, h, rates - x[at.GYRO_BIAS : at.GYRO_BIAS + 3], variance, math.inf, False)
+        variance = c.gyro_noise**2 / duration + rates[1] ** 2
+        at.correct(x, p, h, rates[0] - x[at.GYRO_BIAS : at.GYRO_BIAS + 3], variance, math.inf, False)
+
+
+def _settled(rows: Floats) -> tuple[Floats, Floats]:
+    """(3,) the mean of the second half, when springs have settled, and how far its own halves lie apart."""
+    _, _, third, fourth = (part.mean(axis=0) for part in np.array_split(rows, 4))
+    return 0.5 * (third + fourth), np.abs(fourth - third)
 
 
 def _turn_on(sensor: NoisySensor | None, channels: int) -> Floats:

@@ -98,6 +98,12 @@ class Constants(NamedTuple):
     """m/s, of all together"""
     wheel_delay: float
     """s, by which a wheel's rate is older than its stamp"""
+    slip_gain: float
+    """share of slip for each m/s² along the vehicle"""
+    drag: float
+    """m/s², of rolling wheels"""
+    side_gain: float
+    """rad of slip angle for each m/s² across"""
     side_noise: float
     side_slip: float
     side_slip_rate: float
@@ -561,7 +567,8 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
 def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -> None:
     """Mean speed along, and across, the rolling wheels, and its Jacobian (2, 27). `rolls` (4,): 1 where a wheel does.
 
-    Along: times what slip adds, at the time in whose middle the encoders have counted.
+    Along: times what slip adds, at the time in whose middle the encoders have counted. Tyres slip as much as it takes
+    for the force that the IMU feels; Jacobians leave that out, as its bias matters little.
     """
     r = np.empty((3, 3))
     rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
@@ -583,8 +590,8 @@ def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -
     lag_y = (x[FORCE + 1] - GRAVITY * r[2, 1]) * c.wheel_delay
     along = a0 * (body_x - lag_x) + a1 * (body_y - lag_y) + turn_along * rate
     across = a0 * body_y - a1 * body_x + turn_across * rate
-    grown = 1.0 + x[SLIP]
-    out[0], out[1] = grown * along, across
+    grown = 1.0 + x[SLIP] + c.slip_gain * (x[FORCE] + (c.drag if body_x > 0.0 else -c.drag))
+    out[0], out[1] = grown * along, across + c.side_gain * x[FORCE + 1] * along
     # δ(Rᵀ v) = Rᵀ δv + Rᵀ [v]× δθ
     for n in range(3):
         h[0, E_VELOCITY + n] = grown * (a0 * r[n, 0] + a1 * r[n, 1])

@@ -129,6 +129,9 @@ def constants_of(
         wheel_noise=count,
         wheel_floor=max(p.wheel_speed, 1e-3),
         wheel_delay=0.0 if encoders is None or not counted else 0.5 / encoders.rate,
+        slip_gain=1.0 / (vehicle.slip_stiffness * GRAVITY),
+        drag=vehicle.rolling_resistance * GRAVITY,
+        side_gain=_side_gain(vehicle),
         side_noise=p.side_speed,
         side_slip=p.side_slip,
         side_slip_rate=p.side_slip_rate,
@@ -151,6 +154,16 @@ def constants_of(
         gates=np.array([0.0, *(chdtri(k, 1.0 - p.gate_probability) for k in range(1, 7))]),
         reacquire=p.reacquire,
     )
+
+
+def _side_gain(vehicle: VehicleParameters) -> float:
+    """rad of slip angle for each m/s² across, mean of both axles: their loads over what they hold. Section 5.4."""
+    v = vehicle
+    load = v.static_load[[0, 2]]
+    factors = np.array((v.cornering_factor_front, v.cornering_factor_rear))
+    held = v.cornering_stiffness_per_rad * v.nominal_load * factors
+    held = held * np.sin(2.0 * np.arctan(load / (v.cornering_load_ratio * v.nominal_load)))
+    return float((load / GRAVITY / held).mean())
 
 
 def _lever(sensor: NoisySensor | None, place: Any) -> Any:
