@@ -54,6 +54,31 @@ def test_defaults_of_the_description(name):
     assert float(p.height.noise.white_sigma[0]) == 0.02
 
 
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+def test_defaults_of_what_sees(name):
+    """Section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none of them is a SensorSuite's."""
+    p = SensorParameters.load(name)
+    assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx([-30.67, -30.67 + 41.34 / 31, 10.67])
+    assert (p.lidar.rate, len(p.lidar.azimuths), p.lidar.min_range, p.lidar.max_range) == (10, 1800, 1, 70)
+    assert (p.lidar.noise, p.lidar.dropout) == (0.02, 0.001)
+    assert p.scan.ring(p.lidar) == 23
+    depth, color = p.depth_camera, p.color_camera
+    assert (depth.width, depth.height, depth.rate, depth.min_range, depth.max_range) == (256, 212, 5, 0.5, 4.5)
+    assert (depth.noise, depth.noise_square, color.noise) == (0.002, 0.002, 2.0)
+    assert (color.width, color.height, color.rate) == (320, 180, 5)
+    fields = (depth.horizontal_fov, depth.vertical_fov, color.horizontal_fov, color.vertical_fov)
+    assert np.degrees(fields) == pytest.approx([70.6, 60.0, 84.1, 53.8])
+    assert p.gimbal.lag == 0.1
+    assert not {"lidar", "scan", "depth_camera", "color_camera", "gimbal"} & set(p.sensors())
+
+
+def test_scan_needs_a_lidar():
+    assert (
+        refusal("version: 1\nscan: {elevation_deg: 0}\n")
+        == "mine.yaml:2: scan: a ring of the lidar, which is not there"
+    )
+
+
 def test_a_file_of_ones_own(tmp_path):
     (tmp_path / "mine.yaml").write_text("version: 1\nwind: {rate_hz: 20}\n")
     p = SensorParameters.load(tmp_path / "mine.yaml")
@@ -86,6 +111,13 @@ def test_a_file_of_ones_own(tmp_path):
             r"mine.yaml:4\d: height.min_range_m: 200, expected less than .* 100.0",
         ),
         ("version: 1", "version: 7", r"mine.yaml:2: version: 7"),
+        ("max_range_m: 70.0", "max_range_m: 0.5", r"lidar.min_range_m: 1.0, expected less than max_range_m, 0.5"),
+        (
+            "max_pitch_deg: 90.0",
+            "max_pitch_deg: -90.0",
+            r"gimbal.min_pitch_deg: -30.0, expected less than max_pitch_deg",
+        ),
+        ("columns_per_turn: 1800", "columns_per_turn: 0", r"lidar.columns_per_turn: 0"),
         ("gps:", "gsp:", r"gsp: unknown key; did you mean gps"),
         ("rate_hz: 250", "rate_hz: 0", r"mine.yaml:4: imu.rate_hz: 0"),
         ("rate_hz: 250", "rate_hz: .nan", r"mine.yaml:4: .*nan is not a finite number"),
