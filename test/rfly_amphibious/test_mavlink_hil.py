@@ -6,6 +6,7 @@ import builtins
 import math
 import random
 import socket
+import struct
 import time
 
 import numpy as np
@@ -215,3 +216,23 @@ def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(message
         start = time.monotonic()
         wait(lambda: session.booting)
         assert time.monotonic() - start > 0.15
+
+
+def test_whatever_has_a_right_check_the_reader_lives_on(messages):
+    """Messages of every kind with random content and length, signed or not, whole or not; then one that counts."""
+    crc = pytest.importorskip("pymavlink.generator.mavcrc")
+    rng = random.Random(11)
+    session = HilSession(messages, "127.0.0.1", 0)
+    for _ in range(3000):
+        number, kind = rng.choice(list(common.mavlink_map.items()))
+        payload = rng.randbytes(rng.choice((rng.randrange(256), min(kind.unpacker.size, 255), 0)))
+        flags = rng.choice((0, 0, 1, 2))
+        head = struct.pack("<BBBBBBBHB", 0xFD, len(payload), flags, 0, 0, 1, 1, number & 0xFFFF, number >> 16)
+        check = crc.x25crc(head[1:] + payload + bytes((kind.crc_extra,))).crc
+        data = head + payload + struct.pack("<H", check) + bytes(13 * (flags == 1))
+        session.take(session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data))
+    session.take(session.parse(bytes(600)))
+    session.controls()
+    session.take(session.parse(bytes(controls_message(99).pack(common.MAVLink(None)))))
+    assert [controls.time_usec for controls in session.controls()] == [99]
+    assert session.counters["received"] > 1000
