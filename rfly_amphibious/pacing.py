@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-MOST_BEHIND = 0.1
-"""s of wall time that are caught up; what is beyond is given up"""
+MOST_BEHIND = 0.04
+"""s of wall time that are caught up: a longer burst would leave controllers behind; what is beyond is given up"""
 
 
 class Pacer:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from typing import Annotated, Any, Optional
+from typing import Any
 
 import typer
 
@@ -16,9 +15,9 @@ from rfly_bringup.cli_plan import plan
 from rfly_bringup.cli_record import dissector, record, replay
 from rfly_bringup.cli_sim import sim_app
 from rfly_bringup.cli_terrain import terrain_app
+from rfly_bringup.cli_up import up_app
 from rfly_bringup.cli_view import view
 from rfly_bringup.cli_wire import listen, send
-from rfly_bringup.node_set import ARGUMENTS
 from rfly_common.errors import RflyError
 
 app = typer.Typer(
@@ -35,6 +34,7 @@ app.add_typer(objects_app, name="objects")
 app.add_typer(mission_app, name="mission")
 app.add_typer(fleet_app, name="fleet")
 app.add_typer(sim_app, name="sim")
+app.add_typer(up_app, name="up")
 app.command()(send)
 app.command()(listen)
 app.command()(view)
@@ -43,55 +43,6 @@ app.command()(drive)
 app.command()(record)
 app.command()(replay)
 app.command()(dissector)
-
-
-def _up(**options: Any) -> None:
-    """Run terrain, bridge and trajectory node until Ctrl-C, as `ros2 launch rfly_suite rfly.launch.py` does.
-
-    Examples:
-
-        rfly up
-
-        rfly up --map ./map/MyTerrain.png --fleet my_fleet.yaml
-
-        rfly up --host 192.168.1.20 --windows 2     (RflySim3D on another machine)
-    """
-    from rfly_bringup.up import up
-
-    lan = options.pop("lan")
-    arguments = {
-        name: ("true" if value else "false") if isinstance(value, bool) else value or ""
-        for name, value in options.items()
-    }
-    raise typer.Exit(up(arguments, lan))
-
-
-def _up_signature() -> inspect.Signature:
-    """The options of `rfly up`: those of the launch files, from the one description of both, and `--lan`."""
-    parameters = []
-    for argument in ARGUMENTS:
-        flag = "--" + argument.name.replace("_", "-")
-        boolean = argument.choices == ("true", "false")
-        choices = f" ({', '.join(argument.choices)})" if argument.choices and not boolean else ""
-        declarations = [f"{flag}/--no-{flag[2:]}"] if boolean else [flag]
-        option = typer.Option(*declarations, help=argument.description + choices, show_default=False)
-        kind: Any = Optional[bool] if boolean else str  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
-        annotation: Any = Annotated[kind, option]
-        default: Any = {"true": True, "false": False}.get(argument.default) if boolean else argument.default
-        parameters.append(_keyword(argument.name, default, annotation))
-    lan = Annotated[
-        bool, typer.Option("--lan", help="announce the nodes on the local network too, not on this host only")
-    ]
-    return inspect.Signature([*parameters, _keyword("lan", False, lan)])
-
-
-def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-_up.__signature__ = _up_signature()  # type: ignore[attr-defined]
-_up.__annotations__ = {p.name: p.annotation for p in _up_signature().parameters.values()}
-app.command("up")(_up)
 
 
 def main() -> None:

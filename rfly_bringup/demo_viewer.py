@@ -11,7 +11,7 @@ import urllib.request
 from rfly_bringup.supervisor import Output
 
 VIEWER = "view"
-_RFLY = "import sys; from rfly_bringup.cli import main; sys.argv[0] = 'rfly'; main()"
+RFLY = "import sys; from rfly_bringup.cli import main; sys.argv[0] = 'rfly'; main()"
 _ADDRESS = re.compile(r"rfly view: (http://\S+)")
 
 
@@ -24,7 +24,7 @@ class DemoViewer:
         """of the page, once the viewer has said it"""
         self.command: list[str] = []
         if importlib.util.find_spec("viser") is not None:
-            self.command = [sys.executable, "-c", _RFLY, "view", "--udp-port", str(udp_port)]
+            self.command = [sys.executable, "-c", RFLY, "view", "--udp-port", str(udp_port)]
 
     def take_line(self, name: str, line: str) -> None:
         """One line of one process."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rfly_bringup.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
 from rfly_bringup.feedback_address import with_feedback
 from rfly_bringup.node_set import ARGUMENTS, NODES, NodeDescription, check_arguments, node_parameters, started_nodes
 
@@ -78,3 +79,41 @@ def _rviz(arguments: dict[str, str]) -> Any:
         parameters=sim_time,
         output="screen",
     )
+
+
+def amphibious_description() -> Any:
+    """A LaunchDescription of land-air vehicles."""
+    from launch.actions import DeclareLaunchArgument, OpaqueFunction
+
+    from launch import LaunchDescription
+
+    return LaunchDescription(
+        [
+            *(
+                DeclareLaunchArgument(a.name, default_value=a.default, description=a.description)
+                for a in AMPHIBIOUS_ARGUMENTS
+            ),
+            OpaqueFunction(function=_amphibious_actions),
+        ]
+    )
+
+
+def _amphibious_actions(context: Any) -> list[Any]:
+    from launch_ros.actions import Node
+
+    arguments = with_feedback({a.name: context.launch_configurations[a.name] for a in AMPHIBIOUS_ARGUMENTS})
+    return [
+        Node(
+            package="rfly_suite",
+            executable=node.executable,
+            name=node.executable,
+            namespace=node.namespace,
+            parameters=[*([arguments["params_file"]] if arguments["params_file"] else []), dict(node.parameters)],
+            remappings=list(node.remappings.items()),
+            ros_arguments=["--log-level", arguments["log_level"]] if arguments["log_level"] else [],
+            respawn=arguments["respawn"] == "true",
+            respawn_delay=1.0,
+            output="screen",
+        )
+        for node in amphibious_nodes(arguments)
+    ]

@@ -121,7 +121,8 @@ NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION, PLANNER)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})
-_NUMBERS = frozenset({"start_time", "time_scale"})
+_NUMBERS = frozenset({"start_time", "time_scale", "real_time_factor"})
+_SWITCHES = frozenset({"lock_step", "noise", "autostart"})
 _LISTS = {"map_search_path": os.pathsep, "mission_vehicles": ","}
 
 
@@ -147,6 +148,8 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
                 raise ValueError(f"{argument}: {text!r} is not a number") from None
             if not 0.0 <= parameters[parameter] < math.inf:
                 raise ValueError(f"{argument}: {text!r} is not a number from 0 on")
+        elif argument in _SWITCHES:
+            parameters[parameter] = text == "true"
         elif argument in _LISTS:
             parts = (part.strip() for part in text.split(_LISTS[argument]))
             parameters[parameter] = [part for part in parts if part]
@@ -166,9 +169,13 @@ def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription]
     return [node for node in nodes if asked_for(node)]
 
 
-def check_arguments(arguments: Mapping[str, str]) -> None:
+def check_arguments(
+    arguments: Mapping[str, str],
+    known_arguments: Sequence[Argument] = ARGUMENTS,
+    nodes: Sequence[NodeDescription] = NODES,
+) -> None:
     """Raises ValueError for a name or a value that no argument has, or a file that is not there."""
-    known = {a.name: a for a in ARGUMENTS}
+    known = {a.name: a for a in known_arguments}
     for name, value in arguments.items():
         if name not in known:
             raise ValueError(f"{name}: no such argument; there are {', '.join(known)}")
@@ -179,5 +186,5 @@ def check_arguments(arguments: Mapping[str, str]) -> None:
         path = arguments.get(name, "")
         if path and not os.path.isfile(path):
             raise ValueError(f"{name}: there is no file {path!r}")
-    for node in NODES:
+    for node in nodes:
         node_parameters(node, arguments)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rfly_bringup.feedback_address import with_feedback
 from rfly_bringup.node_set import TERRAIN, check_arguments, node_parameters, started_nodes
-from rfly_bringup.supervisor import describe_exit, node_supervisor, rviz_config_path
+from rfly_bringup.supervisor import Supervisor, describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
 
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
@@ -49,6 +49,11 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     supervisor = node_supervisor(arguments, printer, lan=lan)
     supervisor.commands = [*supervisor.commands, *commands_of_rviz]
 
+    return run_until_signal(supervisor, printer)
+
+
+def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
+    """Run processes until Ctrl-C, SIGTERM or the last one's end; 1 where one ended by itself, else 0."""
     stop = False
 
     def on_signal(number: int, frame: FrameType | None) -> None:

@@ -17,6 +17,7 @@ import pytest
 import typer
 import yaml
 
+from rfly_bringup.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.cli import app, main
 from rfly_bringup.node_set import ARGUMENTS
 from rfly_terrain import HeightMap
@@ -158,7 +159,7 @@ def parse(line: list[str]) -> None:
         for command in getattr(group, "commands", {}).values():
             if hasattr(command, "commands"):
                 only_parse(command)
-            else:
+            if not hasattr(command, "commands") or command.invoke_without_command:
                 command.callback = lambda **options: called.append(options)
 
     command = typer.main.get_command(app)
@@ -169,7 +170,7 @@ def parse(line: list[str]) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_launch_arguments_exist(page):
-    known = {argument.name for argument in ARGUMENTS}
+    known = {argument.name for argument in (*ARGUMENTS, *AMPHIBIOUS_ARGUMENTS)}
     for line in shell_lines(page, "ros2 launch"):
         assert (ROOT / "launch" / line[3]).is_file()
         assert {word.partition(":=")[0] for word in line[4:]} <= known, f"{name(page)}: {' '.join(line)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rfly_bringup import entry_points
+from rfly_bringup.amphibious_set import OF_A_VEHICLE
 from rfly_bringup.node_set import (
     ARGUMENTS,
     BRIDGE,
@@ -27,12 +28,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_node_has_a_console_script_and_an_entry_point():
-    """cmake/nodes.cfg installs exactly the executables of the node set."""
+    """cmake/nodes.cfg installs exactly the entry points; the nodes of both sets are among them."""
     config = configparser.ConfigParser()
     config.read(ROOT / "cmake" / "nodes.cfg")
     scripts = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines())
-    assert scripts == {n.executable: f"rfly_bringup.entry_points:{n.executable}" for n in NODES}
-    assert all(callable(getattr(entry_points, n.executable)) for n in NODES)
+    names = [name for name in vars(entry_points) if name.endswith("_node")]
+    assert scripts == {name: f"rfly_bringup.entry_points:{name}" for name in names}
+    assert {node.executable for node in (*NODES, *OF_A_VEHICLE)} <= set(names)
 
 
 def test_only_given_arguments_become_parameters():
