@@ -1,61 +1,88 @@
-"""Where a vehicle has been: poses at times, and between them."""
+"""Where something was at any time of the last seconds, between the poses that were heard of it. No ROS."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import bisect
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.errors import FrameError
 
 Floats = NDArray[np.float64]
+KEEP_NS = 10_000_000_000
+MOST_POSES = 20_000
 
-SLACK = 1e-6
-"""s by which a time may lie outside of a track"""
 
+class PoseTrack:
+    """Poses by their times in ns, kept for ten seconds behind the newest."""
 
-class PoseTrack(NamedTuple):
-    """k poses of base_link in the world, at rising times."""
+    def __init__(self, max_gap: float = 0.5) -> None:
+        """`max_gap`: s between two poses, beyond which nothing is said of the time between them."""
+        self._gap_ns = round(max_gap * 1e9)
+        self.clear()
 
-    time: Floats
-    """(k,) s"""
-    position: Floats
-    """(k, 3) m"""
-    orientation: Floats
-    """(k, 4) w x y z"""
+    def __len__(self) -> int:
+        return len(self._times)
 
-    def at(self, times: Floats) -> tuple[Floats, Floats]:
-        """(positions (n, 3), rotations (n, 3, 3) body -> world) at times within the track.
+    def clear(self) -> None:
+        """Forget all."""
+        self._times: list[int] = []
+        self._poses: list[tuple[float, ...]] = []
 
-        On the straight line between two places and on the shortest turn between two attitudes.
+    @property
+    def newest_ns(self) -> int | None:
+        """None where there is none."""
+        return self._times[-1] if self._times else None
+
+    def add(self, time_ns: int, position: ArrayLike, quat_xyzw: ArrayLike) -> None:
+        """(3,) m and (4,) of the same frames at all times; a time that is there already is replaced."""
+        pose = (*np.asarray(position, float).tolist(), *np.asarray(quat_xyzw, float).tolist())
+        place = bisect.bisect_left(self._times, time_ns)
+        if place < len(self._times) and self._times[place] == time_ns:
+            self._poses[place] = pose
+            return
+        self._times.insert(place, time_ns)
+        self._poses.insert(place, pose)
+        first = max(bisect.bisect_left(self._times, self._times[-1] - KEEP_NS), len(self._times) - MOST_POSES)
+        del self._times[:first], self._poses[:first]
+
+    def at(self, times_ns: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """(n, 3) m and (n, 4) x y z w: positions on straight lines, attitudes by the shortest turn at constant rate.
+
+        Raises FrameError for a time before the oldest, after the newest, or within a gap.
         """
-        if times.min() < self.time[0] - SLACK or times.max() > self.time[-1] + SLACK:
-            raise ValueError(
-                f"times {times.min():.6g} … {times.max():.6g} s lie outside of a track of "
-                f"{self.time[0]:.6g} … {self.time[-1]:.6g} s"
-            )
-        if len(self.time) == 1:
-            return np.repeat(self.position, len(times), 0), _matrices(np.repeat(self.orientation, len(times), 0))
-        after = np.clip(np.searchsorted(self.time, times), 1, len(self.time) - 1)
-        before = after - 1
-        share = np.clip((times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0)[:, None]
-        position = self.position[before] + share * (self.position[after] - self.position[before])
-        a, b = self.orientation[before], self.orientation[after]
-        cosine = np.einsum("ij,ij->i", a, b)[:, None]
-        b, cosine = np.where(cosine < 0.0, -b, b), np.minimum(np.abs(cosine), 1.0)
-        angle = np.arccos(cosine)
-        small = angle < 1e-4
-        sine = np.where(small, 1.0, np.sin(angle))
-        left = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
-        right = np.where(small, share, np.sin(share * angle) / sine)
-        return position, _matrices(left * a + right * b)
+        if not len(times_ns):
+            return np.empty((0, 3)), np.empty((0, 4))
+        if not self._times:
+            raise FrameError("no pose is known yet")
+        known, poses = np.array(self._times), np.array(self._poses)
+        early, late = int(known[0] - times_ns.min()), int(times_ns.max() - known[-1])
+        if early > 0 or late > 0:
+            where = f"{early / 1e9:.3f} s before the oldest" if early > 0 else f"{late / 1e9:.3f} s after the newest"
+            raise FrameError(f"a time {where} pose that is known")
+        after = np.searchsorted(known, times_ns, side="left").clip(1 if len(known) > 1 else 0)
+        before = np.maximum(after - 1, 0)
+        span = known[after] - known[before]
+        exact = (times_ns == known[after]) | (times_ns == known[before])
+        if (span[~exact] > self._gap_ns).any():
+            gap = float(span[~exact].max()) / 1e9
+            raise FrameError(f"a time between two poses that are {gap:.3f} s apart, more than {self._gap_ns / 1e9:g} s")
+        share = (times_ns - known[before]) / np.maximum(span, 1)
+        position = poses[before, :3] + share[:, None] * (poses[after, :3] - poses[before, :3])
+        return position, _slerp(poses[before, 3:], poses[after, 3:], share)
 
 
-def _matrices(quaternions: Floats) -> Floats:
-    """(n, 3, 3) of (n, 4) w x y z of any length but 0."""
-    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).T
-    out = np.empty((len(quaternions), 3, 3))
-    out[:, 0, 0], out[:, 1, 1], out[:, 2, 2] = 1 - 2 * (y * y + z * z), 1 - 2 * (x * x + z * z), 1 - 2 * (x * x + y * y)
-    out[:, 0, 1], out[:, 1, 0] = 2 * (x * y - w * z), 2 * (x * y + w * z)
-    out[:, 0, 2], out[:, 2, 0] = 2 * (x * z + w * y), 2 * (x * z - w * y)
-    out[:, 1, 2], out[:, 2, 1] = 2 * (y * z - w * x), 2 * (y * z + w * x)
-    return out
+def _slerp(a: Any, b: Any, share: Any) -> Floats:
+    dot = (a * b).sum(axis=-1)
+    b = np.where(dot[:, None] < 0.0, -b, b)
+    angle = np.arccos(np.abs(dot).clip(0.0, 1.0))
+    sine = np.sin(angle)
+    small = sine < 1e-6
+    safe = np.where(small, 1.0, sine)
+    first = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / safe)
+    second = np.where(small, share, np.sin(share * angle) / safe)
+    mixed = first[:, None] * a + second[:, None] * b
+    whole: Floats = mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)
+    return whole

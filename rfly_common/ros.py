@@ -383,6 +383,10 @@ class Frames:
                 reason = reason or error
         raise reason or FrameError(f"frame {frame_id!r}: no world frame is set (parameters enu_frames, ned_frames)")
 
+    def between(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
+        """Coordinates given in `source` -> those of `target`, world frame or not. Raises FrameError."""
+        return IDENTITY if source == target else self._buffer.lookup(target, source, stamp_ns)
+
     def clear(self) -> None:
         """Forget moving transforms (the clock jumped back)."""
         self._buffer.clear()
