@@ -27,6 +27,11 @@ FIRST_ID = 601
 SPACING = 8.0
 """m between vehicles, one behind the other"""
 MAX_VEHICLES = 20
+PATIENCE = 1.0
+"""s: on a busy machine the simulation goes slower, where the fail-safe would act"""
+LINK_PORT, LINK_PORTS = 14660, 2
+"""of link_node of the first vehicle, the controller's port behind it; ports of a vehicle"""
+MAVLINK_PORT = 4560
 MULTIROTOR = 3
 """RflySim's vehicle class; in front of it stands how many rotors there are, as a look of that class"""
 
@@ -72,6 +77,18 @@ BETAFLIGHT = NodeDescription(
     "lets Betaflight's firmware fly the vehicle, in place of flight_control_node",
     {},
 )
+LINK = NodeDescription(
+    "link_node",
+    "rfly_amphibious.link_node",
+    "brings in a controller outside by frames over UDP or TCP, in place of the control nodes",
+    {"lock_step": "lock_step"},
+)
+MAVLINK = NodeDescription(
+    "mavlink_hil_node",
+    "rfly_amphibious.mavlink_hil_node",
+    "brings in an autopilot by MAVLink, in place of the control nodes",
+    {"lock_step": "lock_step"},
+)
 
 OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
 
@@ -85,6 +102,11 @@ AMPHIBIOUS_ARGUMENTS = (
         "autopilot",
         "real firmware in place of flight_control_node; the vehicle is scale_quad where no other is named",
         choices=("betaflight",),
+    ),
+    Argument(
+        "controller",
+        "a controller outside in place of control nodes and mission: frames over udp or tcp, or mavlink",
+        choices=("udp", "tcp", "mavlink"),
     ),
     Argument("name", "names of the vehicles and their namespaces: NAME_1, NAME_2, …", "amphibious"),
     Argument("count", "number of vehicles, one behind the other with the same mission", "1"),
@@ -130,6 +152,8 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     if given["autopilot"]:
         _check_autopilot(given, count)
         given["vehicle"] = given["vehicle"] or "scale_quad"
+    if given["autopilot"] and given["controller"]:
+        raise ValueError(f"controller: {given['controller']}, but autopilot says {given['autopilot']}: expected one")
     facts = _facts(given)
     given["map_search_path"] = os.pathsep.join(part for part in (given["map_search_path"], facts.folder) if part)
     shared = {**given, "map": facts.map}
@@ -185,6 +209,7 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         "id": FIRST_ID + number,
         "type": 100_000 * facts.rotors + MULTIROTOR,
         "publish_clock": given["use_sim_time"] == "true" and number == 0,
+        "command_patience": PATIENCE,
     }
     sensors = {"sensors": given["sensors"]} if given["sensors"] else {}
     special: dict[str, dict[str, Any]] = {
@@ -194,8 +219,17 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         CHASSIS.executable: {"vehicle": facts.vehicle},
         GUIDANCE.executable: {"vehicle": facts.vehicle},
         BETAFLIGHT.executable: {"vehicle": facts.vehicle} | sensors,
+        LINK.executable: {
+            "vehicle": facts.vehicle,
+            "transport": given["controller"],
+            "port": LINK_PORT + LINK_PORTS * number,
+            "controller_port": LINK_PORT + LINK_PORTS * number + 1,
+        },
+        MAVLINK.executable: {"vehicle": facts.vehicle, "port": MAVLINK_PORT + number},
     }
     of_a_vehicle = [BETAFLIGHT if node is FLIGHT and given["autopilot"] else node for node in OF_A_VEHICLE]
+    if given["controller"]:
+        of_a_vehicle = [SIMULATION, ESTIMATOR, MAVLINK if given["controller"] == "mavlink" else LINK]
     to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects")}
     return [
         StartedNode(
