@@ -16,8 +16,8 @@ from rfly_common.ros import (
     COMMANDS,
     LATCHED,
     OK,
+    SENSORS,
     STALE,
-    STATE_IN,
     Diagnostics,
     declare,
     publisher,
@@ -73,7 +73,7 @@ class TeleopNode(Node):
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._requests = publisher(self, String, "cmd/mode", COMMANDS)
         subscription(self, String, "mode", self._take_mode, LATCHED)
-        subscription(self, Joy, "joy", self._take_joy, STATE_IN)
+        subscription(self, Joy, "joy", self._take_joy, SENSORS)
         self._say()
 
     def _take_mode(self, message: String) -> None:
