@@ -78,6 +78,7 @@ class AmphibiousSimNode(Node):
         self._counts = [0] * 10
         self._is_queued = False
         self._rotors_answered = self._wheels_answered = False
+        self._fresh_at = -math.inf
         self._told_at = self._shown_at = self._waited_since = self._refused_at = -math.inf
         self._refused = ""
         self._factor_from: tuple[float, float] | None = None
@@ -178,6 +179,14 @@ class AmphibiousSimNode(Node):
             "s of simulation time: an older actuator command brings the fail-safe",
             low=0.01,
             high=10.0,
+        )
+        self._patience: float = declare(
+            self,
+            "command_patience",
+            0.0,
+            "s for which simulation time stands still before a command grows too old: on a busy machine it goes slower",
+            low=0.0,
+            high=60.0,
         )
         self._lock_step: bool = declare(
             self, "lock_step", False, "each tick waits for a RotorCommand and a WheelCommand with its stamp"
@@ -398,9 +407,20 @@ class AmphibiousSimNode(Node):
             self._pacer.ran(ran)
         if ran < allowed and self._may_go_on():
             self._queue()
+        elif not ran and allowed and not self._lock_step:
+            self._diagnostics.count("waits_for_commands")
 
     def _may_go_on(self) -> bool:
-        return not self._lock_step or (self._rotors_answered and self._wheels_answered)
+        if self._lock_step:
+            return self._rotors_answered and self._wheels_answered
+        simulation = self._simulation
+        if not self._patience or simulation is None or simulation.failsafe:
+            return True
+        now = time.monotonic()
+        if not simulation.stale(simulation.period):
+            self._fresh_at = now
+            return True
+        return now - self._fresh_at >= self._patience
 
     def _tick(self, simulation: Simulation) -> bool:
         in_failsafe = simulation.failsafe

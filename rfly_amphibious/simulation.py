@@ -198,10 +198,10 @@ class Simulation:
         if time > self.time + 0.5 * STEP:
             raise CommandError(f"its stamp is {time:.6g} s, the simulation's time {self.time:.6g} s")
 
-    def stale(self) -> list[str]:
-        """Which commands are too old, and how old: [] while all that have ever come still come."""
+    def stale(self, ahead: float = 0.0) -> list[str]:
+        """Which commands are too old (`ahead` s from now), and how old: [] while all that have ever come still come."""
         ages = [
-            (name, self.time - command.time)
+            (name, self.time + ahead - command.time)
             for name, command in (("rotors", self._rotors), ("wheels", self._wheels))
             if command is not None
         ]

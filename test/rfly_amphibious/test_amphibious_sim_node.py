@@ -94,7 +94,14 @@ def seat(shared_domain_id):
     """A vehicle on level ground that runs in real time, with all topics."""
     from node_harness import NodeProcess
 
-    parameters = {"ground": "level", "seed": "3", "tf_source": "truth", "id": "610", "wind": "[1.0, 0.0, 0.0]"}
+    parameters = {
+        "ground": "level",
+        "seed": "3",
+        "tf_source": "truth",
+        "id": "610",
+        "wind": "[1.0, 0.0, 0.0]",
+        "command_patience": "0.5",
+    }
     with NodeProcess("amphibious_sim_node", shared_domain_id, parameters, "-r", "__ns:=/car") as node:
         made = Seat(shared_domain_id, node)
         yield made
@@ -146,8 +153,8 @@ def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "car/base_link")
     names = {(t.header.frame_id, t.child_frame_id) for message in fixed for t in message.transforms}
     assert {("map", "car/odom"), ("car/base_link", "car/imu_link"), ("car/base_link", "car/gps_link")} <= names
-    moved = moving[-1].transforms[0]
-    assert (moved.header.frame_id, moved.child_frame_id) == ("car/odom", "car/base_link")
+    [moved] = seat.until(lambda: [t for t in moving[-1].transforms if t.child_frame_id == "car/base_link"])
+    assert moved.header.frame_id == "car/odom"
     assert moved.transform.translation.z == pytest.approx(place.z, abs=1e-3)
 
 
@@ -156,7 +163,10 @@ def test_fail_safe_after_silence_and_its_end_by_fresh_commands_and_arm(seat) -> 
 
     seat.answer_until(seat.later(0.4), torque=3.0)
     assert not seat.failsafe[-1].data
+    begin = time.monotonic()
     seat.until(lambda: seat.failsafe[-1].data)  # nobody commands any more
+    assert time.monotonic() - begin > 0.2 + 0.5 - 0.1  # of simulation time, and the patience
+    assert int(seat.until(lambda: seat.said()[2].get("waits_for_commands"))) > 0
     _, text, _ = seat.until(lambda: seat.said()[0] == 2 and seat.said())
     assert "commands are too old (rotors: " in text
     seat.mode.publish(String(data="arm"))

@@ -32,6 +32,7 @@ def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
     assert (given["scenario"], given["vehicle"], given["seed"]) == ("valley", "scale", 7)
     assert (given["id"], given["type"], given["lock_step"], given["noise"]) == (601, 600003, False, True)
     assert given["publish_clock"] is False
+    assert given["command_patience"] == 1.0
     assert simulation.remappings["vehicle_states"] == "/vehicle_states"
     assert of(vehicle, "guidance_node")[0].parameters["autostart"] is True
 
@@ -58,7 +59,8 @@ def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:
     for ending in ("png", "txt"):
         (tmp_path / f"hills.{ending}").write_bytes((maps / f"JacksboroFault.{ending}").read_bytes())
     (tmp_path / "trip.yaml").write_text(
-        "version: 1\nmap: hills\nvehicle: car.yaml\nmission: {items: [{mode: waypoint, position_m: [5, 0]}]}\nend: {time_s: 5}\n",
+        "version: 1\nmap: hills\nvehicle: car.yaml\nend: {time_s: 5}\n"
+        "mission: {items: [{mode: waypoint, position_m: [5, 0]}]}\n",
         encoding="utf-8",
     )
     car = (files("rfly_amphibious") / "parameters" / "scale_quad.yaml").read_text(encoding="utf-8")
