@@ -9,7 +9,7 @@ import math
 import socket
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import NamedTuple
 
@@ -49,9 +49,18 @@ class Status(NamedTuple):
 
 
 class BetaflightSerial:
-    """One connection. Blocking calls have `timeout` seconds; `ask` and `answers` never block."""
+    """One connection. Blocking calls have `timeout` seconds; `ask` and `answers` never block.
 
-    def __init__(self, host: str = "127.0.0.1", port: int = SERIAL_PORT, timeout: float = 3.0) -> None:
+    `why_not`: asked while nobody listens at the port yet; a text ends the waiting.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = SERIAL_PORT,
+        timeout: float = 3.0,
+        why_not: Callable[[], str] = lambda: "",
+    ) -> None:
         self._timeout, self._where = timeout, f"{host}:{port}"
         end = time.monotonic() + timeout
         while True:
@@ -59,6 +68,8 @@ class BetaflightSerial:
                 self._socket = socket.create_connection((host, port), timeout)
                 break
             except OSError as error:
+                if why_not():
+                    raise AutopilotError(why_not()) from None
                 if time.monotonic() > end:
                     raise AutopilotError(f"Betaflight does not answer on TCP {self._where}: {error}") from None
                 time.sleep(0.02)

@@ -132,7 +132,7 @@ class BetaflightSession:
             return
         (self.folder / "eeprom.bin").unlink(missing_ok=True)
         process = self._start()
-        with BetaflightSerial(LOOPBACK, timeout=START_TIME) as serial:
+        with self._connect() as serial:
             serial.configure(lines)
             try:
                 process.wait(START_TIME)
@@ -144,7 +144,7 @@ class BetaflightSession:
         """The firmware's control loop does not begin in a few of a hundred starts: then it is started again."""
         for _ in range(STARTS):
             process = self._start()
-            serial = self._ends.enter_context(BetaflightSerial(LOOPBACK, timeout=START_TIME))
+            serial = self._ends.enter_context(self._connect())
             end = time.monotonic() + LOOP_TIME
             while time.monotonic() < end:
                 self.status = serial.status()
@@ -154,6 +154,9 @@ class BetaflightSession:
             serial.close()
             _end(process)
         raise AutopilotError(f"Betaflight's control loop did not begin in {STARTS} starts")
+
+    def _connect(self) -> BetaflightSerial:
+        return BetaflightSerial(LOOPBACK, timeout=START_TIME, why_not=lambda: self.why_ended)
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [str(self._program.resolve())]

@@ -216,6 +216,11 @@ def test_killed_it_is_gone_and_said(session, flown):
     session.close()  # its ports are free again
 
 
+def test_a_program_that_ends_at_once_is_said(tmp_path):
+    with pytest.raises(AutopilotError, match="has ended with code 1"):
+        BetaflightSession(shipped_settings("scale_quad"), tmp_path, Path("/bin/false"))
+
+
 @pytest.mark.ros
 def test_the_node_flies_and_where_its_firmware_is_killed_the_fail_safe_lands(flown, domain_id, tmp_path):
     from diagnostic_msgs.msg import DiagnosticArray

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import struct
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.betaflight_cli import _frames, attitude_of, status_of
 from rfly_amphibious.betaflight_computer import BetaflightComputer, tilt_to
 from rfly_amphibious.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
-from rfly_amphibious.betaflight_session import shipped_settings
+from rfly_amphibious.betaflight_session import find_firmware, shipped_settings
 from rfly_amphibious.mixer import Mixer
 from rfly_common.errors import AutopilotError, ConfigError, PacketError
 
@@ -70,6 +73,23 @@ def test_answers_are_found_between_garbage_and_in_pieces():
     assert code == 108
     # 1.2° roll, 3.4° nose up, heading east
     assert np.degrees(attitude_of(payload)) == pytest.approx([1.2, -3.4, -0.5], abs=1e-9)
+
+
+@given(st.lists(st.one_of(st.binary(max_size=40), st.just(b"$M>"), st.just(b"$M>\x00\x01\x01")), max_size=8))
+def test_no_bytes_break_the_reader_of_answers(pieces):
+    buffer = bytearray()
+    for piece in pieces:
+        buffer += piece
+        for code, payload in _frames(buffer):
+            assert 0 <= code < 256
+            assert len(payload) < 256
+    assert len(buffer) < 3 + 262 + 40
+
+
+def test_firmware_that_is_not_installed_is_said(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(AutopilotError, match=r"the program \S+ is not installed.*gcc and make"):
+        find_firmware()
 
 
 def test_status_tells_what_hinders_arming():
