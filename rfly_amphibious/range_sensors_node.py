@@ -91,6 +91,7 @@ class RangeSensorTopics:
         shapes = declare(
             node, "shapes", DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set"
         )
+        self._own_id = own_id
         self._neighbours = Neighbours(load_shapes(shapes), own_id)
         self._time = 0.0
         self._publishers: dict[str, Any] = {}
@@ -271,6 +272,9 @@ class RangeSensorTopics:
             self._refuse("refused_gimbal", str(error))
 
     def _take_states(self, message: VehicleStateArray) -> None:
+        # a fleet's states take time from the simulation: they are read while somebody looks
+        if message.id.tolist() == [self._own_id] or not self._heard(*self._publishers):
+            return
         axes = WORLDS.get(message.header.frame_id)
         try:
             if axes is None:

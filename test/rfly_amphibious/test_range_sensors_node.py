@@ -209,14 +209,18 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
 
 
 def test_fog_comes_while_it_runs(watcher) -> None:
-    """The parameter `visibility`: what was seen 40 m away is gone."""
+    """The parameter `visibility`: what was seen 18 m away is gone."""
     from rcl_interfaces.msg import Parameter, ParameterValue
     from rcl_interfaces.srv import SetParameters
     from sensor_msgs.msg import PointCloud2
 
     clouds = watcher.receive(PointCloud2, "lidar/points")
-    farthest = np.hypot(*(points_of(watcher.next(clouds))[axis] for axis in "xy")).max()
-    assert farthest > 18.0
+
+    def farthest() -> float:
+        points = points_of(watcher.next(clouds))
+        return np.hypot(points["x"], points["y"]).max()
+
+    assert farthest() > 18.0
     service = "/seer/amphibious_sim_node/set_parameters"
     for metres, ready in ((10.0, lambda far: far < 9.0), (0.0, lambda far: far > 18.0)):
         value = ParameterValue(type=3, double_value=metres)
@@ -225,9 +229,7 @@ def test_fog_comes_while_it_runs(watcher) -> None:
             .results[0]
             .successful
         )
-        watcher.until(
-            lambda ready=ready: ready(np.hypot(*(points_of(watcher.next(clouds))[axis] for axis in "xy")).max())
-        )
+        watcher.until(lambda ready=ready: ready(farthest()))
 
 
 def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_id) -> None:
