@@ -57,7 +57,9 @@ class LidarParameters:
     def azimuths(self) -> NDArray[np.float64]:
         """(columns,) rad from x forward to the left, in the order in which they are fired."""
         turn = (-2.0 if self.clockwise else 2.0) * math.pi
-        azimuths: NDArray[np.float64] = self.first_azimuth + turn / self.columns * np.arange(self.columns, dtype=np.float64)
+        azimuths: NDArray[np.float64] = self.first_azimuth + turn / self.columns * np.arange(
+            self.columns, dtype=np.float64
+        )
         return azimuths
 
 
