@@ -56,6 +56,9 @@ class Mixer:
         if self._failed:
             yaw = yaw - float(self.matrix[3] @ squares)
         turning = self.inverse[:, 3] * yaw
+        all_of_it = squares + turning
+        if all_of_it.min() >= 0.0 and all_of_it.max() <= self._largest:
+            return np.sqrt(all_of_it)
         squares = squares + self._share(squares, turning) * turning
         if not self._fits(squares):
             base = thrust * for_thrust + tilting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -17,8 +18,6 @@ from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation import Simulation
 from rfly_terrain.height_map import HeightMap
 
-TICK = 0.004
-
 
 def slope(degrees):
     """Ground that rises along x."""
@@ -30,12 +29,15 @@ def slope(degrees):
 class Rig:
     """`run` goes on tick by tick and keeps time, position, velocity, yaw and pitch of every tick."""
 
-    def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, **start):
+    def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, rate=250.0):
+        """`rate`: of the IMU and so of the ticks, Hz; 100 is enough on the ground."""
         if isinstance(params, str):
             params = VehicleParameters.load(params)
         self.params, model = params, AmphibiousModel(params, terrain)
-        begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing(**start)
+        begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing()
         sensors = SensorParameters.load("full" if params.name == "full" else "scale")
+        sensors = sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
+        self.tick_s = 1.0 / rate
         self.sim = Simulation(model, sensors, begin, noise=noise)
         self.flight = FlightComputer(params, sensors)
         self.chassis = ChassisComputer(params)
@@ -51,8 +53,8 @@ class Rig:
         estimate = estimate if self.estimated else None
         self.flight.sense(samples)
         self.chassis.sense(samples)
-        self.sim.command_rotors(self.flight.step(estimate, TICK))
-        self.wheels = self.chassis.step(estimate, self.flight.mode, TICK)
+        self.sim.command_rotors(self.flight.step(estimate, self.tick_s))
+        self.wheels = self.chassis.step(estimate, self.flight.mode, self.tick_s)
         self.sim.command_wheels(self.wheels)
         if not self.modes or self.modes[-1] is not self.flight.mode:
             self.modes.append(self.flight.mode)
@@ -63,7 +65,7 @@ class Rig:
     def run(self, duration, command=None, until=None):
         """Columns of what was kept in this run; `command(rig)` before each tick, until a condition comes true."""
         self.rows = []
-        for _ in range(round(duration / TICK)):
+        for _ in range(round(duration / self.tick_s)):
             if command is not None:
                 command(self)
             self.tick()

@@ -91,7 +91,7 @@ def test_flying_by_velocity():
     assert np.hypot(vx, vy) == pytest.approx(1.5, rel=0.08)
     assert rate == pytest.approx(0.5, abs=0.02)
     assert np.abs(z - 10.0).max() < 0.1
-    rig.run(2.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
+    rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     _, x, y, *_ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
     assert max(np.ptp(x), np.ptp(y)) < 0.15
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
@@ -101,7 +101,7 @@ def test_flying_by_velocity():
 
 def test_a_step_of_the_speed():
     """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law itself."""
-    rig = Rig("scale")
+    rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
     t, *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(2.0))
@@ -117,17 +117,17 @@ def test_a_step_of_the_speed():
     assert vx.max() < 1.1 * 2.0
     assert vx[-1] == pytest.approx(2.0, rel=0.03)
     t, *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(-1.0, acceleration=1.5))
-    assert np.abs(np.diff(vx) / 0.004).max() < 3.5  # the ramp, with the brake's share of it
+    assert np.abs(np.diff(vx) / 0.01).max() < 3.5  # the ramp, with the brake's share of it
     assert vx[-1] == pytest.approx(-1.0, abs=0.05)
-    t, x, *_ = rig.run(2.5, lambda r: r.chassis.set_speed(0.0))
-    assert np.ptp(x[-125:]) < 1e-3  # held
+    t, x, *_ = rig.run(2.2, lambda r: r.chassis.set_speed(0.0))
+    assert np.ptp(x[-20:]) < 1e-3  # held
 
 
 def test_full_throttle_with_and_without_traction_control():
     """12 N m is more than μ F_z R: left alone the wheels spin away, with it the slip stays and the pull is greater."""
 
     def start(limited):
-        rig = Rig("scale", noise=True)
+        rig = Rig("scale", noise=True, rate=100.0)
         if not limited:
             rig.chassis.traction.see = lambda *_: None
         rig.run(0.1)
@@ -147,13 +147,13 @@ def test_full_throttle_with_and_without_traction_control():
     vx, slip, rig = start(True)
     free_vx, free_slip, _ = start(False)
     assert vx[-1] > 1.15 * free_vx[-1]
-    assert slip[50:].mean() < 5.0 * rig.chassis.traction.peak < 0.2 * free_slip[50:].mean()
+    assert slip[20:].mean() < 5.0 * rig.chassis.traction.peak < 0.2 * free_slip[20:].mean()
     assert slip.max() < 0.2 * free_slip.max()
     assert vx[-1] < 0.95 * G  # no more than friction gives in a second
 
 
 def test_steering_stays_within_the_friction():
-    rig = Rig("scale")
+    rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
     rig.run(2.5, lambda r: r.chassis.set_speed(5.0))
@@ -167,7 +167,7 @@ def test_steering_stays_within_the_friction():
 
 
 def test_turning_by_the_motors():
-    rig = Rig(parameters_without_steering(), noise=True)
+    rig = Rig(parameters_without_steering(), noise=True, rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
     rig.run(1.0, lambda r: r.chassis.set_twist(0.0, 0.8))
@@ -179,7 +179,7 @@ def test_turning_by_the_motors():
     assert rate.mean() == pytest.approx(-0.5, rel=0.2)
     assert np.hypot(vx, vy).mean() == pytest.approx(1.0, rel=0.1)
     _, x, y, *_ = rig.run(3.0, lambda r: r.chassis.set_twist(0.0, 0.0))
-    assert max(np.ptp(x[-100:]), np.ptp(y[-100:])) < 2e-3
+    assert max(np.ptp(x[-40:]), np.ptp(y[-40:])) < 2e-3
 
 
 def parameters_without_steering():
@@ -190,13 +190,13 @@ def parameters_without_steering():
 
 def test_driving_after_a_pose_that_leads():
     """Round a bend of 4 m at 1.5 m/s, to a stand where it stands."""
-    rig = Rig("scale")
+    rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
     begin = rig.time
 
     def lead(r):
-        if round(r.time / 0.004) % 5:
+        if round(r.time / 0.01) % 2:
             return
         angle = min(1.5 * (r.time - begin), 10.0) / 4.0
         r.chassis.set_target((1.0 + 4.0 * math.sin(angle), 4.0 - 4.0 * math.cos(angle), 0.0))
@@ -206,7 +206,7 @@ def test_driving_after_a_pose_that_leads():
     assert np.abs(off[t > 2.5]).max() < 0.25
     end = (1.0 + 4.0 * math.sin(2.5), 4.0 - 4.0 * math.cos(2.5))
     assert math.dist((x[-1], y[-1]), end) < 0.25
-    assert np.ptp(x[-100:]) < 5e-3
+    assert np.ptp(x[-40:]) < 5e-3
 
 
 @pytest.mark.parametrize("degrees", [0.0, 9.8])
@@ -234,12 +234,12 @@ def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
 
 
 def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
-    rig = Rig("scale", slope(10.2))
+    rig = Rig("scale", slope(10.2), rate=100.0)
     rig.run(0.4)
     assert rig.flight.request("arm") == ""
     rig.run(0.1)
     assert rig.flight.request("takeoff").startswith("the slope is 10.")
-    level = Rig("scale")
+    level = Rig("scale", rate=100.0)
     level.run(0.1)
     level.flight.request("arm")
     level.run(0.8, lambda r: r.chassis.set_speed(1.0))
@@ -296,7 +296,7 @@ def test_the_motion_command_is_lost_in_flight():
 
 
 def test_the_motion_command_is_lost_on_the_road():
-    rig = Rig("scale")
+    rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     rig.flight.request("arm")
     rig.run(1.5, lambda r: r.chassis.set_speed(2.0))
