@@ -123,7 +123,8 @@ class PerceptionTopics:
             self._node.get_logger().warning(f"{topic}: {error}", throttle_duration_sec=5.0)
 
     def _take_odometry(self, message: Odometry) -> None:
-        self._guarded("odometry", lambda m: self._perception.take_pose(convert.odometry_to_estimate(m)), message)
+        if not convert.is_unknown(message):
+            self._guarded("odometry", lambda m: self._perception.take_pose(convert.odometry_to_estimate(m)), message)
         if not self.lock_step:
             return
         if self._filtered:

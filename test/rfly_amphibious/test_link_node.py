@@ -111,6 +111,7 @@ def test_free_running_by_udp(domain_id):
         with NodeProcess("link_node", domain_id, parameters) as node:
             peer = Peer(domain_id)
             try:
+                peer.spin_until(lambda: "listening for" in node.output, 60.0)
                 told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
                 vehicle = Vehicle(peer, SENSORS, "odometry/filtered")
                 controller.sendto(frame(5, 0, 0.0, struct.pack("<I", 1)), ("127.0.0.1", port))
@@ -182,6 +183,7 @@ def test_lock_step_by_tcp(domain_id):
     with NodeProcess("link_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
         try:
+            peer.spin_until(lambda: "listening for" in node.output, 60.0)
             told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
             vehicle = Vehicle(peer, sensor_qos(True), "ground_truth/odom")
             ticks = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT)
@@ -238,7 +240,7 @@ def test_what_cannot_be_is_told_in_one_line(domain_id, name, parameters, text):
     from node_harness import NodeProcess
 
     with NodeProcess(name, domain_id, parameters) as node:
-        assert node.process.wait(30.0) == 2
+        assert node.process.wait(60.0) == 2
         node._reader.join(2.0)
         assert text in node.output
         assert "Traceback" not in node.output
