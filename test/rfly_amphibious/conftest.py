@@ -14,6 +14,8 @@ collect_ignore_glob = (
         "test_model.py",
         "test_kernels.py",
         "test_sensors.py",
+        "test_estimator.py",
+        "test_state_estimator_node.py",
         "test_scenario_run.py",
         "test_control_loops.py",
         "test_control_nodes.py",
