@@ -89,6 +89,13 @@ MAVLINK = NodeDescription(
     "brings in an autopilot by MAVLink, in place of the control nodes",
     {"lock_step": "lock_step"},
 )
+MAPPING = NodeDescription(
+    "mapping_node",
+    "rfly_amphibious.mapping_node",
+    "makes a 3-D map from the lidar",
+    {},
+    needs="mapping",
+)
 
 OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
 
@@ -114,6 +121,12 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("noise", "sensors have errors", default="true", choices=("true", "false")),
     Argument("lock_step", "the simulation waits for the controllers", default="false", choices=("true", "false")),
     Argument("real_time_factor", "simulated seconds in a second; 0: as fast as possible (default 1)"),
+    Argument(
+        "mapping",
+        "make a 3-D map from the lidar: starts mapping_node too, which saves NAME_1.bt, … when its service is called",
+        default="false",
+        choices=("true", "false"),
+    ),
     Argument("autostart", "begin with the mission by itself", default="true", choices=("true", "false")),
     *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES)),
 )
@@ -226,10 +239,13 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
             "controller_port": LINK_PORT + LINK_PORTS * number + 1,
         },
         MAVLINK.executable: {"vehicle": facts.vehicle, "port": MAVLINK_PORT + number},
+        MAPPING.executable: {"file": f"{namespace}.bt"},
     }
     of_a_vehicle = [BETAFLIGHT if node is FLIGHT and given["autopilot"] else node for node in OF_A_VEHICLE]
     if given["controller"]:
         of_a_vehicle = [SIMULATION, ESTIMATOR, MAVLINK if given["controller"] == "mavlink" else LINK]
+    if given["mapping"] == "true":
+        of_a_vehicle.append(MAPPING)
     to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects")}
     return [
         StartedNode(

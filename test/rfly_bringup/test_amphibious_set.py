@@ -105,6 +105,16 @@ def test_parameter_files_name_the_node_in_full_and_come_last() -> None:
     assert "vehicle_states:=/vehicle_states" in line
 
 
+def test_a_3d_map_is_made_where_asked_for() -> None:
+    nodes = amphibious_set.amphibious_nodes({"scenario": "hop", "mapping": "true", "count": "2", "name": "car"})
+    mapping = [node for node in nodes if node.executable == "mapping_node"]
+    assert [(node.namespace, node.parameters) for node in mapping] == [
+        ("car_1", {"file": "car_1.bt"}),
+        ("car_2", {"file": "car_2.bt"}),
+    ]
+    assert "mapping_node" not in {node.executable for node in amphibious_set.amphibious_nodes({"scenario": "hop"})}
+
+
 @pytest.mark.parametrize("node", amphibious_set.OF_A_VEHICLE, ids=lambda node: node.executable)
 def test_every_node_has_an_executable(node) -> None:
     assert callable(getattr(entry_points, node.executable))
