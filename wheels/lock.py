@@ -39,7 +39,7 @@ def main() -> None:
         compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
         extras = [
             option
-            for extra in ("dev", "geo", "log", "mapping", "mavlink", "sweep", "view")
+            for extra in ("dev", "geo", "log", "mavlink", "sweep", "view")
             for option in ("--extra", extra)
         ]
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)

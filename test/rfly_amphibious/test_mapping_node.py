@@ -203,7 +203,7 @@ def test_a_wall_seen_on_the_way_is_where_it_is(running):
 
 
 def test_octomap_reads_what_the_node_saved(running):
-    pyoctomap = pytest.importorskip("pyoctomap", reason="pyoctomap is not installed")
+    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
     _, file, _ = running
     assert os.path.exists(file), "written by the test before"
     tree = pyoctomap.OcTree(0.1)

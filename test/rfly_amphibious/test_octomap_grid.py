@@ -185,7 +185,7 @@ def leaf_cells(tree):
 
 
 def test_octomap_reads_the_file(mapped, tmp_path):
-    pyoctomap = pytest.importorskip("pyoctomap", reason="pyoctomap is not installed")
+    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
     mapped.save(tmp_path / "map.bt")
     tree = pyoctomap.OcTree(0.05)
     assert tree.readBinary(str(tmp_path / "map.bt"))
@@ -198,7 +198,7 @@ def test_octomap_reads_the_file(mapped, tmp_path):
 
 
 def test_log_odds_are_those_of_octomap():
-    pyoctomap = pytest.importorskip("pyoctomap", reason="pyoctomap is not installed")
+    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
     ours, tree = OctomapGrid(), pyoctomap.OcTree(SIDE)
     for put, value in (
         (tree.setProbHit, 0.85),

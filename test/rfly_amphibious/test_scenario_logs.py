@@ -17,9 +17,9 @@ from rfly_amphibious.scenario_parquet import write_parquet
 from rfly_amphibious.scenario_run import run_scenario
 from rfly_common.errors import ConfigError
 
-mcap_reader = pytest.importorskip("mcap.reader", reason="mcap is not installed")
-mcap_ros2 = pytest.importorskip("mcap_ros2.decoder", reason="mcap-ros2-support is not installed")
-parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+mcap_reader = pytest.importorskip("mcap.reader", reason="the program mcap is not installed")
+mcap_ros2 = pytest.importorskip("mcap_ros2.decoder", reason="the program mcap-ros2-support is not installed")
+parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
 
 TEXT = """version: 1
 vehicle: scale

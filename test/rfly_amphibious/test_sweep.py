@@ -162,7 +162,7 @@ def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
 
 
 def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    distributed = pytest.importorskip("distributed", reason="the program distributed is not installed")
     text = TEXT.replace("vehicle: scale", "map: JacksboroFault\nvehicle: scale").replace(
         "heading_deg: 0", "position_m: [-963, -435]"
     )
@@ -215,7 +215,7 @@ def test_results_are_those_of_the_run(scenario):
 
 
 def test_a_table_holds_one_row_a_run(scenario, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
     sweep = load(scenario, "vehicle=scale,scale_quad", "end.time_s=0.2,1")
     results = run_sweep(sweep, 1)
     results[3] = replace(results[3], reached=False, ending='crashed, "badly"')

@@ -56,9 +56,9 @@ def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
 
 
 def test_logs_are_written_beside(scenario, monkeypatch, capsys):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    reader = pytest.importorskip("mcap.reader", reason="mcap is not installed")
-    pytest.importorskip("mcap_ros2", reason="mcap-ros2-support is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
+    reader = pytest.importorskip("mcap.reader", reason="the program mcap is not installed")
+    pytest.importorskip("mcap_ros2", reason="the program mcap-ros2-support is not installed")
     code, out, err = rfly(monkeypatch, capsys, scenario, "--parquet", "run.parquet", "--mcap", "run.mcap")
     assert (code, err) == (0, "")
     assert out.endswith("run.parquet\nrun.mcap\n")
@@ -142,7 +142,7 @@ def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scena
 
 
 def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, capsys):
-    pytest.importorskip("distributed", reason="distributed is not installed")
+    pytest.importorskip("distributed", reason="the program distributed is not installed")
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
