@@ -12,6 +12,7 @@ from rfly_amphibious.commands import RotorCommand
 from rfly_amphibious.dead_reckoning import DeadReckoning
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.flight_actions import FlightActions, Goal
+from rfly_amphibious.mixer import Mixer
 from rfly_amphibious.modes import Mode, Situation
 from rfly_amphibious.parameters import GRAVITY, VehicleParameters
 from rfly_amphibious.sensor_parameters import SensorParameters
@@ -115,7 +116,10 @@ class FlightComputer(FlightActions):
         return tuple(sorted(self._failed))
 
     def request(self, word: str) -> str:
-        """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other word."""
+        """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other word.
+
+        `disarm` forgets which rotors have failed.
+        """
         if word not in WORDS:
             raise CommandError(f"{word!r}: expected one of {', '.join(WORDS)}")
         wanted = WORDS[word]
@@ -129,7 +133,11 @@ class FlightComputer(FlightActions):
             return ""
         if wanted is Mode.TAKEOFF and self._failed:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
-        return self._request(wanted, f"requested: {word}")
+        refusal = self._request(wanted, f"requested: {word}")
+        if wanted is Mode.DISARMED and not refusal and self._failed:  # repaired, or else they will be noticed again
+            self._failed = frozenset()
+            self.flight.mixer = Mixer(self.params)
+        return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
         assert self._now is not None
@@ -281,7 +289,8 @@ class FlightComputer(FlightActions):
 
     def _watch_rotors(self, joints: JointSamples) -> None:
         """Those that should turn and don't have failed."""
-        if joints.rotor_rate.shape[1] != self.params.rotors:
+        if joints.rotor_rate.shape[1] != self.params.rotors or self._alarm:  # others command them now
+            self._still[:] = 0.0
             return
         time = float(joints.time[-1])
         period = 0.0 if math.isnan(self._joints_time) else min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)

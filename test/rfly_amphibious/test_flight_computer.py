@@ -12,7 +12,13 @@ from rfly_amphibious.flight_computer import WORDS, FlightComputer
 from rfly_amphibious.modes import Mode, ModeLogic, Situation
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_parameters import Imu, SensorParameters
-from rfly_amphibious.sensor_samples import HeightSamples, ImuSamples, SensorSamples, WheelLoadSamples
+from rfly_amphibious.sensor_samples import (
+    HeightSamples,
+    ImuSamples,
+    JointSamples,
+    SensorSamples,
+    WheelLoadSamples,
+)
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import euler_to_quat
 
@@ -102,6 +108,7 @@ def test_words_and_why_they_are_refused():
     assert flight.request("takeoff") == "rotor 2 failed"
     assert flight.mode is R
     assert flight.request("disarm") == ""
+    assert flight.request("arm") == flight.request("takeoff") == ""
 
 
 def test_bad_set_points_and_parameters():
@@ -194,6 +201,32 @@ def test_dead_reckoning_of_a_turning_climb():
     assert now.position[2] == pytest.approx(0.25, abs=2e-3)
     way.correct(Estimate(1.0, np.ones(3), np.array((1.0, 0, 0, 0)), np.zeros(3), np.zeros(3)))
     assert way.motion.position.tolist() == [1.0, 1.0, 1.0]
+
+
+def turning(time, rates):
+    zero = np.zeros((1, 4))
+    rates = np.array([rates])
+    return SensorSamples(joints=JointSamples(np.array([time]), zero, zero, zero, zero, zero, np.zeros((1, 6)), rates))
+
+
+@pytest.mark.parametrize("failsafe", [False, True])
+def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
+    flight, time = make(), 0.0
+    flight.logic.mode = F
+    noticed = None
+    while time < 1.2 and noticed is None:
+        time += 0.004
+        if failsafe and time > 0.1:
+            flight.failsafe(True)
+        command = feed(flight, time, loads=0.0, height=2.0, position=(0.0, 0.0, 2.2))
+        turned = 0.95 * command.value * (1.0 - math.exp(-time / 0.06))
+        turned[4] = 0.0 if time > 0.5 else turned[4]
+        flight.sense(turning(time, turned * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
+        noticed = time if flight.failed_rotors else None
+    assert flight.failed_rotors == (() if failsafe else (4,))
+    if not failsafe:
+        assert 0.59 < noticed < 0.62
+        assert (flight.mode, flight.reason) == (A, "rotor 5 failed")
 
 
 def test_set_points_older_than_the_newest_are_dropped():
