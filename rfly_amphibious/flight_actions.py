@@ -46,7 +46,8 @@ class Goal(NamedTuple):
     position: ArrayLike | None = None
     """(3,) m, world; None: from where it is, by velocity"""
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """m/s: with which the position moves on, world axes; without one forward, left and up by the heading"""
+    """m/s: with which the position moves on, world axes; without one forward, left and up by the heading, and near the
+    ground down no faster than a landing"""
     yaw: float | None = None
     """rad, to be turned to in flight and above the place of the landing; None: as it is"""
     yaw_rate: float = 0.0
@@ -98,7 +99,7 @@ class FlightActions:
             self._place[2] += dt * CLIMB_SPEED
             self._fly(now, (0.0, 0.0, CLIMB_SPEED), self.logic.wheels >= 2.0, dt)
         elif mode is Mode.FLIGHT:
-            self._fly(now, self._follow(now, goal, dt), False, dt)
+            self._fly(now, self._follow(now, clearance, goal, dt), self.logic.wheels >= 2.0, dt)
         elif mode is Mode.SPOOL_DOWN:
             self._collective *= math.exp(-dt / SPOOL_TIME)
             self._tilting = max(0.0, 1.0 - self.logic.share)
@@ -129,7 +130,7 @@ class FlightActions:
             wrench[1:] *= self._tilting
         return self.flight.mixer.rotor_speeds(wrench)
 
-    def _follow(self, now: Motion, goal: Goal | None, dt: float) -> tuple[float, float, float]:
+    def _follow(self, now: Motion, clearance: float, goal: Goal | None, dt: float) -> tuple[float, float, float]:
         """The velocity with which the place moves on."""
         if goal is None:
             return (0.0, 0.0, 0.0)
@@ -143,6 +144,8 @@ class FlightActions:
             self._turning = goal.yaw_rate
             self._yaw = math.remainder(self._yaw + dt * goal.yaw_rate, math.tau)
         forward, left, up = goal.velocity
+        if clearance < TURN_ABOVE:
+            up = max(up, -SLOW_DESCENT)
         c, s = math.cos(self._yaw), math.sin(self._yaw)
         ahead = (c * forward - s * left, s * forward + c * left, up)
         self._place = self._place + dt * np.array(ahead)

@@ -99,6 +99,19 @@ def test_flying_by_velocity():
     assert vz == pytest.approx(0.8, abs=0.12)
 
 
+def test_flown_into_the_ground_by_velocity():
+    """It comes down as a landing does, stays upright, and flies away again."""
+    rig = Rig("scale", airborne=2.2)
+    down, up = (0.0, 0.0, -1.5), (0.0, 0.0, 1.0)
+    rig.run(5.0, lambda r: r.flight.set_velocity(down), until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0)
+    assert -rig.rows[-2][6] < 0.7
+    rig.run(0.5, lambda r: r.flight.set_velocity(down))
+    _, _, _, z, *_, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_velocity(up))
+    assert z[-1] > 0.6
+    assert np.abs(pitch).max() < 0.1
+    assert rig.modes == [Mode.FLIGHT]
+
+
 def test_a_step_of_the_speed():
     """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law itself."""
     rig = Rig("scale", rate=100.0)
