@@ -1,6 +1,7 @@
 """betaflight_node: Betaflight's firmware stabilises the vehicle, in place of flight_control_node.
 
-The same topics; the attitude loop is the firmware's. It runs on the wall clock: the simulation has to keep real time.
+The same topics; the attitude loop is the firmware's. It runs on the wall clock: the simulation must not be faster. In
+lock-step it waits for the firmware's answers, so that a busy computer slows it down instead of losing the vehicle.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class BetaflightNode(FlightControlNode):
         except ConfigError:
             self._end_firmware()
             raise
-        subscription(self, FluidPressure, "baro", self._take_pressure, sensor_qos(False))
+        lock_step = bool(self.get_parameter("lock_step").value)
+        subscription(self, FluidPressure, "baro", self._take_pressure, sensor_qos(lock_step))
 
     def _computer(
         self, params: VehicleParameters, sensors: SensorParameters, delay: float, timeout: float
@@ -51,8 +53,6 @@ class BetaflightNode(FlightControlNode):
         settings = declare(self, "settings", "scale_quad", "for the firmware's command line: a shipped name or a file")
         folder = declare(self, "folder", "", "where the firmware keeps its settings; empty: a temporary one")
         program = declare(self, "program", "", "the firmware; empty: the one that the package betaflight has built")
-        if self.get_parameter("lock_step").value:
-            raise ConfigError("parameter lock_step: true, but Betaflight flies by the wall clock; expected false")
         self._session = session = _start(settings, folder, program)
         self.get_logger().info(f"Betaflight runs as process {session.pid}, settings {settings!r}")
         return BetaflightFlight(session, params, sensors, command_timeout=timeout)
@@ -85,7 +85,7 @@ class BetaflightNode(FlightControlNode):
     def _compute(self, stamp_ns: int, dt: float) -> None:
         try:
             super()._compute(stamp_ns, dt)
-        except AutopilotError as error:  # no command: the simulation's fail-safe acts
+        except AutopilotError as error:  # no command: the simulation's fail-safe acts, or in lock-step it stands still
             text, self._trouble = str(error), str(error)
             self.get_logger().error(text, throttle_duration_sec=5.0)
         else:

@@ -234,7 +234,7 @@ def test_the_node_flies_and_where_its_firmware_is_killed_the_fail_safe_lands(flo
     sensors.write_text(shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 125"), encoding="utf-8")
     vehicle = {"vehicle": "scale_quad", "sensors": str(sensors)}
     nodes = {
-        "amphibious_sim_node": {**vehicle, "ground": "level"},
+        "amphibious_sim_node": {**vehicle, "ground": "level", "command_patience": "1.0"},
         "state_estimator_node": vehicle,
         "betaflight_node": vehicle,
     }

@@ -13,10 +13,12 @@ def of_the_vehicle(arguments):
 
 def test_betaflight_takes_the_place_of_flight_control():
     ours, theirs = of_the_vehicle({}), of_the_vehicle({"autopilot": "betaflight"})
+    assert not ours["amphibious_sim_node"]["lock_step"]
     assert ours.keys() - theirs.keys() == {"flight_control_node"}
     assert theirs.keys() - ours.keys() == {"betaflight_node"}
     assert {given["vehicle"] for given in theirs.values()} == {"scale_quad"}
     assert theirs["amphibious_sim_node"]["type"] == 400_003
+    assert all(given["lock_step"] for name, given in theirs.items() if name != "guidance_node")
     other = of_the_vehicle({"autopilot": "betaflight", "vehicle": "full"})
     assert other["betaflight_node"]["vehicle"] == "full"  # the node says that it has six rotors
 
@@ -25,7 +27,6 @@ def test_betaflight_takes_the_place_of_flight_control():
     ("more", "why"),
     [
         ({"autopilot": "px4"}, "expected one of betaflight"),
-        ({"lock_step": "true"}, "wall clock"),
         ({"real_time_factor": "2"}, "wall clock"),
         ({"count": "2"}, "one vehicle"),
     ],
