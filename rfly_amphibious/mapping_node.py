@@ -20,7 +20,7 @@ from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from rfly_amphibious.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
-from rfly_amphibious.octomap_grid import OctomapGrid, OctomapParameters
+from rfly_amphibious.octomap_grid import OctomapGrid, OctomapParameters, warm_up
 from rfly_amphibious.pose_track import PoseTrack
 from rfly_common.errors import FrameError, RflyError
 from rfly_common.frames import quat_rotate
@@ -98,9 +98,7 @@ class MappingNode(Node):
         # steady: a paused simulation's map is still shown to who asks for it
         self.create_timer(1.0 / publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._say()
-        self._grid.insert((0.0, 0.0, 0.0), [(1.0, 1.0, 1.0)])  # kernels are loaded now, not under the first cloud
-        self._grid.binary_data()
-        self._grid.clear()
+        warm_up()
 
     # --- what comes in
 

@@ -173,3 +173,11 @@ class OctomapGrid:
         except OSError:
             beside.unlink(missing_ok=True)
             raise
+
+
+def warm_up() -> None:
+    """Compiles the kernels, or loads them from the disk cache, before a cloud waits for them."""
+    grid = OctomapGrid()
+    grid.insert((0.0, 0.0, 0.0), [(1.0, 1.0, 1.0)])
+    grid.log_odds([(0.0, 0.0, 0.0)])
+    grid.binary_data()

@@ -24,7 +24,7 @@ _MIX = -7046029254386353131
 def find(table: Any, packed: int) -> int:
     """The place of a key in an open-addressed table (0: empty, else key + 1), or of the gap where it belongs."""
     mask = table.size - 1
-    place = (packed * _MIX >> 32) & mask  # wraps where it is compiled
+    place = (int(packed) * _MIX >> 32) & mask  # wraps where it is compiled
     while table[place] != 0 and table[place] != packed + 1:
         place = (place + 1) & mask
     return place

@@ -9,6 +9,7 @@ from rich.console import Console
 
 def main() -> None:
     """Warm all packages up, and say how long it took."""
+    from rfly_amphibious.octomap_grid import warm_up as warm_up_mapping
     from rfly_amphibious.warm_up import warm_up as warm_up_amphibious
     from rfly_collision.warm_up import warm_up as warm_up_collision
     from rfly_terrain.plan_warm_up import warm_up as warm_up_planner
@@ -20,6 +21,7 @@ def main() -> None:
     warm_up_planner()
     warm_up_trajectory()
     warm_up_amphibious()
+    warm_up_mapping()
     warm_up_collision()
     Console().print(f"kernels are ready ({time.monotonic() - start:.1f} s)")
 
