@@ -33,6 +33,10 @@ def view(
     ] = None,
     max_triangles: Annotated[int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")] = 400_000,
     shadows: Annotated[bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")] = True,
+    follow: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="ID", help="follow this vehicle once it appears", show_default=False),
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = False,
 ) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
@@ -68,5 +72,6 @@ def view(
         scan_folder=scan_folder,
         max_triangles=max_triangles,
         shadows=shadows,
+        follow=follow,
     )
     run(settings, typer.echo, open_browser)

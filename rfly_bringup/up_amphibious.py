@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from rfly_bringup.amphibious_set import StartedNode, amphibious_nodes, parameter_file, ros_arguments
+from rfly_bringup.amphibious_set import FIRST_ID, StartedNode, amphibious_nodes, parameter_file, ros_arguments
 from rfly_bringup.demo_viewer import RFLY, VIEWER
 from rfly_bringup.feedback_address import with_feedback
 from rfly_bringup.node_set import TERRAIN
@@ -51,7 +51,7 @@ def _command(node: StartedNode, arguments: Mapping[str, str], file: Path) -> lis
 def _viewer_command(nodes: list[StartedNode]) -> list[str]:
     """`rfly view` of the same map; level ground where there is none."""
     terrain = next((node for node in nodes if node.executable == TERRAIN.executable), None)
-    command = [sys.executable, "-c", RFLY, "view", "--open", "--map", ""]
+    command = [sys.executable, "-c", RFLY, "view", "--open", "--follow", str(FIRST_ID), "--map", ""]
     if terrain is not None:
         command[-1] = terrain.parameters["map"]
         for folder in terrain.parameters.get("map_search_path", ()):

@@ -44,8 +44,10 @@ class Callbacks:
 class Panel:
     """The controls. viser calls back in its threads; what was asked waits for `run_actions`."""
 
-    def __init__(self, server: viser.ViserServer, callbacks: Callbacks) -> None:
+    def __init__(self, server: viser.ViserServer, callbacks: Callbacks, follow: int | None = None) -> None:
+        """`follow`: the id of a vehicle that is followed once it appears, until somebody chooses another."""
         gui = server.gui
+        self._follow_first = None if follow is None else str(follow)
         self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._shown: dict[str, str] = {}
         self._status = gui.add_html("")
@@ -147,6 +149,9 @@ class Panel:
         choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
         if tuple(self._follow.options) != choices:
             self._follow.options = choices
+        if self._follow_first in choices:
+            self._follow.value = self._follow_first  # type: ignore[misc]
+            self._follow_first = None
 
     def show_log(self, lines: Sequence[str]) -> None:
         """The newest lines of the console, the latest last."""

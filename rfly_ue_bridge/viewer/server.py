@@ -56,6 +56,8 @@ class Settings:
     scan_folder: Path | None = None
     max_triangles: int = 400_000
     shadows: bool = True
+    follow: int | None = None
+    """id of a vehicle that the cameras follow once it appears"""
 
 
 class Viewer:
@@ -79,7 +81,8 @@ class Viewer:
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayer(self.server)
         self._trails = TrailLayer(self.server)
-        self.panel = Panel(self.server, Callbacks(self.state.run_command, self._show_all, self._remove_all))
+        callbacks = Callbacks(self.state.run_command, self._show_all, self._remove_all)
+        self.panel = Panel(self.server, callbacks, settings.follow)
         self.cameras = Cameras(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
         self._frames = 0

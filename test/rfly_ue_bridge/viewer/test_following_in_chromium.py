@@ -72,3 +72,32 @@ def test_following_and_trails():
         sender.close()
         viewer.stop()
         thread.join()
+
+
+def test_who_is_followed_from_the_start_once_it_appears():
+    """Another one that comes first is not; and nobody is forced to stay with it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    viewer = Viewer(Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9, follow=RED))
+    thread = threading.Thread(target=viewer.run)
+    thread.start()
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+
+            def pose(vehicle_id):
+                raw = struct.pack("<3i7f", 1234567890, vehicle_id, 9999, 0.0, 1.0, 2.0, -0.5, 0.0, 0.0, 0.0)
+                sender.sendto(raw, ("127.0.0.1", port))
+
+            pose(48)
+            wait_until(lambda: "48" in viewer.panel._follow.options, SECONDS, "the first vehicle")
+            assert viewer.panel.followed is None
+            pose(RED)
+            wait_until(lambda: viewer.panel.followed == RED, SECONDS, "the vehicle to follow")
+            viewer.panel._follow.value = "nobody"
+            pose(49)
+            wait_until(lambda: "49" in viewer.panel._follow.options, SECONDS, "the third vehicle")
+            assert viewer.panel.followed is None
+    finally:
+        viewer.stop()
+        thread.join(10)
