@@ -14,6 +14,9 @@ from rfly_common.errors import CommandError
 
 Floats = NDArray[np.float64]
 
+LATEST = 2.0**31 - 1.0
+"""s: what ROS's stamps can hold ends there"""
+
 
 @dataclasses.dataclass(frozen=True)
 class RotorCommand:
@@ -29,8 +32,9 @@ class RotorCommand:
         value = np.asarray(self.value, float)
         if value.shape != (params.rotors,):
             raise CommandError(f"{value.size} values, expected one for each of the {params.rotors} rotors")
-        if not (math.isfinite(self.time) and np.isfinite(value).all()):
-            raise CommandError("a time or value is not finite")
+        _check_time(self.time)
+        if not np.isfinite(value).all():
+            raise CommandError(f"value: {value.tolist()}, expected finite numbers")
         if not self.torques and (value < 0.0).any():
             raise CommandError(f"speed {value.min():g} rad/s, expected 0 or more")
 
@@ -56,10 +60,16 @@ class WheelCommand:
                 raise CommandError(f"{name}: {value.size} values, expected 4")
             if not np.isfinite(value).all():
                 raise CommandError(f"{name}: {value.tolist()}, expected finite numbers")
-        if not (math.isfinite(self.time) and math.isfinite(self.steering_angle)):
-            raise CommandError(f"time {self.time}, steering_angle {self.steering_angle}: expected finite numbers")
+        _check_time(self.time)
+        if not math.isfinite(self.steering_angle):
+            raise CommandError(f"steering_angle: {self.steering_angle}, expected a finite number")
         if (np.asarray(self.brake_torque) < 0.0).any():
             raise CommandError(f"brake_torque: {list(self.brake_torque)}, expected 0 or more: it acts against the spin")
+
+
+def _check_time(time: float) -> None:
+    if not 0.0 <= time < LATEST:
+        raise CommandError(f"time {time:g} s, expected 0 or more, and below {LATEST:.0f}")
 
 
 def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Controls:

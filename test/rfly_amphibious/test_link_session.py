@@ -176,6 +176,20 @@ def test_only_what_is_announced_fits_and_is_newer_is_taken(linked):
     assert "brake_torque" in session.last_refused
 
 
+def test_times_that_no_stamp_can_hold_are_refused(linked):
+    session, peer = linked
+    peer.send(heartbeat(0, status=3))
+    peer.send(rotors(1, -1.0, *SIX))
+    peer.send(wheels(2, 2.0**31, 0.1, *[0.0] * 8))
+    peer.send(rotors(3, 1e300, *SIX))
+    peer.send(rotors(4, 0.5, *SIX))
+    found = []
+    wait(lambda: (found.extend(session.commands()), found)[1])
+    assert [command.time for command in found] == [0.5]
+    assert session.counters["refused"] == 3
+    assert "time 1e+300 s" in session.last_refused
+
+
 def test_garbage_is_counted_and_changes_nothing(linked):
     session, peer = linked
     peer.send(heartbeat(0))
