@@ -17,7 +17,6 @@ from rfly_amphibious.model import STILL, Method
 from rfly_amphibious.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.scenario_mission import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
-from rfly_amphibious.sensor_parameters import SENSOR_NAMES
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError, RflyError
 from rfly_common.marked_yaml import Document, Key
@@ -27,8 +26,8 @@ from rfly_terrain.height_map import HeightMap
 _CALM: dict[KeyPath, list[float]] = {("wind", "mean_mps"): [0.0, 0.0, 0.0], ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0]}
 LoadMap = Callable[[str, Sequence[str]], HeightMap]
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
-SWITCHED_SENSORS = tuple(name for name in SENSOR_NAMES if name != "ground_truth")
-"""that can be switched off: by their names in files of sensors"""
+SWITCHED_SENSORS = ("imu", "gps", "magnetometer", "barometer", "encoders", "height", "wheel_loads", "wind")
+"""that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files of sensors"""
 DRIVE_SPEED, FLY_SPEED = 3.0, 4.0
 """m/s, where a mission says nothing"""
 

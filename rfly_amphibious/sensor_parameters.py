@@ -268,6 +268,3 @@ _LIMITS = (
     ("gimbal", "min_pitch_deg", "max_pitch_deg"),
 )
 """section, and two of its keys of which the first has the smaller value"""
-
-SENSOR_NAMES = tuple(_MAKERS)
-"""of all sensors that a set can have"""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rfly_amphibious.scenario import Gust, RotorFails, Scenario, SensorOff, shipped_scenarios
+from rfly_amphibious.scenario import SWITCHED_SENSORS, Gust, RotorFails, Scenario, SensorOff, shipped_scenarios
 from rfly_amphibious.scenario_mission import DriveLeg, FlyLeg
+from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap
@@ -124,6 +125,8 @@ def test_sensors_are_switched_off_and_on_again():
     silent = [scenario.sensors_off(time) for time in (2.999, 3.0, 4.0, 7.999, 8.0, 1e6)]
     both, last = {"gps", "barometer"}, {"barometer"}
     assert silent == [set(), {"gps"}, both, both, last, last]
+    shipped = SensorParameters.load("scale").sensors()
+    assert set(SWITCHED_SENSORS) == set(shipped) - {"ground_truth"}
     with pytest.raises(ConfigError, match=r"^sensor 'sonar', allowed: imu, gps"):
         replace(scenario, events=(SensorOff(0.0, "sonar"),))
 
