@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 COAST_PERIOD = 0.02
 """s between steps without the IMU"""
+MOST_AHEAD = 10.0
+"""s after the last sample of the IMU, or what stands for it: what is later is of another clock"""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
 """what measurements of the log are called, in the order of their kinds"""
 
@@ -37,8 +39,9 @@ class StateEstimator:
 
     Readings are taken in by their own times, however late they come within the parameters' `history`: the filter goes
     back to the reading's time and on again, so that the result depends on what was read, not on the order in which it
-    came. What comes later than that is dropped and counted. `terrain`: the map the vehicle carries, with which height
-    above ground tells altitude; without it the ground below is estimated along. `geo_origin`: latitude, longitude (deg)
+    came. What comes later than that is dropped and counted. Where the IMU's time leaps ahead, all begins anew.
+    `terrain`: the map the vehicle carries, with which height above ground tells altitude; without it the ground below
+    is estimated along. `geo_origin`: latitude, longitude (deg)
     and altitude (m) of the world's origin; by default the map's.
     """
 
@@ -87,7 +90,7 @@ class StateEstimator:
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
         """readings that came too late to be used, by sensor"""
         self.invalid = dict.fromkeys((*KINDS, "imu"), 0)
-        """readings with numbers that are not finite"""
+        """readings with numbers that are not finite, or of a time far ahead"""
 
     def set_terrain(self, terrain: HeightMap | None) -> None:
         """Another map from now on; what is known of place and motion stays."""
@@ -281,6 +284,9 @@ class StateEstimator:
             row[at.LOG_VALUES : at.LOG_VALUES + len(values)] = values
             self._alignment.add(row)
             return
+        if time - self._imu[self._rows - 1, at.IMU_TIME] > MOST_AHEAD:
+            self.invalid[KINDS[kind]] += 1
+            return
         if time <= self._imu[0, at.IMU_TIME] + at.SAME_TIME:
             self.late[KINDS[kind]] += 1
             return
@@ -312,6 +318,8 @@ class StateEstimator:
         if not (math.isfinite(time) and np.isfinite(row).all()):
             self.invalid["imu"] += 1
             return
+        if self._alignment is None and time - self._imu[self._rows - 1, at.IMU_TIME] > MOST_AHEAD:
+            self.reset()
         if self._alignment is not None:
             self._alignment.add_imu(row)
             if self._alignment.ready:

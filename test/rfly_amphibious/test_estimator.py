@@ -384,6 +384,25 @@ def test_bad_and_late_readings_are_counted(turn):
     assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
 
 
+def test_times_of_another_clock_do_not_stop_it(turn):
+    made = estimator(turn)
+    ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
+    for tick in ticks[:500]:
+        made.update(tick)
+    before = made.estimate
+    fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
+    made.gps(fix._replace(time=fix.time + 1e6))
+    assert made.invalid["gps"] == 1
+    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
+    made.imu(ticks[500].imu._replace(time=ticks[500].imu.time + 1e6))
+    assert not made.initialised
+    for tick in ticks[501:1001]:
+        read = {field.name: getattr(tick, field.name) for field in dataclasses.fields(tick)}
+        later = {name: of._replace(time=of.time + 1e6) for name, of in read.items() if of is not None}
+        made.update(dataclasses.replace(tick, **later))
+    assert made.initialised
+
+
 def test_without_a_map_the_ground_is_estimated_along(hop, flown):
     """The vertical speed is as good near the ground, and altitude comes by GPS and barometer."""
     found, _ = errors(flown, estimator(hop, terrain=None))
