@@ -27,7 +27,7 @@ ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
 ABSOLUTE_PRESSURE, PRESSURE_ALTITUDE, TEMPERATURE = 0x200, 0x800, 0x1000
 RESET = 0x80000000
 """bits of HIL_SENSOR.fields_updated; 0x400, differential pressure, is never set: the vehicle has no airspeed sensor"""
-FIX_3D, UNKNOWN_SATELLITES = 3, 255
+FIX_3D, UNKNOWN_SATELLITES, UNKNOWN_ACCURACY = 3, 255, 65535
 SYSTEM_ID, COMPONENT_ID = 1, 51
 
 _HEARTBEAT_VERSION = 3
@@ -142,18 +142,18 @@ class HilMessages:
         )
 
     def gps(self, time_usec: int, given: GpsSamples, horizontal: float, vertical: float) -> Any:
-        """HIL_GPS of the last sample; accuracies in m, 1 σ."""
+        """HIL_GPS of the last sample; accuracies in m, 1 σ, NaN: not known."""
         latitude, longitude, altitude = given.geodetic[-1].tolist()
         north, east, down = enu_to_ned(given.velocity[-1]).tolist()
         course = math.degrees(math.atan2(east, north)) % 360.0
         return self._dialect.MAVLink_hil_gps_message(
             time_usec,
             FIX_3D,
-            round(latitude * _DEG_E7),
-            round(longitude * _DEG_E7),
-            round(altitude * _MM),
-            _within(horizontal * _CM, 0, 65534),
-            _within(vertical * _CM, 0, 65534),
+            _long(latitude * _DEG_E7),
+            _long(longitude * _DEG_E7),
+            _long(altitude * _MM),
+            _accuracy(horizontal),
+            _accuracy(vertical),
             _within(math.hypot(north, east) * _CM, 0, 65534),
             _short(north * _CM),
             _short(east * _CM),
@@ -175,9 +175,9 @@ class HilMessages:
             time_usec,
             (qw, qx, qy, qz),
             *flu_to_frd(pose.rates).tolist(),
-            round(latitude * _DEG_E7),
-            round(longitude * _DEG_E7),
-            round(altitude * _MM),
+            _long(latitude * _DEG_E7),
+            _long(longitude * _DEG_E7),
+            _long(altitude * _MM),
             *(_short(v) for v in (enu_to_ned(pose.velocity) * _CM).tolist()),
             0,
             0,
@@ -191,9 +191,18 @@ def pressure_altitude(pressure: float) -> float:
 
 
 def accuracies(position_covariance: ArrayLike) -> tuple[float, float]:
-    """(horizontal, vertical) m, 1 σ, of a 3 x 3 covariance, ENU, in nine numbers."""
+    """(horizontal, vertical) m, 1 σ, of a 3 x 3 covariance, ENU, in nine numbers; NaN where it is not finite."""
     covariance = np.asarray(position_covariance, float).ravel()
-    return math.sqrt(max(covariance[0], covariance[4], 0.0)), math.sqrt(max(covariance[8], 0.0))
+    level, upright = float(np.max(covariance[[0, 4]])), float(covariance[8])
+    return _root(level), _root(upright)
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
+
+
+def _accuracy(metres: float) -> int:
+    return _within(metres * _CM, 0, UNKNOWN_ACCURACY - 1) if math.isfinite(metres) else UNKNOWN_ACCURACY
 
 
 def _within(value: float, low: int, high: int) -> int:
@@ -202,3 +211,7 @@ def _within(value: float, low: int, high: int) -> int:
 
 def _short(value: float) -> int:
     return _within(value, -32768, 32767)
+
+
+def _long(value: float) -> int:
+    return _within(value, -(2**31), 2**31 - 1)

@@ -125,13 +125,13 @@ class MavlinkHilNode(Node):
             return
         new = session.connections != self._sent_to or stamp_ns < self._sent_ns
         self._sent_ns, self._sent_to = stamp_ns, session.connections
-        usec = stamp_ns // 1000
+        usec = max(stamp_ns, 0) // 1000
         state = self._messages.state(usec, self._perception)
         session.send(state, self._messages.sensors(usec, self._perception, reset=new))
         self._perception.fresh.clear()
 
     def _send_gps(self, given: GpsSamples, fix: NavSatFix) -> None:
-        usec = round(float(given.time[-1]) * 1e6)
+        usec = max(round(float(given.time[-1]) * 1e6), 0)
         self._session.send(self._messages.gps(usec, given, *accuracies(fix.position_covariance)))
 
     def _rest(self) -> None:

@@ -87,6 +87,9 @@ def test_what_does_not_fit_is_at_its_limit(messages):
     given = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
     got = decoded(messages.gps(0, given, 1e6, 1e6))
     assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
+    far = decoded(messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf))
+    assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
+    assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
 
 
 @pytest.mark.parametrize(
@@ -148,6 +151,7 @@ def test_a_mapping_that_does_not_fit_is_named(mapping, text):
 def test_accuracies_of_a_covariance():
     assert accuracies([4.0, 0, 0, 0, 2.25, 0, 0, 0, 9.0]) == (2.0, 3.0)
     assert accuracies(np.zeros(9)) == (0.0, 0.0)
+    assert np.isnan(accuracies([math.nan, 0, 0, 0, 1.0, 0, 0, 0, math.inf])).all()
 
 
 def test_without_pymavlink_it_says_what_to_install(monkeypatch):
