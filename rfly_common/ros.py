@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import rclpy
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
@@ -29,7 +30,6 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from rclpy.task import Future
-from rclpy.time import Time
 from tf2_msgs.msg import TFMessage
 
 from rfly_common import startup
@@ -235,7 +235,8 @@ def stamp_to_ns(stamp: Any) -> int:
 
 def ns_to_stamp(nanoseconds: int) -> Any:
     """Nanoseconds -> builtin_interfaces/Time."""
-    return Time(nanoseconds=nanoseconds).to_msg()
+    seconds, rest = divmod(int(nanoseconds), 1_000_000_000)  # rclpy's Time raises where a message's is negative
+    return Time(sec=seconds, nanosec=rest)
 
 
 class Diagnostics:
