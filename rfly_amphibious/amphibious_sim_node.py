@@ -227,28 +227,29 @@ class AmphibiousSimNode(Node):
         """A simulation on this ground, from its start."""
         assert self._params is not None
         x, y, _ = self._start
-        self._map_problem = ""
         if terrain is not None and not terrain.inside(x, y):
-            self._map_problem = (
-                f"start x {x:g}, y {y:g} lies off the map {terrain.name!r}, which spans {terrain.bounds}"
-            )
-            self.get_logger().error(self._map_problem)
-            self._simulation, self.run_state = None, LOADING
-            self._say()
+            self._no_ground(f"start x {x:g}, y {y:g} lies off the map {terrain.name!r}, which spans {terrain.bounds}")
             return
         scenario = self._scenario
-        self._simulation = Simulation(
-            AmphibiousModel(self._params, terrain),
-            self._sensors,
-            self._start,
-            wind=self._wind,
-            seed=self._wind.seed,
-            noise=self._noise,
-            method=self._method,
-            geo_origin=geo_origin,
-            command_timeout=self._timeout,
-            events=() if scenario is None else scenario.events,
-        )
+        try:
+            simulation = Simulation(
+                AmphibiousModel(self._params, terrain),
+                self._sensors,
+                self._start,
+                wind=self._wind,
+                seed=self._wind.seed,
+                noise=self._noise,
+                method=self._method,
+                geo_origin=geo_origin,
+                command_timeout=self._timeout,
+                events=() if scenario is None else scenario.events,
+            )
+        except ConfigError as error:
+            if self._ground is None:
+                raise
+            self._no_ground(str(error))
+            return
+        self._simulation, self._map_problem = simulation, ""
         self._diagnostics.hardware_id = "level ground" if terrain is None else terrain.name
         self._samples.begin(self._simulation)
         self._range_sensors.set_terrain(terrain)
@@ -256,6 +257,15 @@ class AmphibiousSimNode(Node):
         self.run_state = PAUSED if self._starts_paused else PLAYING
         self._from_here()
         self.get_logger().info(f"stands on {self._diagnostics.hardware_id!r} at x {x:g}, y {y:g}")
+
+    def _no_ground(self, why: str) -> None:
+        """It waits for another map."""
+        self._map_problem = why
+        self.get_logger().error(why)
+        self._simulation, self.run_state, self._steps_asked = None, LOADING, 0
+        if self._asked.stepping:
+            self._asked.stepped(why)
+        self._say()
 
     def _from_here(self) -> None:
         """The simulation begins here: at its start, or after a jump."""
