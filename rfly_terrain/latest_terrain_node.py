@@ -9,6 +9,7 @@ from rclpy.node import Node
 from rfly_suite.msg import TerrainMap
 
 from rfly_common.errors import RflyError
+from rfly_common.geodesy import geo_point
 from rfly_common.ros import LATCHED, declare, subscription
 from rfly_terrain.height_map import HeightMap
 from rfly_terrain.terrain_msgs import msg_to_height_map
@@ -62,10 +63,11 @@ class LatestTerrain:
             return
         try:
             terrain = msg_to_height_map(message, self.search_path)
+            geo_origin = geo_point((latitude, longitude, altitude), f"terrain_map {message.name!r}: geo_origin")
         except (RflyError, OSError) as error:
             self.error = " ".join(str(error).split())
             self._node.get_logger().error(self.error)
             self._refused()
             return
         self.terrain, self.error, self._seen = terrain, "", seen
-        self._changed(terrain, (latitude, longitude, altitude))
+        self._changed(terrain, geo_origin)
