@@ -63,8 +63,9 @@ class WheelCommand:
         _check_time(self.time)
         if not math.isfinite(self.steering_angle):
             raise CommandError(f"steering_angle: {self.steering_angle}, expected a finite number")
-        if (np.asarray(self.brake_torque) < 0.0).any():
-            raise CommandError(f"brake_torque: {list(self.brake_torque)}, expected 0 or more: it acts against the spin")
+        brakes = np.asarray(self.brake_torque, float)
+        if (brakes < 0.0).any():
+            raise CommandError(f"brake_torque: {brakes.tolist()}, expected 0 or more: it acts against the spin")
 
 
 def _check_time(time: float) -> None:
