@@ -89,4 +89,3 @@ class BetaflightFlight(BetaflightComputer):
         self.session.send_state(
             sample.rates[-1], sample.specific_force[-1], sample.orientation[-1], pressure=self._pressure
         )
-        self._sample = None

@@ -87,6 +87,8 @@ class BetaflightNode(FlightControlNode):
             super()._compute(stamp_ns, dt)
         except AutopilotError as error:  # no command: the simulation's fail-safe acts, or in lock-step it stands still
             text, self._trouble = str(error), str(error)
+            if self._ticks is not None:
+                self._ticks.unanswered()
             self.get_logger().error(text, throttle_duration_sec=5.0)
         else:
             self._trouble = ""

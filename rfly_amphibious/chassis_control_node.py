@@ -74,7 +74,7 @@ class ChassisControlNode(Node):
         self._ticks: Ticks | None = None
         if self._lock_step:
             watched = (SimulationTick.JOINTS, SimulationTick.WHEEL_LOADS)
-            self._ticks = Ticks(self, watched, self._compute, self._send)
+            self._ticks = Ticks(self, watched, self._compute, self._send, self._begin_anew)
         qos = sensor_qos(self._lock_step)
         subscription(self, JointState, "joint_states", self._take_joints, qos)
         subscription(self, Float64MultiArray, "wheel_loads", self._take_loads, qos)
@@ -115,12 +115,10 @@ class ChassisControlNode(Node):
 
     def _take_joints(self, message: JointState) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
-        if stamp_ns < self._last_ns:
-            self.get_logger().warning("the time went back: all is forgotten")
-            self._diagnostics.count("clock_jumps_back")
-            self._chassis.reset()
-            self._estimates.newest = None
-        last, self._last_ns = self._last_ns, stamp_ns
+        if stamp_ns < self._last_ns - round(convert.WENT_BACK_S * 1e9):
+            self._begin_anew()
+        last = self._last_ns
+        self._last_ns = max(last, stamp_ns)
         try:
             self._chassis.sense(SensorSamples(joints=self._joints(message)))
         except SensorMessageError as error:
@@ -141,6 +139,13 @@ class ChassisControlNode(Node):
     def _refuse(self, topic: str, why: object) -> None:
         self._diagnostics.count(f"refused_{topic}")
         self.get_logger().warning(f"{topic} refused: {why}", throttle_duration_sec=5.0)
+
+    def _begin_anew(self) -> None:
+        self.get_logger().warning("the time went back: all is forgotten")
+        self._diagnostics.count("clock_jumps_back")
+        self._chassis.reset()
+        self._estimates.newest = None
+        self._last_ns = -1
 
     # --- what is answered
 

@@ -141,19 +141,38 @@ class Estimates:
 class Ticks:
     """Lock-step: one answer to each tick, once its samples and the estimate are there; the same answer again for a
     tick that is told again.
+
+    The first tick of a simulation that begins anew says so before any sample does.
     """
 
     def __init__(
-        self, node: Node, watched: Sequence[int], compute: Callable[[int, float], None], again: Callable[[], None]
+        self,
+        node: Node,
+        watched: Sequence[int],
+        compute: Callable[[int, float], None],
+        again: Callable[[], None],
+        anew: Callable[[], None],
     ) -> None:
-        """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more."""
-        self._compute, self._again = compute, again
+        """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more, `anew()` forgets
+        all because the time went back.
+        """
+        self._compute, self._again, self._anew = compute, again, anew
         self._last_ns: int | None = None
+        self._told_ns = 0
         self.gate = TickGate(watched, self._open, answers=True)
         subscription(node, SimulationTick, "simulation_tick", self._take, STATE_OUT)
 
     def _take(self, message: SimulationTick) -> None:
-        self.gate.tick(stamp_to_ns(message.header.stamp), message.count)
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        if stamp_ns < self._told_ns:
+            self._last_ns = None
+            self._anew()
+        self._told_ns = stamp_ns
+        self.gate.tick(stamp_ns, message.count)
+
+    def unanswered(self) -> None:
+        """No answer could be made to the last tick: it is tried again when the tick is told again."""
+        self._last_ns = None
 
     def _open(self, stamp_ns: int) -> None:
         last = self._last_ns

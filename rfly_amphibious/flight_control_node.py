@@ -97,7 +97,7 @@ class FlightControlNode(Node):
         self._ticks: Ticks | None = None
         if lock_step:
             watched = (SimulationTick.IMU, SimulationTick.JOINTS, SimulationTick.HEIGHT, SimulationTick.WHEEL_LOADS)
-            self._ticks = Ticks(self, watched, self._compute, self._send)
+            self._ticks = Ticks(self, watched, self._compute, self._send, self._begin_anew)
         qos = sensor_qos(lock_step)
         subscription(self, Imu, "imu/data", self._take_imu, qos)
         subscription(self, JointState, "joint_states", self._take_joints, qos)
@@ -145,9 +145,10 @@ class FlightControlNode(Node):
 
     def _take_imu(self, message: Imu) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
-        if stamp_ns < self._last_ns:
+        if stamp_ns < self._last_ns - round(convert.WENT_BACK_S * 1e9):
             self._begin_anew()
-        last, self._last_ns = self._last_ns, stamp_ns
+        last = self._last_ns
+        self._last_ns = max(last, stamp_ns)
         try:
             self._flight.sense(SensorSamples(imu=convert.imu_samples(message)))
         except SensorMessageError as error:
@@ -190,6 +191,7 @@ class FlightControlNode(Node):
         self._diagnostics.count("clock_jumps_back")
         self._flight.reset()
         self._estimates.newest = None
+        self._last_ns = -1
 
     # --- what is answered
 

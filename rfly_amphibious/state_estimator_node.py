@@ -48,8 +48,6 @@ from rfly_terrain.latest_terrain_node import LatestTerrain
 TF_RATE = 50
 """Hz"""
 SILENCE_S = 1.0
-WENT_BACK_S = 0.05
-"""an imu/data this much older than the last means that the simulation began anew"""
 MOST_HELD = 50_000
 """readings that are held for the terrain_map which may come before the first estimate"""
 DOUBTED = 0.5
@@ -170,7 +168,7 @@ class StateEstimatorNode(Node):
     def _take(self, kind: str, samples: Any) -> None:
         if kind == "imu":
             stamp = float(samples.time[-1])
-            if stamp < self._imu_time - WENT_BACK_S:
+            if stamp < self._imu_time - convert.WENT_BACK_S:
                 self._begin_anew()
             self._imu_time = stamp
         self._feed(kind, samples)
@@ -191,6 +189,7 @@ class StateEstimatorNode(Node):
         self.get_logger().info("the time went back: begins anew")
         self._estimator.reset()
         self._held.clear()
+        self._waiting.clear()
         self._imu_time, self._published_ns, self._transformed_ns = -math.inf, -1, -1
         self._seen = (self._estimator.accepted, self._estimator.rejected)
 

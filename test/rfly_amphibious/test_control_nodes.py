@@ -304,5 +304,11 @@ def test_lock_step_from_a_stand_into_the_air(domain_id):
         assert len(plant.rotors) - first == round((plant.sim.time - begin) / 0.004)
         stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in plant.rotors[first:]]
         assert np.diff(stamps).tolist() == [TICK_NS] * (len(stamps) - 1)
+        plant.sim.reset()  # the first tick has no samples, and is not answered by what flew before
+        plant.tell_tick(dict.fromkeys(plant.out, 0))
+        peer.spin_until(lambda: plant.mode == "DISARMED")
+        plant.tell_estimate()
+        peer.spin_until(lambda: plant.answered(plant.rotors) and plant.answered(plant.wheels))
+        assert list(plant.rotors[-1].value) == [0.0] * 6
         assert flight.stop() == chassis.stop() == 0
     peer.close()
