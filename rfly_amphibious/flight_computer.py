@@ -129,6 +129,8 @@ class FlightComputer(FlightActions):
             return "its position is not known: no estimate"
         if word == "drive" and self.mode is Mode.DISARMED:
             return "it is disarmed: arm it first"
+        if word == "drive" and self.mode is Mode.ABORT:
+            return "it was aborted: arm it first"
         if word == "fly" and self.mode is Mode.TAKEOFF:
             return ""
         if wanted is Mode.TAKEOFF and self._failed:

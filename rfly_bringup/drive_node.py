@@ -19,9 +19,11 @@ from typing import Any
 import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_namespace import validate_namespace
 from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
@@ -95,9 +97,15 @@ class DriveNode(Node):
 
 
 def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
-    """Until Ctrl-C, SIGTERM, or the terminal's end. Raises ConfigError where stdin is no terminal."""
+    """Until Ctrl-C, SIGTERM, or the terminal's end. Raises ConfigError where stdin is no terminal, and for a namespace
+    that can't be.
+    """
     if not sys.stdin.isatty():
         raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
+    try:
+        validate_namespace(namespace if namespace.startswith("/") else f"/{namespace}")
+    except InvalidNamespaceException as error:
+        raise ConfigError(f"VEHICLE {namespace!r}: {str(error).splitlines()[0].rstrip(':')}") from None
     os.environ.update(node_environment())
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()

@@ -330,6 +330,7 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
     rig.run(1.5)
     assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
     rig.flight.failsafe(True)  # told again
+    assert rig.flight.request("drive") == "it was aborted: arm it first"
     assert rig.flight.request("arm") == ""
     rig.run(0.1)
     rig.flight.failsafe(False)
