@@ -149,7 +149,7 @@ class MissionGuide:
     def _take_off(self, now: Estimate, stands: bool) -> Order:
         if not stands:
             return Order(now.time)
-        slope = math.acos(min(1.0, float(rotation_matrix(now.quaternion)[2, 2])))
+        slope = math.acos(max(-1.0, min(1.0, float(rotation_matrix(now.quaternion)[2, 2]))))
         if self.no_takeoff:
             self.problem = f"no take-off: {self.no_takeoff}"
         elif slope >= TAKEOFF_SLOPE:

@@ -84,7 +84,7 @@ class Pilot(FlightActions):
     def _situation(self, state: ModelState, rotation: Floats, outputs: Outputs | None) -> Situation:
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
         load = out.wheel_load
-        slope = math.acos(min(1.0, rotation[2, 2]))
+        slope = math.acos(max(-1.0, min(1.0, rotation[2, 2])))
         share = float(load.sum()) / (self.params.mass * GRAVITY)
         speed = float(np.linalg.norm(state.velocity))
         return Situation(int((load > 0.0).sum()), share, float(out.clearance), speed, slope)
