@@ -15,6 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.amphibious_msgs import WORLD, SampleMessages, frame_of, header
+from rfly_amphibious.footprint import footprint
 from rfly_amphibious.motor_channels import motor_channels
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.sensor_samples import SensorSamples
@@ -132,7 +133,10 @@ class VehicleShow:
         if self._tf is not None:
             odom, base = frame_of(self._vehicle, "odom"), frame_of(self._vehicle, "base_link")
             place, turned = tuple(state.position.tolist()), quaternion.tolist()
-            self._tf.publish(TFMessage(transforms=[_transform(simulation.time, odom, base, place, turned)]))
+            below = footprint(state.position, state.quaternion, simulation.model.terrain)
+            frames = ((base, (place, turned)), (frame_of(self._vehicle, "base_footprint"), below))
+            now = simulation.time
+            self._tf.publish(TFMessage(transforms=[_transform(now, odom, child, *pose) for child, pose in frames]))
 
 
 def _transform(time: float, parent: str, child: str, place: Any, quat_xyzw: Any) -> TransformStamped:

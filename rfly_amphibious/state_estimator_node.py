@@ -20,6 +20,7 @@ from rfly_amphibious import amphibious_msgs as convert
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.estimator import StateEstimator
 from rfly_amphibious.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.footprint import footprint
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.tick_gate import TickGate
@@ -259,7 +260,12 @@ class StateEstimatorNode(Node):
             t = place.transform.translation
             t.x, t.y, t.z = pose.position.x, pose.position.y, pose.position.z
             place.transform.rotation = pose.orientation
-            self._tf.publish(TFMessage(transforms=[place]))
+            below = self._transform(stamp_ns, self._frame("odom"), self._frame("base_footprint"))
+            point, turned = footprint(estimate.position, estimate.quaternion, self._ground.terrain)
+            t, q = below.transform.translation, below.transform.rotation
+            t.x, t.y, t.z = point
+            q.x, q.y, q.z, q.w = turned
+            self._tf.publish(TFMessage(transforms=[place, below]))
 
     def _frame(self, name: str) -> str:
         return convert.frame_of(self._vehicle, name)

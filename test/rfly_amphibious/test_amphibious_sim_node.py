@@ -156,6 +156,10 @@ def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     [moved] = seat.until(lambda: [t for t in moving[-1].transforms if t.child_frame_id == "car/base_link"])
     assert moved.header.frame_id == "car/odom"
     assert moved.transform.translation.z == pytest.approx(place.z, abs=1e-3)
+    [below] = [t for t in moving[-1].transforms if t.child_frame_id == "car/base_footprint"]
+    assert below.header.frame_id == "car/odom"
+    assert below.transform.translation.z == 0.0  # level ground
+    assert below.transform.translation.x == pytest.approx(place.x, abs=1e-3)
 
 
 def test_fail_safe_after_silence_and_its_end_by_fresh_commands_and_arm(seat) -> None:
