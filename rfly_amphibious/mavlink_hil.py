@@ -131,13 +131,7 @@ class HilMessages:
             celsius = 15.0 - 0.0065 * altitude
         return self._dialect.MAVLink_hil_sensor_message(
             time_usec,
-            *force.tolist(),
-            *rates.tolist(),
-            *field.tolist(),
-            hectopascal,
-            0.0,
-            altitude,
-            celsius,
+            *_singles((*force, *rates, *field, hectopascal, 0.0, altitude, celsius)),
             updated,
         )
 
@@ -174,7 +168,7 @@ class HilMessages:
         return self._dialect.MAVLink_hil_state_quaternion_message(
             time_usec,
             (qw, qx, qy, qz),
-            *flu_to_frd(pose.rates).tolist(),
+            *_singles(flu_to_frd(pose.rates)),
             _long(latitude * _DEG_E7),
             _long(longitude * _DEG_E7),
             _long(altitude * _MM),
@@ -203,6 +197,13 @@ def _root(variance: float) -> float:
 
 def _accuracy(metres: float) -> int:
     return _within(metres * _CM, 0, UNKNOWN_ACCURACY - 1) if math.isfinite(metres) else UNKNOWN_ACCURACY
+
+
+def _singles(values: ArrayLike) -> list[float]:
+    """As far as 32 bits go."""
+    most = float(np.finfo(np.float32).max)
+    held: list[float] = np.clip(np.asarray(values, float), -most, most).tolist()
+    return held
 
 
 def _within(value: float, low: int, high: int) -> int:

@@ -115,12 +115,15 @@ class PerceptionTopics:
 
         subscription(self._node, msg_type, topic, heard, qos)
 
-    def _guarded(self, topic: str, take: Callable[[Any], None], message: Any) -> None:
+    def _guarded(self, topic: str, take: Callable[[Any], None], message: Any) -> bool:
+        """Whether it could be taken."""
         try:
             take(message)
         except SensorMessageError as error:
             self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
             self._node.get_logger().warning(f"{topic}: {error}", throttle_duration_sec=5.0)
+            return False
+        return True
 
     def _take_odometry(self, message: Odometry) -> None:
         if not convert.is_unknown(message):
@@ -134,16 +137,21 @@ class PerceptionTopics:
 
     def _take_fix(self, message: NavSatFix) -> None:
         self._fix = message
-        self._guarded("gps/fix", lambda m: self._take_gps(self._pairs.fix(m)), message)
+        self._come(self._guarded("gps/fix", lambda m: self._take_gps(self._pairs.fix(m)), message))
 
     def _take_gps_velocity(self, message: TwistStamped) -> None:
-        self._guarded("gps/vel", lambda m: self._take_gps(self._pairs.velocity(m)), message)
+        self._come(self._guarded("gps/vel", lambda m: self._take_gps(self._pairs.velocity(m)), message))
 
     def _take_gps(self, pair: GpsSamples | None) -> None:
         if pair is None:
             return
         self._on_gps(pair, self._fix)
         if self.lock_step:
+            self._gate.heard(SimulationTick.GPS)
+
+    def _come(self, taken: bool) -> None:
+        """A pair that could not be taken has come all the same: a tick does not wait for it."""
+        if not taken and self.lock_step:
             self._gate.heard(SimulationTick.GPS)
 
     def _tick(self, stamp_ns: int) -> None:

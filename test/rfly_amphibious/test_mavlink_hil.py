@@ -90,6 +90,9 @@ def test_what_does_not_fit_is_at_its_limit(messages):
     far = decoded(messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf))
     assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
+    seen = perception()
+    seen.take_barometer(BarometerSamples(np.zeros(1), np.array([1e300])))
+    assert decoded(messages.sensors(0, seen)).abs_pressure == pytest.approx(3.4e38, rel=0.01)
 
 
 @pytest.mark.parametrize(
