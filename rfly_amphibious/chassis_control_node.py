@@ -66,6 +66,7 @@ class ChassisControlNode(Node):
         self._joints = convert.JointReader(params)
         self._diagnostics = Diagnostics(self, "chassis", self._name, self._say)
         self._mode: Mode | None = None
+        self._told_mode: Mode | None = None
         self._mode_at = 0.0
         self._last_ns = -1
         self._answer: WheelCommand | None = None
@@ -74,7 +75,7 @@ class ChassisControlNode(Node):
         self._ticks: Ticks | None = None
         if self._lock_step:
             watched = (SimulationTick.JOINTS, SimulationTick.WHEEL_LOADS)
-            self._ticks = Ticks(self, watched, self._compute, self._send, self._begin_anew)
+            self._ticks = Ticks(self, watched, self._compute, self._send, self._begin_anew, self._obey_mode)
         qos = sensor_qos(self._lock_step)
         subscription(self, JointState, "joint_states", self._take_joints, qos)
         subscription(self, Float64MultiArray, "wheel_loads", self._take_loads, qos)
@@ -105,11 +106,19 @@ class ChassisControlNode(Node):
 
     def _take_mode(self, message: String) -> None:
         try:
-            self._mode = Mode(message.data)
+            self._told_mode = Mode(message.data)
         except ValueError:
-            self._mode = None
+            self._told_mode = None
             self._commands.refuse("mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}")
         self._mode_at = time.monotonic()
+        if self._ticks is None:
+            self._obey_mode()
+
+    def _obey_mode(self) -> None:
+        """In lock-step where a tick begins: flight_control_node tells the mode while this node answers the tick, and
+        what it answers must not depend on who is faster.
+        """
+        self._mode = self._told_mode
 
     # --- what is sensed
 

@@ -152,13 +152,14 @@ class Ticks:
         compute: Callable[[int, float], None],
         again: Callable[[], None],
         anew: Callable[[], None],
+        begun: Callable[[], None] = lambda: None,
     ) -> None:
         """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more, `anew()` forgets
-        all because the time went back.
+        all because the time went back, `begun()` is told that a tick has come which is to be answered.
         """
-        self._compute, self._again, self._anew = compute, again, anew
+        self._compute, self._again, self._anew, self._begun = compute, again, anew, begun
         self._last_ns: int | None = None
-        self._told_ns = 0
+        self._told_ns = -1
         self.gate = TickGate(watched, self._open, answers=True)
         subscription(node, SimulationTick, "simulation_tick", self._take, STATE_OUT)
 
@@ -167,6 +168,8 @@ class Ticks:
         if stamp_ns < self._told_ns:
             self._last_ns = None
             self._anew()
+        if stamp_ns != self._told_ns:
+            self._begun()
         self._told_ns = stamp_ns
         self.gate.tick(stamp_ns, message.count)
 
