@@ -16,7 +16,7 @@ from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.estimator import StateEstimator
 from rfly_amphibious.estimator_parameters import EstimatorParameters
 from rfly_amphibious.flight_computer import FlightComputer
-from rfly_amphibious.guidance import MissionGuide
+from rfly_amphibious.guidance import ASK_AGAIN, WORDS, MissionGuide
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.pilot import Order
 from rfly_amphibious.scenario import RotorFails, Scenario, SensorOff
@@ -34,10 +34,6 @@ SAMPLE_PERIOD = 0.02
 PROGRESS_PERIOD = 0.25
 WARM_UP_TIME = 1.2
 """s"""
-ASK_AGAIN = 1.0
-"""s, after which a mode that does not come is asked for again"""
-WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
-"""what the guide's requests are called in cmd/mode"""
 
 
 class OnBoard:

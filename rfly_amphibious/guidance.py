@@ -30,6 +30,10 @@ LOWEST_HOVER = 1.0
 """m above where it is, for a vehicle that is told to stop while it takes off"""
 ASKING_TIME = 10.0
 """s, after which a mode that does not come is a problem"""
+ASK_AGAIN = 1.0
+"""s, after which a mode that does not come is to be asked for again"""
+WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
+"""what the requests of orders are called in cmd/mode"""
 LONGEST_STEP = 0.1
 """s between two estimates, beyond which a flight's target waits"""
 

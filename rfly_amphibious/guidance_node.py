@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 
 from rfly_amphibious.amphibious_msgs import is_unknown, odometry_to_estimate
 from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.guidance import MissionGuide
+from rfly_amphibious.guidance import ASK_AGAIN, WORDS, MissionGuide
 from rfly_amphibious.guidance_msgs import estimate_to_pose, order_to_ackermann, order_to_pose, path_to_points
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import VehicleParameters
@@ -47,8 +47,6 @@ from rfly_terrain.height_map import HeightMap
 from rfly_terrain.latest_terrain_node import LatestTerrain
 from rfly_trajectory.follow_path import MAX_POSES
 
-WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
-ASK_AGAIN_S = 1.0
 SILENCE_S = 1.0
 ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
 
@@ -252,7 +250,7 @@ class GuidanceNode(Node):
         word = "" if order.mode is None else WORDS[order.mode]
         if word and (word != self._asked or order.time >= self._ask_again_at):
             self._request.publish(String(data=word))
-            self._ask_again_at = order.time + ASK_AGAIN_S
+            self._ask_again_at = order.time + ASK_AGAIN
         self._asked = word
 
     # --- what it says

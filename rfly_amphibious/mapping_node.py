@@ -19,6 +19,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
+from rfly_amphibious.amphibious_msgs import is_unknown
 from rfly_amphibious.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
 from rfly_amphibious.octomap_grid import OctomapGrid, OctomapParameters, warm_up
 from rfly_amphibious.pose_track import PoseTrack
@@ -103,7 +104,7 @@ class MappingNode(Node):
     # --- what comes in
 
     def _take_odometry(self, message: Odometry) -> None:
-        if message.pose.covariance[0] < 0.0:  # an estimator that knows nothing yet
+        if is_unknown(message):
             return
         self._heard["odometry/filtered"] = time.monotonic()
         stamp_ns, pose = stamp_to_ns(message.header.stamp), message.pose.pose
