@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -18,7 +20,8 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("extern
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PHASES = ["drive", "takeoff", "hover", "land", "rest", "done"]
-TRUTH_HZ = 100
+MANY = 0.8
+"""share of two recordings that has to be in both: a recorder on a busy machine misses some"""
 
 
 def start(script, *options):
@@ -60,6 +63,7 @@ class Flight:
     def __init__(self, domain_id, node, parameters, script, *options, stop_at=None, until=None):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess, Peer
+        from rclpy.event_handler import SubscriptionEventCallbacks
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from rclpy.serialization import deserialize_message
 
@@ -75,12 +79,16 @@ class Flight:
         ):
             peer = Peer(domain_id)
             qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-            peer.node.create_subscription(Odometry, "ground_truth/odom", self.truth.append, qos, raw=True)
+            matched = []
+            events = SubscriptionEventCallbacks(matched=matched.append)
+            peer.node.create_subscription(
+                Odometry, "ground_truth/odom", self.truth.append, qos, raw=True, event_callbacks=events
+            )
             example = None
             try:
                 peer.spin_until(lambda: "stands on" in simulator.output, 60.0)
                 peer.spin_until(lambda: "listening for" in linked.output, 60.0)
-                peer.spin_for(0.2)
+                peer.spin_until(lambda: matched, 60.0)
                 worked, began = sum(map(cpu_s, (simulator.process, linked.process))), time.monotonic()
                 example = start(script, *options, "--port", port)
                 while example.poll() is None and (until is None or self.time < until):
@@ -106,7 +114,23 @@ class Flight:
 
     @property
     def time(self):
-        return len(self.truth) / TRUTH_HZ
+        return max(self.by_time(), default=0.0)
+
+    def by_time(self):
+        """{simulated time: bytes of the message}: CDR's header of 4 bytes, then the stamp."""
+        stamps = [struct.unpack_from("<iI", data, 4) for data in self.truth]
+        return {
+            seconds + 1e-9 * nanoseconds: data for (seconds, nanoseconds), data in zip(stamps, self.truth, strict=True)
+        }
+
+    def assert_same(self, other, until=math.inf):
+        """Bit for bit, wherever both were heard."""
+        mine, theirs = (
+            {time: data for time, data in flight.by_time().items() if time <= until} for flight in (self, other)
+        )
+        common = mine.keys() & theirs.keys()
+        assert len(common) >= MANY * max(len(mine), len(theirs))
+        assert [time for time in sorted(common) if mine[time] != theirs[time]] == []
 
     def _wait_for_silence(self, peer):
         count, deadline = -1, time.monotonic() + 20.0
@@ -165,7 +189,7 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared
     slow.check()
     assert slow.stood == 0
     assert phases(slow.output) == phases(by_udp.output)
-    assert slow.truth == by_udp.truth
+    slow.assert_same(by_udp)
 
 
 def test_by_mavlink_too(shared_domain_id):
@@ -174,5 +198,4 @@ def test_by_mavlink_too(shared_domain_id):
     flight.check()
     again = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK, "--pause", 0.001, stop_at=1.0, until=3.0)
     assert again.stood == 0
-    assert len(again.truth) >= 300
-    assert again.truth[:300] == flight.truth[:300]
+    again.assert_same(flight, until=3.0)
