@@ -185,6 +185,8 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
 
     told = progress or (lambda done, runs: None)
     given = isinstance(cluster, Client)
+    if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
+        raise ConfigError(f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786")
     try:
         client = cluster if given else Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

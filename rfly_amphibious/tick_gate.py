@@ -30,7 +30,7 @@ class TickGate:
 
     def answered(self, stamp_ns: int) -> None:
         """The answer of the other node to the tick with this stamp has been taken in."""
-        self._answered = max(self._answered, stamp_ns)
+        self._answered = stamp_ns
         self._open()
 
     def tick(self, stamp_ns: int, count: Sequence[int]) -> None:

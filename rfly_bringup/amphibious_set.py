@@ -32,6 +32,7 @@ PATIENCE = 1.0
 LINK_PORT, LINK_PORTS = 14660, 2
 """of link_node of the first vehicle, the controller's port behind it; ports of a vehicle"""
 MAVLINK_PORT = 4560
+AUTOPILOT_ROTORS = 4
 MULTIROTOR = 3
 """RflySim's vehicle class; in front of it stands how many rotors there are, as a look of that class"""
 
@@ -169,6 +170,14 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     if given["autopilot"] and given["controller"]:
         raise ValueError(f"controller: {given['controller']}, but autopilot says {given['autopilot']}: expected one")
     facts = _facts(given)
+    if given["autopilot"] and facts.rotors != AUTOPILOT_ROTORS:
+        raise ValueError(
+            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {AUTOPILOT_ROTORS}: Betaflight's"
+        )
+    if given["sensors"]:
+        from rfly_amphibious.sensor_parameters import SensorParameters
+
+        SensorParameters.load(given["sensors"])
     given["map_search_path"] = os.pathsep.join(part for part in (given["map_search_path"], facts.folder) if part)
     shared = {**given, "map": facts.map}
     of_all = [TERRAIN, BRIDGE] if facts.map else [BRIDGE]

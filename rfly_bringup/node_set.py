@@ -141,6 +141,8 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
                 parameters[parameter] = int(text)
             except ValueError:
                 raise ValueError(f"{argument}: {text!r} is not a whole number") from None
+            if parameters[parameter] < 1:
+                raise ValueError(f"{argument}: {text!r} is not a whole number from 1 on")
         elif argument in _NUMBERS:
             try:
                 parameters[parameter] = float(text)

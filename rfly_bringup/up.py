@@ -17,6 +17,9 @@ from rfly_bringup.node_set import TERRAIN, check_arguments, node_parameters, sta
 from rfly_bringup.supervisor import Supervisor, describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
 
+STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""signals that end all processes: Ctrl-C, kill, and the terminal that is closed"""
+
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
 
@@ -53,14 +56,14 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
 
 
 def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
-    """Run processes until Ctrl-C, SIGTERM or the last one's end; 1 where one ended by itself, else 0."""
+    """Run processes until one of STOPS or the last one's end; 1 where one ended by itself, else 0."""
     stop = False
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal stop
         stop = True
 
-    before: dict[int, Any] = {s: signal.signal(s, on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {s: signal.signal(s, on_signal) for s in STOPS}
     try:
         supervisor.start()
         while not stop and (supervisor.processes or supervisor.respawn):
@@ -77,6 +80,7 @@ def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
 
 def _check_files(arguments: Mapping[str, str]) -> None:
     """Raises what the nodes would log, where they would stay and wait for a map by `load_terrain`."""
+    check_params_file(arguments.get("params_file", ""))
     if arguments.get("map"):
         from rfly_terrain.map_search import find_map
 
@@ -93,6 +97,21 @@ def _check_files(arguments: Mapping[str, str]) -> None:
         from rfly_trajectory.shard import shard_range
 
         shard_range(arguments["shard"], 0)
+
+
+def check_params_file(path: str) -> None:
+    """Raises ConfigError for a ROS parameter file that no node could read."""
+    if not path:
+        return
+    import yaml
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = yaml.safe_load(file)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"params_file: {path}: {' '.join(str(error).split())}") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"params_file: {path}: expected node names with ros__parameters below them")
 
 
 def _rviz_command(arguments: Mapping[str, str]) -> list[str]:

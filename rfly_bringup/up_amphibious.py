@@ -14,7 +14,7 @@ from rfly_bringup.demo_viewer import RFLY, VIEWER
 from rfly_bringup.feedback_address import with_feedback
 from rfly_bringup.node_set import TERRAIN
 from rfly_bringup.supervisor import Supervisor, executable_path, node_environment
-from rfly_bringup.up import LinePrinter, run_until_signal
+from rfly_bringup.up import LinePrinter, check_params_file, run_until_signal
 from rfly_common.errors import ConfigError
 
 
@@ -25,6 +25,7 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     """
     if view and importlib.util.find_spec("viser") is None:
         raise ConfigError('--view needs viser: pip install "rfly_suite[view]"')
+    check_params_file(arguments.get("params_file", ""))
     try:
         nodes = amphibious_nodes(with_feedback(arguments))
     except ValueError as error:

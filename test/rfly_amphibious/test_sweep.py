@@ -186,6 +186,8 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
 
 
 def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
+    with pytest.raises(ConfigError, match=r"'nonsense', expected the address of a scheduler"):
+        run_sweep_on_dask(load(scenario, "seed=0"), "nonsense")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"distributed; install it: pip install 'rfly_suite\[sweep\]'$"):
         run_sweep_on_dask(load(scenario, "seed=0"), "tcp://127.0.0.1:1")

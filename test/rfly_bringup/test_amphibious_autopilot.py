@@ -19,8 +19,6 @@ def test_betaflight_takes_the_place_of_flight_control():
     assert {given["vehicle"] for given in theirs.values()} == {"scale_quad"}
     assert theirs["amphibious_sim_node"]["type"] == 400_003
     assert all(given["lock_step"] for name, given in theirs.items() if name != "guidance_node")
-    other = of_the_vehicle({"autopilot": "betaflight", "vehicle": "full"})
-    assert other["betaflight_node"]["vehicle"] == "full"  # the node says that it has six rotors
 
 
 @pytest.mark.parametrize(
@@ -29,6 +27,7 @@ def test_betaflight_takes_the_place_of_flight_control():
         ({"autopilot": "px4"}, "expected one of betaflight"),
         ({"real_time_factor": "2"}, "wall clock"),
         ({"count": "2"}, "one vehicle"),
+        ({"vehicle": "full"}, "6 rotors"),
     ],
 )
 def test_what_real_firmware_cannot_do_is_refused(more, why):

@@ -13,6 +13,8 @@ import time
 import pytest
 
 from rfly_bringup.feedback_address import facing
+from rfly_bringup.up import check_params_file
+from rfly_common.errors import ConfigError
 
 pytestmark = pytest.mark.ros
 
@@ -78,9 +80,9 @@ def pid_of(executable, domain_id):
     raise AssertionError(f"no process of {executable} in domain {domain_id}")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
 def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
-    """Lines bear the node's name; Ctrl-C or SIGTERM ends all within seconds, exit code 0, no trace."""
+    """Lines bear the node's name; Ctrl-C, kill or a closed terminal ends all in seconds, exit code 0, no trace."""
     with Running([*RFLY, "up", "--frame-id", "map_ned"]) as up:
         for pattern in (r"terrain_node +\| .*JacksboroFault", r"ue_bridge_node +\| .*127\.0\.0\.1:20010"):
             up.read_until(pattern)
@@ -89,6 +91,14 @@ def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
         assert up.end() == 0, up.output
         assert time.monotonic() - started < 4
         assert "Traceback" not in up.output
+
+
+@pytest.mark.parametrize("content", ["a: [", "- 1", b"\xff"], ids=["broken", "a list", "no text"])
+def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml: "):
+        check_params_file(str(path))
 
 
 def test_up_survives_a_killed_node_and_says_so(domain_id):
