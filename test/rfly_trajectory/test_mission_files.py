@@ -470,7 +470,7 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
     [
         (MissionItem.custom((0, 0, 0), (0.5, 0, 0, 0)), r"item 1 \(CUSTOM\): params\[0\]: 0.5, expected the id"),
         (MissionItem.custom((0, 0, 0), (177, 5, 0, 0)), r"item 1 \(DO_JUMP\): params\[1\]: 5.0"),
-        (MissionItem.custom((0, 0, 0), (93, -1, NAN, NAN)), r"item 1 \(command 93\): params\[0\]: -1.0, expected seconds"),
+        (MissionItem.custom((0, 0, 0), (93, -1, NAN, NAN)), r"item 1 \(command 93\): params\[0\]: -1.0, expected sec"),
         (MissionItem.custom((0, 0, 0), (5001, 0, 0, 0)), r"item 1 \(command 5001\): command: 5001, expected a mission"),
         (MissionItem(MissionMode.HOLD, (0, 0, 0)), "item 1: mode: HOLD is the manager's own"),
     ],
