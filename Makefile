@@ -16,7 +16,7 @@ demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it 
 	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo
 
 test: ## the whole test suite; JOBS=4 runs it in four processes
-	@$(IN_ENV) --browser --autopilot pytest -n $(JOBS) --dist loadgroup
+	@$(IN_ENV) --browser --autopilot pytest -n $(JOBS) --no-loadscope-reorder
 
 test-lib: ## the library tests alone: no ROS, no compiler, seconds
 	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow"

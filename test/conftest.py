@@ -9,6 +9,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -42,14 +43,31 @@ _FIXED_PORTS = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Minutes of random input run only where `-m` names them; a module's tests stay in one process (pytest-xdist)."""
-    for item in items:
-        module = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("fixed ports" if module in _FIXED_PORTS else module))
+    """Minutes of random input run only where `-m` names them; modules with slow tests come first, for several processes
+    that are to end together."""
+    slow = {_module(item.nodeid) for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: _module(item.nodeid) not in slow)
     if "fuzz_full" in config.option.markexpr:
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("fuzz_full")])
     items[:] = [item for item in items if not item.get_closest_marker("fuzz_full")]
+
+
+def _module(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`: a module's tests stay in one process, and so do those of all that use RflySim's own ports."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module = _module(nodeid)
+            return "fixed ports" if module in _FIXED_PORTS else module
+
+    return ByModule(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("external_controllers")]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PHASES = ["drive", "takeoff", "hover", "land", "rest", "done"]
