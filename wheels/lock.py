@@ -38,9 +38,7 @@ def main() -> None:
         compile_lock(everything, "--all-extras", libraries, ros)
         compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
         extras = [
-            option
-            for extra in ("dev", "geo", "log", "mavlink", "sweep", "view")
-            for option in ("--extra", extra)
+            option for extra in ("dev", "geo", "log", "mavlink", "sweep", "view") for option in ("--extra", extra)
         ]
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)
         compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, "--extra", "peers", libraries)
