@@ -102,7 +102,7 @@ class OctomapGrid:
             raise ConfigError(f"the map has {len(self)} voxels, allowed: up to {p.max_voxels}")
         begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
         cloud, states = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8)
-        cloud, states, left_out = kernels.walk(begin, to, p.resolution, p.max_range, cloud, states)
+        cloud, states, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud, states)
         self._table, self._odds, count = kernels.fuse(
             cloud, states, p.hit, p.miss, p.clamp_min, p.clamp_max, self._table, self._odds, self._count
         )

@@ -43,11 +43,12 @@ def grown(table: Any, states: Any) -> Any:
 
 
 @kernel(nogil=True, error_model="numpy")
-def walk(origins: Any, ends: Any, resolution: float, max_range: float, table: Any, states: Any) -> Any:
+def walk(origins: Any, ends: Any, resolution: float, max_range: float, most: int, table: Any, states: Any) -> Any:
     """(table, states, rays left out): each voxel that rays hit or pass, once; hit wins over passed.
 
     Rays (n, 3) -> (n, 3) m. A ray longer than max_range is free up to there and hits nothing. As OctoMap does it, the
-    voxel in which a ray ends is not passed. What is not finite or off the 65536³ voxels is left out.
+    voxel in which a ray ends is not passed. What is not finite or off the 65536³ voxels is left out, and so is what
+    comes once there are `most` voxels.
     """
     count, left_out = 0, 0
     first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
@@ -60,7 +61,7 @@ def walk(origins: Any, ends: Any, resolution: float, max_range: float, table: An
             length = math.sqrt(length)
             hits = length <= max_range
             share = 1.0 if hits else max_range / length
-            inside = length < 1e9  # not for NaN
+            inside = length < 1e9 and count < most  # not for NaN
             if inside:
                 for k in range(3):
                     a, d = origins[ray, k], (ends[ray, k] - origins[ray, k]) * share

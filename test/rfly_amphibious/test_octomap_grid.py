@@ -115,6 +115,15 @@ def test_a_map_that_is_full_takes_no_more():
         grid.insert((0.1, 0.1, 0.1), [(1.9, 0.1, 0.1)])
 
 
+def test_one_cloud_does_not_go_far_beyond_what_is_allowed():
+    """Hits come first. With room for one voxel more the first ray's 9 free ones go in, no other ray."""
+    ends = [(1.9, 0.1 + 0.2 * k, 0.1) for k in range(100)]
+    done = OctomapGrid(OctomapParameters(max_voxels=4)).insert((0.1, 0.1, 0.1), ends)
+    assert done == (4, 0, 100)
+    done = OctomapGrid(OctomapParameters(max_voxels=101)).insert((0.1, 0.1, 0.1), ends)
+    assert done == (100, 9, 99)
+
+
 @pytest.mark.parametrize(
     ("origins", "ends", "expected"),
     [
