@@ -19,6 +19,7 @@ from typing import Any
 import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.duration import Duration
 from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -36,6 +37,7 @@ from rfly_common.ros import COMMANDS, LATCHED, SENSORS, STATE_IN, publisher, sub
 PERIOD_S = 0.05
 """of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""
 STALE_S = 1.0
+LAST_WORD_S = 0.5
 
 
 class DriveNode(Node):
@@ -74,6 +76,11 @@ class DriveNode(Node):
             if word:
                 self._request.publish(String(data=word))
                 self._asked = word
+
+    def stop(self) -> None:
+        """The last word, which has to arrive before the node goes."""
+        self.command(at_rest=True)
+        self._velocity.wait_for_all_acked(Duration(seconds=LAST_WORD_S))
 
     def command(self, at_rest: bool = False) -> None:
         """Publish the velocity wanted now, or none."""
@@ -115,7 +122,7 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
     try:
         with _raw_keys(), _signals() as stopped:
             _loop(node, executor, stopped)
-        node.command(at_rest=True)
+        node.stop()
         if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
             print("it flies: without commands it hovers, then lands")
     finally:

@@ -112,7 +112,7 @@ def test_recorded_and_replayed(tmp_path, windows):
     thread.join(10)
     assert done.returncode == 0, done.stderr
     assert [datagram for _, datagram in arrivals] == [bytes([n]) + POSE[1:] for n in range(5)]
-    assert arrivals[-1][0] - arrivals[0][0] >= 4 * 0.03 - 0.005
+    assert arrivals[-1][0] - arrivals[0][0] >= 0.8 * 4 * 0.03  # not at once; arrivals are read late and in clumps
     assert windows[2].recv(100) == b"window 2"
     assert windows[0].recv(100) == b"last"
     assert f"sent 7 datagrams, {5 * 112 + 12} bytes to 127.0.0.1:{first}-{first + 2} in 0." in done.stdout
