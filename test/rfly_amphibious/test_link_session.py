@@ -250,6 +250,8 @@ def test_a_silent_peer_gives_way_to_a_new_one(linked, monkeypatch):
 def test_a_controller_that_was_silent_may_count_from_0_again(linked, monkeypatch):
     session, peer = linked
     if isinstance(peer, TcpPeer):
+        peer.send(heartbeat(100))
+        wait(lambda: session.supplies == 3)
         peer.close()
         wait(lambda: not session.status.peer)
         again = TcpPeer(session.port)

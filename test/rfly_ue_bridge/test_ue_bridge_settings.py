@@ -141,7 +141,7 @@ def test_publisher_that_cannot_be_heard_is_named(start):
     text = bridge.status()[2]["unmatched_peers"]
     assert "/vehicle_states: nothing gets from /peer: the publisher is best effort" in text
     assert "/car/pose: nothing gets from /peer: its type is nav_msgs/msg/Odometry" in text
-    assert text.split("; ")[0] in bridge.node.output
+    bridge.peer.spin_until(lambda: text.split("; ")[0] in bridge.node.output)
 
 
 def test_clock_that_never_comes_is_told(start):
