@@ -52,6 +52,8 @@ class Plant:
         self.ticks = peer.publisher(msg.SimulationTick, f"{vehicle}/simulation_tick", STATE_OUT) if lock_step else None
         for topic in ("joint_states", "wheel_loads", "odometry/filtered"):  # both nodes are there
             peer.spin_until(lambda topic=topic: peer.node.count_subscribers(f"/{vehicle}/{topic}") == 2)
+        by_both = (self.odometry, self.out["joints"], self.out["wheel_loads"])
+        peer.spin_until(lambda: all(made.get_subscription_count() == 2 for made in by_both))
 
     @property
     def mode(self):
@@ -196,6 +198,7 @@ def test_driving_by_each_command_and_braking_without(free):
     ackermann = plant.peer.publisher(AckermannDriveStamped, "bug/cmd/ackermann", COMMANDS)
     twist = plant.peer.publisher(TwistStamped, "bug/cmd_vel", COMMANDS)
     pose = plant.peer.publisher(PoseStamped, "bug/cmd/pose", COMMANDS)
+    plant.peer.spin_until(lambda: twist.get_subscription_count() == pose.get_subscription_count() == 2)  # both nodes
     drive, turn, place = AckermannDriveStamped(), TwistStamped(), PoseStamped()
     drive.drive.speed, drive.drive.steering_angle = 1.0, 0.25
     plant.run(0.4, lambda: ackermann.publish(drive))
