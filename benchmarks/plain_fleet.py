@@ -12,7 +12,7 @@ from bisect import bisect_right
 
 from rfly_terrain.height_map import HeightMap
 from rfly_trajectory.fleet import Vehicle
-from rfly_trajectory.paths import ARC, SPIRAL
+from rfly_trajectory.tables import ARC, SPIRAL
 
 G = 9.80665
 State = tuple[float, ...]

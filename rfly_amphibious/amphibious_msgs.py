@@ -21,10 +21,10 @@ from rfly_amphibious import sensor_samples as samples
 from rfly_amphibious import state_layout as at
 from rfly_amphibious.commands import RotorCommand, WheelCommand
 from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensors import SensorSuite, joint_names
 from rfly_common.errors import CommandError, SensorMessageError
+from rfly_common.frames import rotation_matrix
 from rfly_common.ros import ns_to_stamp, stamp_to_ns
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious import betaflight_packets as packets
 from rfly_amphibious.betaflight_cli import Status
-from rfly_amphibious.flight_actions import Motion
+from rfly_amphibious.estimate import Motion
 from rfly_amphibious.flight_computer import COMMAND_TIMEOUT, FlightComputer
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_parameters import SensorParameters

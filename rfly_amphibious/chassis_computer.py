@@ -19,7 +19,6 @@ from rfly_amphibious.chassis_control import (
 )
 from rfly_amphibious.commands import WheelCommand
 from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.leading_pose import LeadingPose
 from rfly_amphibious.modes import TOUCHED_SHARE, Contact, Mode
 from rfly_amphibious.parameters import GRAVITY, VehicleParameters
@@ -27,6 +26,7 @@ from rfly_amphibious.sensor_samples import SensorSamples
 from rfly_amphibious.skid_steer import SkidSteer
 from rfly_amphibious.traction import Traction
 from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
 
 Floats = NDArray[np.float64]
 

@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.chassis_computer import ChassisComputer
-from rfly_amphibious.commands import RotorCommand, WheelCommand
+from rfly_amphibious.commands import Order, RotorCommand, WheelCommand
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.estimator import StateEstimator
 from rfly_amphibious.estimator_parameters import EstimatorParameters
+from rfly_amphibious.events import RotorFails, SensorOff
 from rfly_amphibious.flight_computer import FlightComputer
 from rfly_amphibious.guidance import ASK_AGAIN, WORDS, MissionGuide
 from rfly_amphibious.modes import Mode
-from rfly_amphibious.pilot import Order
-from rfly_amphibious.scenario import RotorFails, Scenario, SensorOff
+from rfly_amphibious.scenario import Scenario
 from rfly_amphibious.scenario_run import Ending, RunRecorder, ScenarioRun
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.sensor_samples import SensorSamples
-from rfly_amphibious.simulation import Simulation
 from rfly_common.errors import DynamicsError
 
 Floats = NDArray[np.float64]
@@ -123,7 +122,7 @@ def warm_up(scenario: Scenario) -> None:
 class _ClosedLoop:
     def __init__(self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters) -> None:
         self._scenario = scenario
-        self._simulation = Simulation.of_scenario(scenario, sensors)
+        self._simulation = scenario.simulation(sensors)
         self._aboard = OnBoard(scenario, sensors, estimator)
         self._recorder = RunRecorder(scenario, Mode.DISARMED)
         self._seen: list[tuple[Floats, Floats]] = []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.model import Controls
+from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_common.errors import CommandError
 
@@ -86,3 +88,17 @@ def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Con
         drive_torque=wheels.drive_torque,
         brake_torque=wheels.brake_torque,
     )
+
+
+class Order(NamedTuple):
+    """From `time` on (s): a mode to be requested, the speed to drive, the steering, the place to fly to."""
+
+    time: float
+    mode: Mode | None = None
+    speed: float = 0.0
+    steering: float = 0.0
+    target: tuple[float, float, float] | None = None
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """m/s, with which the target moves on"""
+    yaw: float | None = None
+    """rad, to be turned to in flight and above the place of the landing; None: as it is"""

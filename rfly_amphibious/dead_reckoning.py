@@ -8,13 +8,11 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.flight_actions import Motion
-from rfly_amphibious.flight_control import rotation_matrix
+from rfly_amphibious.estimate import Estimate, Motion
 from rfly_amphibious.parameters import GRAVITY
 from rfly_amphibious.sensor_parameters import Imu
 from rfly_amphibious.sensor_samples import ImuSamples
-from rfly_common.frames import euler_to_quat
+from rfly_common.frames import euler_to_quat, rotation_matrix
 
 Floats = NDArray[np.float64]
 

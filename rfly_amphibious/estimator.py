@@ -14,13 +14,12 @@ from rfly_amphibious import sensor_samples as samples
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.estimator_alignment import Alignment
 from rfly_amphibious.estimator_parameters import EstimatorParameters, constants_of
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.ground import ground_of
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.sensor_samples import SensorSamples
 from rfly_common.errors import ConfigError
-from rfly_common.frames import euler_to_quat, ned_to_enu
+from rfly_common.frames import euler_to_quat, ned_to_enu, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
 from rfly_terrain.height_map import HeightMap
 

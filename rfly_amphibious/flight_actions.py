@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_amphibious.estimate import Motion
 from rfly_amphibious.flight_control import FlightController
 from rfly_amphibious.mixer import Mixer
 from rfly_amphibious.modes import TOUCHED_SHARE, Mode, ModeLogic
@@ -27,17 +28,6 @@ TURN_ABOVE = 1.0
 """m of clearance, below which a landing keeps its heading"""
 LEASH = 2.0
 """m, by which the place may be ahead of a vehicle that flies by velocity"""
-
-
-class Motion(NamedTuple):
-    """Of the sprung centre of mass: position and velocity in the world, rotation (3, 3) body -> world, rates in body
-    axes.
-    """
-
-    position: Floats
-    velocity: Floats
-    rotation: Floats
-    rates: Floats
 
 
 class Goal(NamedTuple):

@@ -24,18 +24,6 @@ MIN_VERTICAL = 0.3
 YAW_FREQUENCY_SHARE = 0.4
 
 
-def rotation_matrix(quaternion_wxyz: ArrayLike) -> Floats:
-    """(3, 3) body -> world of a quaternion (4,) w x y z, of any norm but 0."""
-    w, x, y, z = np.asarray(quaternion_wxyz, float) / np.linalg.norm(quaternion_wxyz)
-    return np.array(
-        (
-            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-        )
-    )
-
-
 class FlightController:
     """Holds the integral of the velocity error; everything else follows from what `wrench` is told.
 

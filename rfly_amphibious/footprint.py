@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.flight_control import rotation_matrix
+from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map import HeightMap
 
 

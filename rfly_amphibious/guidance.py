@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.chassis_control import HOLD_SPEED
+from rfly_amphibious.commands import Order
 from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.modes import TAKEOFF_SLOPE, Mode
 from rfly_amphibious.parameters import VehicleParameters
-from rfly_amphibious.pilot import Order
 from rfly_amphibious.scenario_mission import DriveLeg, FlyLeg, Leg
 from rfly_amphibious.way_points import DrivenWay, FlownWay
+from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map import HeightMap
 
 Floats = NDArray[np.float64]

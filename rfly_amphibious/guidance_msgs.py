@@ -12,8 +12,8 @@ from nav_msgs.msg import Path
 from numpy.typing import NDArray
 
 from rfly_amphibious.amphibious_msgs import WORLD, frame_of, header
+from rfly_amphibious.commands import Order
 from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.pilot import Order
 from rfly_common.frames import ned_to_enu, quat_rotate
 from rfly_common.ros import FrameToWorld
 

@@ -17,12 +17,12 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from rfly_amphibious.amphibious_msgs import is_unknown, odometry_to_estimate
+from rfly_amphibious.commands import Order
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.guidance import ASK_AGAIN, WORDS, MissionGuide
 from rfly_amphibious.guidance_msgs import estimate_to_pose, order_to_ackermann, order_to_pose, path_to_points
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import VehicleParameters
-from rfly_amphibious.pilot import Order
 from rfly_amphibious.planned_legs import legs_of_path
 from rfly_amphibious.scenario import DRIVE_SPEED, FLY_SPEED, Scenario
 from rfly_amphibious.scenario_mission import DriveLeg, Leg

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from rfly_amphibious.commands import Order
 from rfly_amphibious.model import AmphibiousModel, ModelState
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import VehicleParameters
-from rfly_amphibious.pilot import Order, Pilot
+from rfly_amphibious.pilot import Pilot
 from rfly_terrain.height_map import HeightMap
 
 DURATION = 30.0

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.chassis_control import ChassisController, brake_in
-from rfly_amphibious.flight_actions import FlightActions, Goal, Motion
-from rfly_amphibious.flight_control import rotation_matrix
+from rfly_amphibious.commands import Order
+from rfly_amphibious.estimate import Motion
+from rfly_amphibious.flight_actions import FlightActions, Goal
 from rfly_amphibious.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.modes import Mode, Situation
 from rfly_amphibious.parameters import GRAVITY
+from rfly_common.frames import rotation_matrix
 
 Floats = NDArray[np.float64]
-
-
-class Order(NamedTuple):
-    """From `time` on (s): a mode to be requested, the speed to drive, the steering, the place to fly to."""
-
-    time: float
-    mode: Mode | None = None
-    speed: float = 0.0
-    steering: float = 0.0
-    target: tuple[float, float, float] | None = None
-    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """m/s, with which the target moves on"""
-    yaw: float | None = None
-    """rad, to be turned to in flight and above the place of the landing; None: as it is"""
 
 
 class Pilot(FlightActions):

@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from rfly_amphibious.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.key_changes import Change, KeyPath
-from rfly_amphibious.model import STILL, Method
+from rfly_amphibious.model import STILL, AmphibiousModel, Method
 from rfly_amphibious.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.scenario_mission import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
+from rfly_amphibious.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation import Simulation
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError, RflyError
 from rfly_common.marked_yaml import Document, Key
@@ -26,49 +29,8 @@ from rfly_terrain.height_map import HeightMap
 _CALM: dict[KeyPath, list[float]] = {("wind", "mean_mps"): [0.0, 0.0, 0.0], ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0]}
 LoadMap = Callable[[str, Sequence[str]], HeightMap]
 EndCondition = Literal["mission_done", "standing_after_landing", "crashed", "time"]
-SWITCHED_SENSORS = ("imu", "gps", "magnetometer", "barometer", "encoders", "height", "wheel_loads", "wind")
-"""that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files of sensors"""
 DRIVE_SPEED, FLY_SPEED = 3.0, 4.0
 """m/s, where a mission says nothing"""
-
-
-@dataclass(frozen=True)
-class RotorFails:
-    """From `time` (s) on rotor `rotor` (from 0) is driven no more."""
-
-    time: float
-    rotor: int
-
-
-@dataclass(frozen=True)
-class Gust:
-    """A gust that swells to `velocity` (m/s, ENU) and dies away, ½ (1 − cos), from `time` on for `duration` s."""
-
-    time: float
-    velocity: tuple[float, float, float]
-    duration: float
-
-    def strength(self, time: float) -> float:
-        """0 … 1."""
-        share = (time - self.time) / self.duration
-        return 0.5 * (1.0 - math.cos(math.tau * share)) if 0.0 < share < 1.0 else 0.0
-
-
-@dataclass(frozen=True)
-class SensorOff:
-    """From `time` (s) on the sensor says nothing: for `duration` s, or None: to the end."""
-
-    time: float
-    sensor: str
-    """one of SWITCHED_SENSORS"""
-    duration: float | None = None
-
-    def off(self, time: float) -> bool:
-        """Whether it is silent at `time` (s)."""
-        return self.time <= time and (self.duration is None or time < self.time + self.duration)
-
-
-Event = RotorFails | Gust | SensorOff
 
 
 @dataclass(frozen=True)
@@ -137,6 +99,23 @@ class Scenario:
         others = [(path, value) for path, value in changes if path[0] != "vehicle" or len(path) == 1]
         document = checked_document(data, file, "scenario", "version, vehicle, mission, end", others, _CALM)
         return _Reader(document, file, folder, load_map).scenario(name or file, map_folders, of_vehicle)
+
+    def simulation(self, sensors: SensorParameters, *, noise: bool = True, **more: Any) -> Simulation:
+        """A simulation on the scenario's map, with its vehicle, start, wind, events, seed and method.
+
+        `more`: further keywords of Simulation.
+        """
+        return Simulation(
+            AmphibiousModel(self.params, self.terrain),
+            sensors,
+            (*self.start, self.heading),
+            wind=self.wind,
+            seed=self.wind.seed,
+            noise=noise,
+            method=self.method,
+            events=self.events,
+            **more,
+        )
 
     def sensors_off(self, time: float) -> frozenset[str]:
         """Names of the sensors that are switched off at `time` (s)."""

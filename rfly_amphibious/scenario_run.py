@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious import state_layout as at
+from rfly_amphibious.events import Gust, RotorFails, SensorOff
 from rfly_amphibious.mission_pilot import MissionPilot
 from rfly_amphibious.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.modes import STANDING_SHARE, Mode
 from rfly_amphibious.parameters import GRAVITY
-from rfly_amphibious.scenario import Gust, RotorFails, Scenario, SensorOff
+from rfly_amphibious.scenario import Scenario
 from rfly_amphibious.stepper import Stepper
 from rfly_common.errors import DynamicsError
 

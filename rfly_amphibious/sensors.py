@@ -13,7 +13,6 @@ from rfly_amphibious import sensor_kernels as kernels
 from rfly_amphibious import sensor_samples as samples
 from rfly_amphibious import state_layout as at
 from rfly_amphibious.atmosphere import standard_pressure
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_noise import NoiseSource
@@ -23,7 +22,7 @@ from rfly_amphibious.vehicle_record import vehicle_record
 from rfly_amphibious.wheel_odometry import WheelOdometry
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError
-from rfly_common.frames import enu_to_ned, euler_to_quat
+from rfly_common.frames import enu_to_ned, euler_to_quat, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
 
 Floats = NDArray[np.float64]

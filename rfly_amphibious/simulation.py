@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious import state_layout as at
 from rfly_amphibious.commands import RotorCommand, WheelCommand, controls_of
+from rfly_amphibious.events import Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.fail_safe import FailSafe
 from rfly_amphibious.model import STILL, AmphibiousModel, Controls, Method, ModelState, Outputs
-from rfly_amphibious.scenario import Event, Gust, RotorFails, Scenario, SensorOff
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.sensor_samples import SensorSamples
 from rfly_amphibious.sensors import SensorSuite
@@ -88,23 +88,6 @@ class Simulation:
         self._held = Controls()
         self._failsafe: FailSafe | None = None
         self._put(self.start)
-
-    @classmethod
-    def of_scenario(
-        cls, scenario: Scenario, sensors: SensorParameters, *, noise: bool = True, **more: Any
-    ) -> Simulation:
-        """Map, vehicle, start, wind, events, seed and method of a scenario; `more` as above."""
-        return cls(
-            AmphibiousModel(scenario.params, scenario.terrain),
-            sensors,
-            (*scenario.start, scenario.heading),
-            wind=scenario.wind,
-            seed=scenario.wind.seed,
-            noise=noise,
-            method=scenario.method,
-            events=scenario.events,
-            **more,
-        )
 
     # what there is
 

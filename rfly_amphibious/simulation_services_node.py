@@ -20,9 +20,9 @@ from simulation_interfaces.srv import (
 
 from rfly_amphibious import state_layout as at
 from rfly_amphibious.amphibious_msgs import WORLD, header
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.simulation import Simulation
 from rfly_common.errors import ConfigError
+from rfly_common.frames import rotation_matrix
 
 PLAYING, PAUSED, STOPPED = SimulationState.STATE_PLAYING, SimulationState.STATE_PAUSED, SimulationState.STATE_STOPPED
 LOADING = SimulationState.STATE_LOADING_WORLD

@@ -13,10 +13,9 @@ import jsonschema
 
 from rfly_collision.vehicle_shapes import Range, VehicleShape, VehicleShapes, make_shape, parse_types, repeated_type
 from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error, key_path
-
-StrPath = str | os.PathLike[str]
 
 MAX_FILE_BYTES = 10_000_000
 DEFAULT_SET = "rflysim3d"

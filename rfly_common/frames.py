@@ -291,3 +291,15 @@ def _euler_ned_frd(x: float, y: float, z: float, w: float) -> tuple[float, float
     if not -math.pi < yaw <= math.pi:
         yaw += -2 * math.pi if yaw > 0 else 2 * math.pi
     return roll, pitch, yaw
+
+
+def rotation_matrix(quaternion_wxyz: ArrayLike) -> NDArray[np.float64]:
+    """(3, 3) body -> world of a quaternion (4,) w x y z, of any norm but 0."""
+    w, x, y, z = np.asarray(quaternion_wxyz, float) / np.linalg.norm(quaternion_wxyz)
+    return np.array(
+        (
+            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+        )
+    )

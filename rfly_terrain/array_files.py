@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.map_search import StrPath
-from rfly_terrain.png_header import MAX_CELLS
 
 _BYTES_A_CELL = 8
 _MAX_MEMBER_BYTES = MAX_CELLS * _BYTES_A_CELL + 65_536

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
-from rfly_terrain.map_search import StrPath
+from rfly_common.files import StrPath
 
 CLOUD_ENDINGS = (".ply", ".pcd", ".npy", ".xyz")
 

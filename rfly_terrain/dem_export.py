@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from rfly_common.files import StrPath
 from rfly_terrain.array_files import north_up
 from rfly_terrain.dem_import import local_crs, rasterio_module
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.map_search import StrPath
 
 
 def write_geotiff(height_map: HeightMap, path: StrPath) -> None:

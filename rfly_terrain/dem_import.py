@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.map_search import StrPath
-from rfly_terrain.png_header import MAX_CELLS
 
 if TYPE_CHECKING:
     from rasterio.crs import CRS

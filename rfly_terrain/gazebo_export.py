@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.map_search import StrPath
 from rfly_terrain.relief import relief_pixels
 
 SIDES = tuple(2**n + 1 for n in range(7, 14))

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import TerrainFormatError
+from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
 from rfly_terrain import scalar_path
 from rfly_terrain.array_path import check_finite, compiled_kernels, flat_arrays, kernels_for, run
-from rfly_terrain.png_header import MAX_CELLS
 from rfly_terrain.point_cloud import Region, point_cloud
 from rfly_terrain.scalar_path import Grid
 
 if TYPE_CHECKING:
+    from rfly_common.files import StrPath
     from rfly_terrain.calibration import ThirdPixelRule
-    from rfly_terrain.map_search import StrPath
     from rfly_terrain.ray_pyramid import Pyramid
 
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)

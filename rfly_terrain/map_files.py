@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import StrPath
 from rfly_common.frames import up_to_down
 from rfly_terrain.calibration import (
     MAX_TXT_BYTES,
@@ -23,7 +24,7 @@ from rfly_terrain.calibration import (
     heights_up,
     parse_calibration,
 )
-from rfly_terrain.map_search import MapFiles, StrPath, find_map
+from rfly_terrain.map_search import MapFiles, find_map
 from rfly_terrain.png_header import MAX_PNG_BYTES, PngHeader, picture_chunks, read_png_header
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rfly_common.errors import TerrainFileNotFound
-
-StrPath = str | os.PathLike[str]
+from rfly_common.files import StrPath
 
 DEFAULT_PSP_PATH = "C:/PX4PSP"
 """RflySim's installation folder where the environment variable PSP_PATH names none"""

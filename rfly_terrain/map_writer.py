@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
 from rfly_terrain.calibration import calibrate, parse_calibration
-from rfly_terrain.map_search import MapFiles, StrPath
-from rfly_terrain.png_header import MAX_CELLS
+from rfly_terrain.map_search import MapFiles
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map import HeightMap

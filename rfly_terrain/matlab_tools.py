@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
+from rfly_common.files import StrPath
 from rfly_common.frames import up_to_down
 from rfly_terrain.calibration import calibrate, heights_up
 from rfly_terrain.map_files import read_calibration, read_pixels
-from rfly_terrain.map_search import MATLAB_MAP_FOLDERS, StrPath, find_in_places, installation_folders, search_places
+from rfly_terrain.map_search import MATLAB_MAP_FOLDERS, find_in_places, installation_folders, search_places
 
 MAT_FILE = "MapHeightData.mat"
 DEFAULT_MAP = "MountainTerrain"

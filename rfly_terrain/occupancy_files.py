@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,13 +20,12 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.marked_yaml import Document, parse_yaml
 from rfly_common.schema_errors import first_error
 from rfly_terrain.occupancy_grid import Bools, checked_size, number, numbers, resolution_of
 from rfly_terrain.occupancy_image import FREE_THRESH, OCCUPIED_THRESH, cells_to_image, image_to_cells
-from rfly_terrain.png_header import MAX_CELLS, SIGNATURE, picture_chunks
-
-StrPath = str | os.PathLike[str]
+from rfly_terrain.png_header import SIGNATURE, picture_chunks
 
 MAX_YAML_BYTES = 100_000
 MAX_IMAGE_BYTES = 500_000_000

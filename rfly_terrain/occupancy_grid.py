@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_terrain.png_header import MAX_CELLS
+from rfly_common.files import MAX_CELLS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

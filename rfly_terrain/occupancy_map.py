@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.files import StrPath
 from rfly_terrain.occupancy_cells import inflated, resample, sampled, shifted
 from rfly_terrain.occupancy_frames import MapFrames
 from rfly_terrain.occupancy_grid import (
@@ -45,8 +45,6 @@ from rfly_terrain.occupancy_scan import Scan, directions, max_range_of, pose_of,
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-StrPath = str | os.PathLike[str]
 
 
 class RayCells(NamedTuple):

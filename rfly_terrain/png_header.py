@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainFormatError
+from rfly_common.files import MAX_CELLS
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-MAX_CELLS = 100_000_000
-"""rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""
 MAX_PNG_BYTES = 1 << 30
 MAX_CHUNKS = 1_000_000
 MAX_DEFLATE_RATIO = 1032

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import MAX_CELLS
 from rfly_common.parallel import in_chunks
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.png_header import MAX_CELLS
 from rfly_terrain.traversability_cells import CellGrid, cell_heights, grown, worst_of_blocks
 from rfly_terrain.traversability_objects import ObjectBoxes, cells_under
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_terrain.map_search import StrPath
+from rfly_common.files import StrPath
 from rfly_terrain.traversability import LETHAL, TraversabilityGrid
 
 if TYPE_CHECKING:

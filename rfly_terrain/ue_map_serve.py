@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainNotLoaded
+from rfly_common.files import StrPath
 from rfly_terrain.map_files import read_map
-from rfly_terrain.map_search import (
-    MapFiles,
-    StrPath,
-    find_in_places,
-    installation_folders,
-    script_folders,
-    search_places,
-)
+from rfly_terrain.map_search import MapFiles, find_in_places, installation_folders, script_folders, search_places
 
 
 class UEMapServe:

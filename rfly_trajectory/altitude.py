@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_trajectory import backend
+from rfly_trajectory.tables import AltitudeTable
 
 if TYPE_CHECKING:
     from rfly_trajectory.paths import Path
@@ -34,21 +35,6 @@ class AltitudeProfile:
     def __post_init__(self) -> None:
         for array in (self.start, self.values):
             array.flags.writeable = False
-
-
-class AltitudeTable(NamedTuple):
-    """Profiles of n paths, one after the other; a path without one has no pieces. Plain arrays for the kernels."""
-
-    first: NDArray[np.int64]
-    """(n + 1,) index of a path's first piece"""
-    start: Floats
-    """(p,) m"""
-    values: Floats
-    """(p, 4) see AltitudeProfile"""
-    length: Floats
-    """(n,) of the paths, m"""
-    closed: NDArray[np.bool_]
-    """(n,)"""
 
 
 def altitude_profile(s: ArrayLike, z: ArrayLike, length: float, closed: bool) -> AltitudeProfile:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.paths import POLYNOMIAL, Path, make_path
+from rfly_trajectory.paths import Path, make_path
+from rfly_trajectory.tables import POLYNOMIAL
 
 Floats = NDArray[np.float64]
 

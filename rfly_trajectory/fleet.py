@@ -17,10 +17,11 @@ from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory import motion
 from rfly_trajectory.altitude import altitudes, join_profiles
-from rfly_trajectory.attitude import FIXED_WING, GROUND, MULTIROTOR, Poses, Terrain, poses
+from rfly_trajectory.attitude import Poses, Terrain, poses
 from rfly_trajectory.formation import go_on_straight, step_aside
 from rfly_trajectory.motion import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.paths import POLYNOMIAL, Path, curvature_bends, join_paths, path_points
+from rfly_trajectory.paths import Path, curvature_bends, join_paths, path_points
+from rfly_trajectory.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL
 from rfly_trajectory.wheels import Contact, stand
 
 if TYPE_CHECKING:

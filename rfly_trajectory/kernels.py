@@ -11,10 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.accel import kernel
-from rfly_trajectory.altitude import AltitudeTable
-from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND, STEEPEST
-from rfly_trajectory.motion import Departures
-from rfly_trajectory.paths import ARC, SPIRAL, SPIRAL_TERMS, PathTable
+from rfly_trajectory.tables import (
+    ARC,
+    FIXED_WING,
+    GRAVITY,
+    GROUND,
+    SPIRAL,
+    SPIRAL_TERMS,
+    STEEPEST,
+    AltitudeTable,
+    Departures,
+    PathTable,
+)
 
 Floats = NDArray[np.float64]
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rfly_common.errors import ConfigError, MissionFileError
+from rfly_common.files import StrPath
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_trajectory.mission_fence import FenceCircle, FencePolygon, Geofence
 from rfly_trajectory.mission_items import MissionItem, MissionMode
@@ -43,8 +44,6 @@ VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
 ABOVE_CALCULATED_TERRAIN = 3
 """QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when it uploads"""
 ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
-
-StrPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -16,28 +16,11 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory import backend
+from rfly_trajectory.tables import Departures
 
 AtEnd = Literal["repeat", "ping_pong", "stop"]
 
 Floats = NDArray[np.float64]
-
-
-class Departures(NamedTuple):
-    """The motion of n vehicles, one after the other. Plain arrays: what the kernels read."""
-
-    first: NDArray[np.int64]
-    """(n + 1,) index of a vehicle's first piece"""
-    start: Floats
-    """(p,) time since the vehicle's departure at which a piece begins, s"""
-    law: Floats
-    """(p, 4) arc length [m], speed [m/s] and acceleration [m/s²] at the piece's start, and its jerk [m/s³]; speed < 0
-    drives backwards"""
-    delay: Floats
-    """(n,) departure, s"""
-    loop_start: Floats
-    """(n,) time since departure from which the motion repeats, s"""
-    loop_period: Floats
-    """(n,) s; inf: it does not repeat"""
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.frames import euler_to_quat
-from rfly_trajectory.altitude import AltitudeTable
-from rfly_trajectory.attitude import FIXED_WING, GRAVITY, GROUND, STEEPEST
-from rfly_trajectory.motion import Departures
-from rfly_trajectory.paths import ARC, POLYNOMIAL, SPIRAL, SPIRAL_TERMS, PathTable
+from rfly_trajectory.tables import (
+    ARC,
+    FIXED_WING,
+    GRAVITY,
+    GROUND,
+    POLYNOMIAL,
+    SPIRAL,
+    SPIRAL_TERMS,
+    STEEPEST,
+    AltitudeTable,
+    Departures,
+    PathTable,
+)
 
 Floats = NDArray[np.float64]
 

@@ -24,14 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_trajectory import backend
 from rfly_trajectory.altitude import AltitudeProfile
-
-ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
-SPIRAL_TERMS = 30
-"""of the power series: exact to rounding for spirals that turn by up to π"""
-PIECE_VALUES = 12
-"""numbers of a piece. ARC: x, y of its start, curvature, cosine and sine of the heading there. SPIRAL: x, y of its
-straight end, s there, sharpness (rate of curvature), cosine and sine of the heading there. POLYNOMIAL: six coefficients
-of x and six of y, lowest power first"""
+from rfly_trajectory.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, PathTable
 
 Floats = NDArray[np.float64]
 
@@ -56,23 +49,6 @@ class Bend(NamedTuple):
     """m"""
     curvature: float
     """1/m, left positive"""
-
-
-class PathTable(NamedTuple):
-    """Pieces of n paths, one path after the other. Plain arrays: what the kernels read."""
-
-    first: NDArray[np.int64]
-    """(n + 1,) index of a path's first piece; the last one is the number of pieces"""
-    start: Floats
-    """(p,) arc length from the path's start at which a piece begins, m"""
-    kind: NDArray[np.uint8]
-    """(p,) ARC, SPIRAL or POLYNOMIAL"""
-    values: Floats
-    """(p, 12) see PIECE_VALUES"""
-    length: Floats
-    """(n,) m"""
-    closed: NDArray[np.bool_]
-    """(n,) the end is the start: arc length counts round and round"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,9 @@ def warm_up() -> None:
     from rfly_terrain.height_map import HeightMap
     from rfly_trajectory.fleet import Fleet, Vehicle
     from rfly_trajectory.motion import SpeedProfile
-    from rfly_trajectory.paths import POLYNOMIAL, make_path
+    from rfly_trajectory.paths import make_path
     from rfly_trajectory.shapes import Circle, with_heights
+    from rfly_trajectory.tables import POLYNOMIAL
 
     path = Circle((0.0, 0.0), 0.5).path()
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)

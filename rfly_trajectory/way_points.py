@@ -15,8 +15,9 @@ from rfly_trajectory.altitude import AltitudeProfile, altitude_profile, altitude
 from rfly_trajectory.curves import fit_between
 from rfly_trajectory.dubins import DubinsPath, dubins_path
 from rfly_trajectory.nav_path import SAME_POINT, without_repeats
-from rfly_trajectory.paths import ARC, POLYNOMIAL, SPIRAL, Path, PathBuilder, make_path, spiral_end
+from rfly_trajectory.paths import Path, PathBuilder, make_path, spiral_end
 from rfly_trajectory.shapes import with_heights
+from rfly_trajectory.tables import ARC, POLYNOMIAL, SPIRAL
 
 DENSE_TURN = math.radians(15.0)
 """points between which a way never turns by more are samples of a smooth curve, others are corners to be rounded"""

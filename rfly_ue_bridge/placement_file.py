@@ -21,11 +21,10 @@ from typing import Any
 import jsonschema
 
 from rfly_common.errors import ConfigError, PlacementError
+from rfly_common.files import StrPath
 from rfly_common.marked_yaml import Document, Key, parse_yaml
 from rfly_common.schema_errors import first_error
 from rfly_ue_bridge.placement import PlacedObject, from_ned
-
-StrPath = str | os.PathLike[str]
 
 MAX_FILE_BYTES = 10_000_000
 MAX_OBJECTS = 100_000

@@ -24,8 +24,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from rfly_common.errors import VehicleXmlError
-
-StrPath = str | os.PathLike[str]
+from rfly_common.files import StrPath
 
 MAX_BYTES = 1_000_000
 """RflySim's own descriptions have a few thousand"""

@@ -10,12 +10,12 @@ import numpy as np
 from rfly_amphibious.chassis_computer import ChassisComputer
 from rfly_amphibious.estimate import Estimate
 from rfly_amphibious.flight_computer import FlightComputer
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.model import AmphibiousModel
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import VehicleParameters
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation import Simulation
+from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map import HeightMap
 
 

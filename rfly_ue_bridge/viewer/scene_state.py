@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from rfly_common.errors import CommandError, TerrainError
+from rfly_common.files import StrPath
 from rfly_terrain.height_map import HeightMap
-from rfly_terrain.map_search import StrPath
 from rfly_ue_bridge.packets import Packet
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels

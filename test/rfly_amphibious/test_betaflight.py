@@ -24,10 +24,10 @@ from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
 from rfly_amphibious.betaflight_loop import BetaflightLoop, fast_imu
 from rfly_amphibious.betaflight_packets import MOTOR_PORT
 from rfly_amphibious.betaflight_session import BetaflightSession, find_firmware, shipped_settings
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.simulation import Simulation
 from rfly_common.errors import AutopilotError
+from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map import HeightMap
 
 pytestmark = pytest.mark.slow

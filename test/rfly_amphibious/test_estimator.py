@@ -16,7 +16,6 @@ from scipy.stats import chi2
 from rfly_amphibious import estimator_kernels as at
 from rfly_amphibious.estimator import StateEstimator
 from rfly_amphibious.estimator_parameters import EstimatorParameters, shipped_estimator_sets
-from rfly_amphibious.flight_control import rotation_matrix
 from rfly_amphibious.mission_pilot import MissionPilot
 from rfly_amphibious.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.scenario import Scenario
@@ -26,6 +25,7 @@ from rfly_amphibious.sensors import SensorSuite
 from rfly_amphibious.stepper import Stepper
 from rfly_amphibious.wind import Wind
 from rfly_common.errors import ConfigError
+from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map import HeightMap
 
 TICK = 4

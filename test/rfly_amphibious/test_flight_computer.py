@@ -182,7 +182,7 @@ def test_dead_reckoning_of_a_turning_climb():
     mounting = (0.3, -0.2, 1.0)
     way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))
     x, y, z, w = euler_to_quat(mounting)
-    from rfly_amphibious.flight_control import rotation_matrix
+    from rfly_common.frames import rotation_matrix
 
     askew = rotation_matrix((w, x, y, z)).T
     rate, push, bias = 0.8, 1.5, np.array((0.01, -0.02, 0.03))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rfly_amphibious.scenario import SWITCHED_SENSORS, Gust, RotorFails, Scenario, SensorOff, shipped_scenarios
+from rfly_amphibious.events import SWITCHED_SENSORS, Gust, RotorFails, SensorOff
+from rfly_amphibious.scenario import Scenario, shipped_scenarios
 from rfly_amphibious.scenario_mission import DriveLeg, FlyLeg
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.wind import Wind

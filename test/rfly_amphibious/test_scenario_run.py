@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import state_layout as at
+from rfly_amphibious.events import Gust
 from rfly_amphibious.mission_pilot import MissionPilot
 from rfly_amphibious.mixer import Mixer
 from rfly_amphibious.model import AmphibiousModel, Controls
 from rfly_amphibious.modes import Mode
 from rfly_amphibious.parameters import GRAVITY, VehicleParameters
-from rfly_amphibious.scenario import Gust, Scenario
+from rfly_amphibious.scenario import Scenario
 from rfly_amphibious.scenario_csv import write_csv
 from rfly_amphibious.scenario_run import run_scenario
 from rfly_amphibious.stepper import Stepper

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from rfly_amphibious.commands import RotorCommand, WheelCommand
+from rfly_amphibious.events import Gust, RotorFails, SensorOff
 from rfly_amphibious.model import AmphibiousModel, Controls
 from rfly_amphibious.parameters import VehicleParameters
-from rfly_amphibious.scenario import Gust, RotorFails, Scenario, SensorOff
+from rfly_amphibious.scenario import Scenario
 from rfly_amphibious.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors import SensorSuite
 from rfly_amphibious.simulation import Simulation
@@ -190,7 +191,7 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
     scenario = Scenario(
         "events", PARAMS, (), events=(Gust(0.1, (0.0, 4.0, 0.0), 0.2), RotorFails(0.1, 1), SensorOff(0.2, "imu", 0.1))
     )
-    simulation = Simulation.of_scenario(scenario, SENSORS, noise=False)
+    simulation = scenario.simulation(SENSORS, noise=False)
     winds, imu = {}, []
     for _ in range(100):
         hover(simulation, 0.5)

@@ -10,10 +10,11 @@ from scipy.optimize import brentq
 from rfly_amphibious import AmphibiousModel, Controls
 from rfly_amphibious import state_layout as at
 from rfly_amphibious.atmosphere import standard_density, standard_pressure
+from rfly_amphibious.commands import Order
 from rfly_amphibious.kernels import density_ratio
 from rfly_amphibious.mixer import Mixer
 from rfly_amphibious.modes import Mode
-from rfly_amphibious.pilot import Order, Pilot
+from rfly_amphibious.pilot import Pilot
 from rfly_common.geodesy import ned_to_geodetic
 
 G = 9.80665

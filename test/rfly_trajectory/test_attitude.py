@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_conjugate, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map import HeightMap
-from rfly_trajectory.attitude import GRAVITY
 from rfly_trajectory.fleet import Fleet, Vehicle
 from rfly_trajectory.motion import SpeedProfile
 from rfly_trajectory.shapes import Circle, FigureEight, Line, Polyline
+from rfly_trajectory.tables import GRAVITY
 
 WEST_EAST = Line((-40.0, 3.0), (40.0, 3.0)).path()
 SOUTH_NORTH = Line((3.0, -40.0), (3.0, 40.0)).path()

@@ -1,0 +1,11 @@
+"""What all readers and writers of files share: their paths and the largest map they take."""
+
+from __future__ import annotations
+
+import os
+
+StrPath = str | os.PathLike[str]
+
+
+MAX_CELLS = 100_000_000
+"""rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights"""

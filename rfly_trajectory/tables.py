@@ -1,0 +1,75 @@
+"""Plain arrays that the kernels read: pieces of paths, altitudes and motion of many vehicles, one after the other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
+SPIRAL_TERMS = 30
+"""of the power series: exact to rounding for spirals that turn by up to π"""
+PIECE_VALUES = 12
+"""numbers of a piece. ARC: x, y of its start, curvature, cosine and sine of the heading there. SPIRAL: x, y of its
+straight end, s there, sharpness (rate of curvature), cosine and sine of the heading there. POLYNOMIAL: six coefficients
+of x and six of y, lowest power first"""
+
+
+class PathTable(NamedTuple):
+    """Pieces of n paths, one path after the other. Plain arrays: what the kernels read."""
+
+    first: NDArray[np.int64]
+    """(n + 1,) index of a path's first piece; the last one is the number of pieces"""
+    start: Floats
+    """(p,) arc length from the path's start at which a piece begins, m"""
+    kind: NDArray[np.uint8]
+    """(p,) ARC, SPIRAL or POLYNOMIAL"""
+    values: Floats
+    """(p, 12) see PIECE_VALUES"""
+    length: Floats
+    """(n,) m"""
+    closed: NDArray[np.bool_]
+    """(n,) the end is the start: arc length counts round and round"""
+
+
+class AltitudeTable(NamedTuple):
+    """Profiles of n paths, one after the other; a path without one has no pieces. Plain arrays for the kernels."""
+
+    first: NDArray[np.int64]
+    """(n + 1,) index of a path's first piece"""
+    start: Floats
+    """(p,) m"""
+    values: Floats
+    """(p, 4) see AltitudeProfile"""
+    length: Floats
+    """(n,) of the paths, m"""
+    closed: NDArray[np.bool_]
+    """(n,)"""
+
+
+class Departures(NamedTuple):
+    """The motion of n vehicles, one after the other. Plain arrays: what the kernels read."""
+
+    first: NDArray[np.int64]
+    """(n + 1,) index of a vehicle's first piece"""
+    start: Floats
+    """(p,) time since the vehicle's departure at which a piece begins, s"""
+    law: Floats
+    """(p, 4) arc length [m], speed [m/s] and acceleration [m/s²] at the piece's start, and its jerk [m/s³]; speed < 0
+    drives backwards"""
+    delay: Floats
+    """(n,) departure, s"""
+    loop_start: Floats
+    """(n,) time since departure from which the motion repeats, s"""
+    loop_period: Floats
+    """(n,) s; inf: it does not repeat"""
+
+
+GROUND, MULTIROTOR, FIXED_WING = 0, 1, 2
+GRAVITY = 9.80665
+"""m/s², standard gravity"""
+STEEPEST = 0.99
+"""sine of the steepest slope of a vehicle on wheels: a plane that stands upright has none"""
