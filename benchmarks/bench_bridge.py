@@ -23,9 +23,9 @@ import numpy as np
 from benchmarks.harness import Row, same
 from rfly_common.frames import pose_enu_to_ned_euler
 from rfly_common.vehicle_states import VehicleStates
-from rfly_ue_bridge.ned_states import states_to_ned
-from rfly_ue_bridge.state_datagrams import encode_states
-from rfly_ue_bridge.udp_sender import UdpSender
+from rfly_ue_bridge.codec.ned_states import states_to_ned
+from rfly_ue_bridge.codec.state_datagrams import encode_states
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 VEHICLES = 500  # as single packets they fit the receiving socket's buffer under Linux' default limit
 ROUNDS = 31
@@ -183,7 +183,7 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
             one.bind(("127.0.0.1", 0))
             one.settimeout(0.5)
         ports = [one.getsockname()[1] for one in sockets]
-        bridge = [sys.executable, "-c", "from rfly_bringup.entry_points import ue_bridge_node; ue_bridge_node()"]
+        bridge = [sys.executable, "-c", "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()"]
         parameters = [f"port:={ports[0]}", "vehicles:=[car]", "car.id:=7", "car.topic:=bridge/pose"]
         bridge += ["--ros-args", "--log-level", "error", *(part for p in parameters for part in ("-p", p))]
         echo = [sys.executable, str(Path(__file__).with_name("echo_node.py")), "echo/pose", str(ports[1])]

@@ -25,9 +25,9 @@ import numpy as np
 from benchmarks.harness import Row, same
 from rfly_common.frames import euler_to_quat, pose_enu_to_ned_euler, quat_ned_frd_to_enu_flu
 from rfly_common.vehicle_states import VehicleStates
-from rfly_ue_bridge.ned_states import RPM_PER_RAD_S, NedStates, states_to_ned
-from rfly_ue_bridge.state_datagrams import encode_states
-from rfly_ue_bridge.udp_sender import UdpSender
+from rfly_ue_bridge.codec.ned_states import RPM_PER_RAD_S, NedStates, states_to_ned
+from rfly_ue_bridge.codec.state_datagrams import encode_states
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 VEHICLES = 1000
 SDK_WINDOWS = 3
@@ -326,7 +326,7 @@ def _through_the_node() -> Row:
     from rclpy.qos import QoSProfile
     from rfly_suite.msg import VehicleStateArray
 
-    from rfly_common.vehicle_msgs import states_to_msg
+    from rfly_common.ros.vehicle_msgs import states_to_msg
 
     domain = 1 + os.getpid() % 100
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
@@ -335,7 +335,7 @@ def _through_the_node() -> Row:
     with ExitStack() as opened:
         sinks = _Sinks(1)
         opened.callback(sinks.close)
-        command = [sys.executable, "-c", "from rfly_bringup.entry_points import ue_bridge_node; ue_bridge_node()"]
+        command = [sys.executable, "-c", "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()"]
         command += ["--ros-args", "--log-level", "error", "-p", f"port:={sinks.port}", "-p", "feedback_port:=0"]
         bridge = subprocess.Popen(command, env=environment, cwd=Path(__file__).parent.parent)
         opened.callback(bridge.wait)

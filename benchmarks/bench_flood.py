@@ -100,7 +100,7 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
             feedback_port = free.getsockname()[1]
         parameters = [f"port:={sink.getsockname()[1]}", f"feedback_port:={feedback_port}", "vehicles:=[car]"]
         parameters += ["car.id:=7", "car.topic:=car/pose"]
-        command = [sys.executable, "-c", "from rfly_bringup.entry_points import ue_bridge_node; ue_bridge_node()"]
+        command = [sys.executable, "-c", "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()"]
         command += ["--ros-args", "--log-level", "error", *(part for p in parameters for part in ("-p", p))]
         bridge = subprocess.Popen(command, env=environment, cwd=root)
         opened.callback(bridge.wait)

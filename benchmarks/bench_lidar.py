@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.bench_rays import hills
 from benchmarks.harness import DISAGREES, Row, agreement, measure
-from rfly_amphibious.lidar import Lidar, Sweep
-from rfly_amphibious.scene_rays import SceneBodies, SceneRays
-from rfly_amphibious.sensor_parameters import SensorParameters
-from rfly_amphibious.vehicle_track import VehicleTrack
-from rfly_collision.shapes import Box
+from rfly_amphibious.sensors.lidar import Lidar, Sweep
+from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.vehicle_track import VehicleTrack
+from rfly_collision.shapes.shape import Box
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap
 from rfly_terrain.warm_up import warm_up
@@ -34,7 +34,7 @@ def rows() -> Iterator[Row]:
     if importlib.util.find_spec("sensor_msgs") is None:
         print("lidar: no rows without ROS messages", file=sys.stderr)
         return
-    from rfly_amphibious.lidar_msgs import sweep_to_cloud
+    from rfly_amphibious.ros.lidar_msgs import sweep_to_cloud
 
     warm_up()
     terrain = hills(1_000)

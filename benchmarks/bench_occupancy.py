@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
 from benchmarks.harness import Row, agreement, measure, same
-from rfly_common.accel import kernel
-from rfly_common.parallel import cores
+from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.parallel import cores
 from rfly_terrain import BinaryOccupancyMap
-from rfly_terrain.occupancy_rays import clearance_of
+from rfly_terrain.occupancy.rays import clearance_of
 
 SIZE = 2_000
 RESOLUTION = 20

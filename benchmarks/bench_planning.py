@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import DISAGREES, Row, agreement, measure
-from rfly_terrain import plan_kernels
-from rfly_terrain.plan_drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
-from rfly_terrain.plan_warm_up import warm_up
+from rfly_terrain.planning import kernels as plan_kernels
+from rfly_terrain.planning.drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
+from rfly_terrain.planning.warm_up import warm_up
 
 SIZE = 1_000
 RADIUS = 4.0

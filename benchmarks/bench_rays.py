@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import DISAGREES, Row, measure
-from rfly_common.parallel import cores
-from rfly_terrain import HeightMap, ray_pyramid
+from rfly_common.kernels.parallel import cores
+from rfly_terrain import HeightMap
+from rfly_terrain.height_map import ray_pyramid
 from rfly_terrain.warm_up import warm_up
 
 SIZE = 1_000

@@ -121,7 +121,7 @@ def run(vehicles: int, seconds: float) -> dict[str, Any]:
         }
         nodes = {}
         for node, given in parameters.items():
-            command = [sys.executable, "-c", f"from rfly_bringup.entry_points import {node}; {node}()"]
+            command = [sys.executable, "-c", f"from rfly_bringup.nodes.entry_points import {node}; {node}()"]
             command += ["--ros-args", "--log-level", "error", *(part for p in given for part in ("-p", p))]
             nodes[node] = subprocess.Popen(command, env=environment, cwd=root)
             opened.callback(nodes[node].wait)

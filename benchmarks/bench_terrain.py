@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import map_coordinates
 
 from benchmarks.harness import Row, agreement, measure
-from rfly_terrain.height_map import HeightMap
-from rfly_terrain.scalar_path import altitude_function
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.scalar import altitude_function
 from rfly_terrain.warm_up import warm_up
 
 SIZE = 1_000
@@ -231,7 +231,7 @@ def loading(path: Path) -> Iterator[Row]:
 PEAK_OF_LOAD = """
 import sys
 from pathlib import Path
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 
 def status(key):
     text = Path("/proc/self/status").read_text()

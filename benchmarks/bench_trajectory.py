@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import Row, agreement, measure
 from benchmarks.plain_fleet import PlainTerrain, PlainVehicle
-from rfly_common import accel
+from rfly_common.kernels import jit
 from rfly_common.vehicle_states import VehicleStates
-from rfly_terrain.height_map import HeightMap
-from rfly_trajectory import backend
-from rfly_trajectory.fleet import Fleet, Kind, Vehicle
-from rfly_trajectory.motion import AtEnd, SpeedProfile
-from rfly_trajectory.paths import Path
-from rfly_trajectory.shapes import Circle, Ellipse, FigureEight, LawnMower, Line
-from rfly_trajectory.splines import Spline
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
+from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.motion.speed_profile import AtEnd, SpeedProfile
+from rfly_trajectory.paths.path import Path
+from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line
+from rfly_trajectory.paths.splines import Spline
 from rfly_trajectory.warm_up import warm_up
 
 TIMES = 123.4, 130.01, 217.0
@@ -174,5 +174,5 @@ def numpy_alone() -> Iterator[None]:
 
 
 def _ask_again() -> None:
-    accel.use_numba.cache_clear()
-    backend.functions.cache_clear()
+    jit.use_numba.cache_clear()
+    dispatch.functions.cache_clear()

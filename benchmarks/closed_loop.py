@@ -44,8 +44,8 @@ class Result:
 
 def fly(job: tuple[str, int]) -> Result:
     """One scenario with one seed."""
-    from rfly_amphibious.closed_loop import run_closed_loop
-    from rfly_amphibious.scenario import Scenario
+    from rfly_amphibious.scenarios.closed_loop import run_closed_loop
+    from rfly_amphibious.scenarios.scenario import Scenario
 
     name, seed = job
     scenario = Scenario.load(name).with_seed(seed)

@@ -15,7 +15,7 @@ from vehiclemodels.parameters_vehicle2 import parameters_vehicle2
 from vehiclemodels.vehicle_dynamics_mb import vehicle_dynamics_mb
 
 from rfly_amphibious import ModelState, VehicleParameters
-from rfly_amphibious.state_layout import QUATERNION, RATES
+from rfly_amphibious.vehicle.state_layout import QUATERNION, RATES
 
 STEERING_LAG = 0.1
 """s"""

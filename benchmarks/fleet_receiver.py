@@ -164,7 +164,7 @@ def say(**what: Any) -> None:
 def main() -> None:
     vehicles, seconds = int(sys.argv[1]), float(sys.argv[2])
     name = sys.argv[3] if len(sys.argv) > 3 else "JacksboroFault"
-    from rfly_terrain.height_map import HeightMap
+    from rfly_terrain.height_map.height_map import HeightMap
 
     fleet, terrain = RingFleet(vehicles), HeightMap.load(name)
     received = Received(round(1.5 * (seconds + 30.0) * 50.0) * fleet.packets)

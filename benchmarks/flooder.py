@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rfly_ue_bridge.state_datagrams import DatagramRun
-from rfly_ue_bridge.udp_sender import UdpSender
+from rfly_ue_bridge.codec.state_datagrams import DatagramRun
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 TICK_S = 0.002
 

@@ -14,8 +14,8 @@ import mujoco
 import numpy as np
 
 from rfly_amphibious import ModelState, VehicleParameters
-from rfly_amphibious import state_layout as at
-from rfly_terrain.height_map import HeightMap
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_terrain.height_map.height_map import HeightMap
 
 CARRIER_SHARE = 0.2
 """of the unsprung mass, that does not spin; MuJoCo wants some for every body that moves"""

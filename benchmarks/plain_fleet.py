@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from rfly_terrain.height_map import HeightMap
-from rfly_trajectory.fleet import Vehicle
-from rfly_trajectory.tables import ARC, SPIRAL
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.fleet.fleet import Vehicle
+from rfly_trajectory.kernels.tables import ARC, SPIRAL
 
 G = 9.80665
 State = tuple[float, ...]

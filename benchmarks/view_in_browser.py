@@ -24,8 +24,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 from chromium_harness import Chromium, wait_until
 
-from rfly_ue_bridge.commands import encode_command
-from rfly_ue_bridge.to_rflysim3d import MULTI3D_DATA_100_NEW, SOUT2_SIMULATOR_SIMPLE_TIME
+from rfly_ue_bridge.codec.commands import encode_command
+from rfly_ue_bridge.codec.to_rflysim3d import MULTI3D_DATA_100_NEW, SOUT2_SIMULATOR_SIMPLE_TIME
 
 WIDTH, HEIGHT = 1280, 720
 MARKER_ID = 34  # drawn in red
@@ -108,7 +108,7 @@ def measure(vehicles: int, hz: float, single: bool, seconds: float, options: lis
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    rfly = "import sys; from rfly_bringup.cli import main; sys.argv[0] = 'rfly'; main()"
+    rfly = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
     command = [sys.executable, "-c", rfly, "view", "--port", "0", "--udp-port", str(port), *options]
     viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -10,11 +10,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
-from rfly_amphibious.commands import RotorCommand
-from rfly_amphibious.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
-from rfly_amphibious.scene_rays import SceneBodies, SceneRays
-from rfly_amphibious.simulation import Simulation
-from rfly_amphibious.weather import Weather
+from rfly_amphibious.control.commands import RotorCommand
+from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
+from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
+from rfly_amphibious.sensors.weather import Weather
+from rfly_amphibious.simulation.simulation import Simulation
 from rfly_collision import Box
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap

@@ -1,6 +1,6 @@
 """ros2 launch rfly_suite amphibious.launch.py: land-air vehicles that carry out a scenario's mission."""
 
-from rfly_bringup.launch_nodes import amphibious_description
+from rfly_bringup.nodes.launch_nodes import amphibious_description
 
 
 def generate_launch_description():

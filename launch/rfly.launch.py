@@ -1,7 +1,7 @@
 """ros2 launch rfly_suite rfly.launch.py: terrain, bridge to RflySim3D, and a fleet that drives over the ground."""
 
-from rfly_bringup.launch_nodes import launch_description
-from rfly_bringup.node_set import NODES
+from rfly_bringup.nodes.launch_nodes import launch_description
+from rfly_bringup.nodes.node_set import NODES
 
 
 def generate_launch_description():

@@ -1,7 +1,7 @@
 """ros2 launch rfly_suite terrain.launch.py: the terrain alone, as a cloud and as services."""
 
-from rfly_bringup.launch_nodes import launch_description
-from rfly_bringup.node_set import TERRAIN
+from rfly_bringup.nodes.launch_nodes import launch_description
+from rfly_bringup.nodes.node_set import TERRAIN
 
 
 def generate_launch_description():

@@ -6,14 +6,14 @@ import importlib
 from typing import Any
 
 _HOME = {
-    "AmphibiousModel": "model",
-    "Controls": "model",
-    "ModelState": "model",
-    "Run": "model",
-    "SensorParameters": "sensor_parameters",
-    "SensorSuite": "sensors",
-    "VehicleParameters": "parameters",
-    "Wind": "wind",
+    "AmphibiousModel": "dynamics.model",
+    "Controls": "dynamics.model",
+    "ModelState": "dynamics.model",
+    "Run": "dynamics.model",
+    "SensorParameters": "sensors.sensor_parameters",
+    "SensorSuite": "sensors.sensor_suite",
+    "VehicleParameters": "vehicle.parameters",
+    "Wind": "dynamics.wind",
 }
 
 __all__ = [

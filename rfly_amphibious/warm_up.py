@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from rfly_common.accel import use_numba
+from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
     """Runs every kernel once with the types of argument that a model passes. Without numba there is nothing to do."""
     if not use_numba():
         return
-    from rfly_amphibious.estimator import StateEstimator
-    from rfly_amphibious.estimator_parameters import EstimatorParameters
-    from rfly_amphibious.model import AmphibiousModel, Controls
-    from rfly_amphibious.parameters import VehicleParameters
-    from rfly_amphibious.sensor_parameters import SensorParameters
-    from rfly_amphibious.sensors import SensorSuite
+    from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+    from rfly_amphibious.estimation.estimator import StateEstimator
+    from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.sensors.sensor_suite import SensorSuite
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     model = AmphibiousModel(VehicleParameters.load("scale"))
     state = model.standing()
@@ -31,8 +31,8 @@ def warm_up_rays() -> None:
         return
     import numpy as np
 
-    from rfly_amphibious.scene_rays import SceneBodies, SceneRays
-    from rfly_collision.shapes import Box
+    from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
+    from rfly_collision.shapes.shape import Box
     from rfly_terrain.warm_up import warm_up as warm_up_terrain
 
     warm_up_terrain()

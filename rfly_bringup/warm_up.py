@@ -9,10 +9,10 @@ from rich.console import Console
 
 def main() -> None:
     """Warm all packages up, and say how long it took."""
-    from rfly_amphibious.octomap_grid import warm_up as warm_up_mapping
+    from rfly_amphibious.mapping.octomap_grid import warm_up as warm_up_mapping
     from rfly_amphibious.warm_up import warm_up as warm_up_amphibious
     from rfly_collision.warm_up import warm_up as warm_up_collision
-    from rfly_terrain.plan_warm_up import warm_up as warm_up_planner
+    from rfly_terrain.planning.warm_up import warm_up as warm_up_planner
     from rfly_terrain.warm_up import warm_up as warm_up_terrain
     from rfly_trajectory.warm_up import warm_up as warm_up_trajectory
 

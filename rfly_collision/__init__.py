@@ -6,21 +6,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rfly_collision.bodies import Bodies, Contacts
-    from rfly_collision.scene import Scene
-    from rfly_collision.shapes import Box, Capsule, ConvexHull, Shape, Sphere
+    from rfly_collision.narrow_phase.bodies import Bodies, Contacts
+    from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
+    from rfly_collision.world.scene import Scene
 
 __all__ = ["Bodies", "Box", "Capsule", "Contacts", "ConvexHull", "Scene", "Shape", "Sphere"]
 
 _HOME = {
-    "Bodies": "rfly_collision.bodies",
-    "Box": "rfly_collision.shapes",
-    "Capsule": "rfly_collision.shapes",
-    "Contacts": "rfly_collision.bodies",
-    "ConvexHull": "rfly_collision.shapes",
-    "Scene": "rfly_collision.scene",
-    "Shape": "rfly_collision.shapes",
-    "Sphere": "rfly_collision.shapes",
+    "Bodies": "rfly_collision.narrow_phase.bodies",
+    "Box": "rfly_collision.shapes.shape",
+    "Capsule": "rfly_collision.shapes.shape",
+    "Contacts": "rfly_collision.narrow_phase.bodies",
+    "ConvexHull": "rfly_collision.shapes.shape",
+    "Scene": "rfly_collision.world.scene",
+    "Shape": "rfly_collision.shapes.shape",
+    "Sphere": "rfly_collision.shapes.shape",
 }
 
 

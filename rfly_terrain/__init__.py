@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rfly_terrain.height_map import HeightMap, TerrainQuery
-    from rfly_terrain.matlab_tools import LoadPngData, getTerrainAltData
-    from rfly_terrain.occupancy_image import cells_to_image, image_to_cells
-    from rfly_terrain.occupancy_map import BinaryOccupancyMap
-    from rfly_terrain.ray_cast import hit_points
-    from rfly_terrain.ue_map_serve import UEMapServe
+    from rfly_terrain.height_map.height_map import HeightMap, TerrainQuery
+    from rfly_terrain.height_map.ray_cast import hit_points
+    from rfly_terrain.occupancy.image import cells_to_image, image_to_cells
+    from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+    from rfly_terrain.sdk.matlab_tools import LoadPngData, getTerrainAltData
+    from rfly_terrain.sdk.ue_map_serve import UEMapServe
 
 __all__ = [
     "BinaryOccupancyMap",
@@ -26,15 +26,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "BinaryOccupancyMap": "rfly_terrain.occupancy_map",
-    "HeightMap": "rfly_terrain.height_map",
-    "LoadPngData": "rfly_terrain.matlab_tools",
-    "TerrainQuery": "rfly_terrain.height_map",
-    "UEMapServe": "rfly_terrain.ue_map_serve",
-    "cells_to_image": "rfly_terrain.occupancy_image",
-    "getTerrainAltData": "rfly_terrain.matlab_tools",
-    "hit_points": "rfly_terrain.ray_cast",
-    "image_to_cells": "rfly_terrain.occupancy_image",
+    "BinaryOccupancyMap": "rfly_terrain.occupancy.occupancy_map",
+    "HeightMap": "rfly_terrain.height_map.height_map",
+    "LoadPngData": "rfly_terrain.sdk.matlab_tools",
+    "TerrainQuery": "rfly_terrain.height_map.height_map",
+    "UEMapServe": "rfly_terrain.sdk.ue_map_serve",
+    "cells_to_image": "rfly_terrain.occupancy.image",
+    "getTerrainAltData": "rfly_terrain.sdk.matlab_tools",
+    "hit_points": "rfly_terrain.height_map.ray_cast",
+    "image_to_cells": "rfly_terrain.occupancy.image",
 }
 
 

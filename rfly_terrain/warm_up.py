@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_common.accel import use_numba
+from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
@@ -15,11 +15,11 @@ def warm_up() -> None:
     """
     if not use_numba():
         return
-    from rfly_terrain import (  # once they are imported, all queries and rays use them
+    from rfly_terrain.height_map import (  # once they are imported, all queries and rays use them
         kernels,
         ray_kernels,  # noqa: F401
     )
-    from rfly_terrain.height_map import HeightMap
+    from rfly_terrain.height_map.height_map import HeightMap
 
     heights = np.zeros((2, 2), np.float32)
     height_map = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_common.accel import use_numba
+from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
     """Runs every kernel once with the types of argument that a fleet passes. Without numba there is nothing to do."""
     if not use_numba():
         return
-    from rfly_terrain import kernels  # noqa: F401  once it is imported, height maps use the compiled kernels
-    from rfly_terrain.height_map import HeightMap
-    from rfly_trajectory.fleet import Fleet, Vehicle
-    from rfly_trajectory.motion import SpeedProfile
-    from rfly_trajectory.paths import make_path
-    from rfly_trajectory.shapes import Circle, with_heights
-    from rfly_trajectory.tables import POLYNOMIAL
+    from rfly_terrain.height_map import kernels  # noqa: F401  once it is imported, height maps use the compiled kernels
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+    from rfly_trajectory.kernels.tables import POLYNOMIAL
+    from rfly_trajectory.motion.speed_profile import SpeedProfile
+    from rfly_trajectory.paths.path import make_path
+    from rfly_trajectory.paths.shapes import Circle, with_heights
 
     path = Circle((0.0, 0.0), 0.5).path()
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)

@@ -9,40 +9,40 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "Field": "packets",
-    "Packet": "packets",
-    "PacketTable": "packets",
-    "PacketType": "packets",
-    "TO_RFLYSIM3D": "to_rflysim3d",
-    "decode": "to_rflysim3d",
-    "FROM_RFLYSIM3D": "from_rflysim3d",
-    "FeedbackReceiver": "feedback_receiver",
-    "FeedbackRecords": "feedback_records",
-    "encode_command": "commands",
-    "encode_command_lan": "commands",
-    "encode_fleet": "fleet_datagrams",
-    "encode_fleet_with_motors": "fleet_datagrams",
+    "Field": "codec.packets",
+    "Packet": "codec.packets",
+    "PacketTable": "codec.packets",
+    "PacketType": "codec.packets",
+    "TO_RFLYSIM3D": "codec.to_rflysim3d",
+    "decode": "codec.to_rflysim3d",
+    "FROM_RFLYSIM3D": "codec.from_rflysim3d",
+    "FeedbackReceiver": "sockets.feedback_receiver",
+    "FeedbackRecords": "sdk.feedback_records",
+    "encode_command": "codec.commands",
+    "encode_command_lan": "codec.commands",
+    "encode_fleet": "codec.fleet_datagrams",
+    "encode_fleet_with_motors": "codec.fleet_datagrams",
     "RflySim3D": "rflysim3d",
-    "UE4CtrlAPI": "ue4_ctrl_api",
-    "RflyCameraPosAng": "matlab_calls",
-    "RflySendUE4CMD": "matlab_calls",
-    "PlacedObject": "placement",
-    "place": "placement",
-    "load_placements": "placement_file",
-    "ModelOffset": "model_offset",
-    "measure_offset": "model_offset",
-    "correct_center_height": "vehicle_xml",
-    "read_vehicle_xml": "vehicle_xml",
-    "NedStates": "ned_states",
-    "states_to_ned": "ned_states",
-    "DatagramRun": "state_datagrams",
-    "encode_pose": "state_datagrams",
-    "encode_states": "state_datagrams",
-    "PcapWriter": "pcap_files",
-    "RecordedDatagram": "captured_packets",
-    "RecordingReader": "pcap_files",
-    "UdpSender": "udp_sender",
-    "Window": "udp_sender",
+    "UE4CtrlAPI": "sdk.ue4_ctrl_api",
+    "RflyCameraPosAng": "sdk.matlab_calls",
+    "RflySendUE4CMD": "sdk.matlab_calls",
+    "PlacedObject": "objects.placement",
+    "place": "objects.placement",
+    "load_placements": "objects.placement_file",
+    "ModelOffset": "objects.model_offset",
+    "measure_offset": "objects.model_offset",
+    "correct_center_height": "objects.vehicle_xml",
+    "read_vehicle_xml": "objects.vehicle_xml",
+    "NedStates": "codec.ned_states",
+    "states_to_ned": "codec.ned_states",
+    "DatagramRun": "codec.state_datagrams",
+    "encode_pose": "codec.state_datagrams",
+    "encode_states": "codec.state_datagrams",
+    "PcapWriter": "recording.pcap",
+    "RecordedDatagram": "recording.datagrams",
+    "RecordingReader": "recording.pcap",
+    "UdpSender": "sockets.udp_sender",
+    "Window": "sockets.udp_sender",
 }
 
 __all__ = [
@@ -83,11 +83,17 @@ __all__ = [
 ]
 
 
+_MODULES = {"commands": "codec.commands", "ue4_ctrl_api": "sdk.ue4_ctrl_api"}
+"""whole modules under the names that scripts know"""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *__all__, *_MODULES])

@@ -19,9 +19,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rfly_ue_bridge import commands
-from rfly_ue_bridge.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, encode_command_lan
-from rfly_ue_bridge.to_rflysim3d import (
+from rfly_ue_bridge.codec import commands
+from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, encode_command_lan
+from rfly_ue_bridge.codec.to_rflysim3d import (
     ATTACH_ATTITUDE,
     ATTACH_NONE,
     ATTACHMENTS,
@@ -36,7 +36,7 @@ from rfly_ue_bridge.to_rflysim3d import (
     UE4_EXT_MSG,
     VEHICLE_ATTATCH_25,
 )
-from rfly_ue_bridge.udp_sender import DEFAULT_HOST, DEFAULT_PORT, LAN_GROUP, resolve
+from rfly_ue_bridge.sockets.udp_sender import DEFAULT_HOST, DEFAULT_PORT, LAN_GROUP, resolve
 
 MAX_LABEL_BYTES = 120
 MAX_LABEL_LINE = 5

@@ -7,8 +7,8 @@ import functools
 import numpy as np
 
 from rfly_amphibious import AmphibiousModel, Controls, VehicleParameters
-from rfly_amphibious import state_layout as at
-from rfly_terrain.height_map import HeightMap
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_terrain.height_map.height_map import HeightMap
 
 SETS = ("full", "scale")
 

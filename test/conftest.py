@@ -30,13 +30,13 @@ _NEEDED_MODULES = {
 # Modules whose tests use RflySim's own ports (20006, 20009, 20010 …), which only one process at a time can have.
 _FIXED_PORTS = (
     "test/examples/test_experiments.py",
-    "test/rfly_bringup/test_cli_record.py",
-    "test/rfly_bringup/test_cli_view.py",
-    "test/rfly_bringup/test_cli_wire.py",
-    "test/rfly_bringup/test_up.py",
-    "test/rfly_ue_bridge/test_matlab_calls.py",
-    "test/rfly_ue_bridge/test_sdk_listener.py",
-    "test/rfly_ue_bridge/test_ue4_ctrl_api.py",
+    "test/rfly_bringup/cli/test_record.py",
+    "test/rfly_bringup/cli/test_view.py",
+    "test/rfly_bringup/cli/test_wire.py",
+    "test/rfly_bringup/runner/test_up.py",
+    "test/rfly_ue_bridge/sdk/test_matlab_calls.py",
+    "test/rfly_ue_bridge/sdk/test_listener.py",
+    "test/rfly_ue_bridge/sdk/test_ue4_ctrl_api.py",
     "test/rfly_ue_bridge/viewer/test_listener.py",
     "test/test_docs.py",
 )

@@ -7,16 +7,16 @@ import math
 
 import numpy as np
 
-from rfly_amphibious.chassis_computer import ChassisComputer
-from rfly_amphibious.estimate import Estimate
-from rfly_amphibious.flight_computer import FlightComputer
-from rfly_amphibious.model import AmphibiousModel
-from rfly_amphibious.modes import Mode
-from rfly_amphibious.parameters import VehicleParameters
-from rfly_amphibious.sensor_parameters import SensorParameters
-from rfly_amphibious.simulation import Simulation
+from rfly_amphibious.control.chassis_controller import ChassisComputer
+from rfly_amphibious.control.flight_controller import FlightComputer
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.frames import rotation_matrix
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 
 
 def slope(degrees):

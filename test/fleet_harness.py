@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 
 
 def ground(lift=0.0, name="waves"):
@@ -26,7 +26,7 @@ class TerrainSource:
         self._publisher = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
 
     def publish(self, height_map, max_cells=10**9):
-        from rfly_terrain.terrain_msgs import height_map_to_msg
+        from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
         self._publisher.publish(height_map_to_msg(height_map, (0.0, 0.0, 0.0), 1, max_cells))
 

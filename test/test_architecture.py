@@ -1,8 +1,14 @@
-"""The layers that the file names promise."""
+"""The layers that the folders promise: packages in one order, rooms without circles, ROS behind one wall."""
+
+from __future__ import annotations
 
 import ast
+import configparser
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,36 +33,61 @@ MAY_IMPORT = {
     },
 }
 
+LARGEST_ROOT = 12
+"""modules in a package's root, beside `__init__`"""
 
-def modules(package):
+LAZY_UPWARDS = {("rfly_terrain/height_map/height_map.py", "rfly_terrain.files.png_txt")}
+"""HeightMap.load: the one convenience that looks up, at call time"""
+
+
+def modules(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def is_ros_module(path):
-    return path.name.endswith(("_node.py", "_msgs.py")) or path.parts[-2:] == ("rfly_common", "ros.py")
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imported_names(path):
-    """Every module that a file imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def room_of(module: str) -> str:
+    """The folder of a module: `rfly_terrain.files` of `rfly_terrain.files.search`, and of the room itself."""
+    is_room = (ROOT / module.replace(".", "/")).is_dir()
+    return module if is_room else module.rpartition(".")[0]
+
+
+MODULES = {name_of(path) for package in PACKAGES for path in modules(package)}
+
+
+def is_ros_module(path: Path) -> bool:
+    return (path.parent.name == "ros" and path.name != "__init__.py") or name_of(path) == "rfly_common.ros"
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports when it runs, also inside functions; not what only type checkers see."""
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES else node.module
+        elif not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            nodes.extend(ast.iter_child_nodes(node))
 
 
-def is_ros(name):
+def is_ros(name: str) -> bool:
     top = name.split(".")[0]
     return top in {"rclpy", "rfly_suite", "builtin_interfaces", "rosidl_runtime_py"} or top.endswith("_msgs")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_only_nodes_and_converters_import_ros(package):
-    """`*_node.py`, `*_msgs.py` and `rfly_common/ros.py` import ROS, no other module does."""
+def test_ros_is_imported_in_its_rooms_only(package):
+    """The folders called `ros` import ROS, no other module does."""
     guilty = {
-        str(path.relative_to(ROOT)): sorted(filter(is_ros, imported_names(path)))
+        str(path.relative_to(ROOT)): sorted(filter(is_ros, imports(path)))
         for path in modules(package)
-        if not is_ros_module(path) and any(map(is_ros, imported_names(path)))
+        if not is_ros_module(path) and any(map(is_ros, imports(path)))
     }
     assert not guilty
 
@@ -68,19 +99,116 @@ def test_imports_point_one_way(package):
     wrong = {
         (str(path.relative_to(ROOT)), name)
         for path in modules(package)
-        for name in imported_names(path)
+        for name in imports(path)
         if name.split(".")[0].startswith("rfly_") and name.split(".")[0] not in allowed | {"rfly_suite"}
     }
     assert not wrong
 
 
+def arrows() -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """From room to room: the file and the module behind each arrow."""
+    found = defaultdict(set)
+    for package in PACKAGES:
+        for path in modules(package):
+            if path.name == "__init__.py" and path.parent.parent == ROOT:
+                continue  # a package's own face, which loads lazily
+            here, file = room_of(name_of(path)), str(path.relative_to(ROOT))
+            for name in imports(path):
+                if name in MODULES and room_of(name) != here and (file, name) not in LAZY_UPWARDS:
+                    found[here, room_of(name)].add((file, name))
+    return found
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The rooms of one circle, or none."""
+    done: set[str] = set()
+
+    def walk(room: str, way: list[str]) -> list[str]:
+        if room in way:
+            return [*way[way.index(room) :], room]
+        if room in done:
+            return []
+        for other in sorted(graph.get(room, ())):
+            found = walk(other, [*way, room])
+            if found:
+                return found
+        done.add(room)
+        return []
+
+    return next(filter(None, (walk(room, []) for room in sorted(graph))), [])
+
+
+def test_rooms_import_each_other_without_circles():
+    graph = defaultdict(set)
+    for here, there in arrows():
+        graph[here].add(there)
+    assert len(graph) > 40
+    assert circle(graph) == []
+
+
+def test_a_circle_would_be_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_roots_are_small(package):
+    loose = [path.name for path in (ROOT / package).glob("*.py") if path.name != "__init__.py"]
+    assert len(loose) <= LARGEST_ROOT, "more modules than a newcomer takes in at a glance: give them rooms"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_room_says_what_it_is_for(package):
+    for folder in {path.parent for path in modules(package)}:
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))), folder
+
+
+def executables() -> set[str]:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "cmake" / "nodes.cfg", encoding="utf-8")
+    return set(re.findall(r"^\s*(\w+)\s*=", parser["options.entry_points"]["console_scripts"], re.MULTILINE))
+
+
+def test_node_modules_are_executables_with_a_main():
+    """In the ROS rooms `_node` means an executable, and nothing else is called so."""
+    nodes = {path.stem: path for package in PACKAGES for path in modules(package) if path.stem.endswith("_node")}
+    assert set(nodes) == executables()
+    for name, path in nodes.items():
+        functions = [n.name for n in ast.parse(path.read_text("utf-8")).body if isinstance(n, ast.FunctionDef)]
+        assert "main" in functions, f"{name} has no main"
+        assert path.parent.name == "ros", f"{path} is not in a ROS room"
+
+
+def test_tests_mirror_the_rooms():
+    rooms = {str(path.parent.relative_to(ROOT)) for package in PACKAGES for path in modules(package)}
+    lost = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "test").glob("rfly_*/**/test_*.py")
+        if str(path.parent.relative_to(ROOT / "test")) not in rooms
+    }
+    assert not lost
+
+
+def test_data_lies_apart_from_code():
+    """YAML, schemas, maps and the like lie below `data` of their package."""
+    stray = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file()
+        and path.suffix not in {".py", ".pyi", ".pyc", ".nbi", ".nbc", ".typed"}
+        and path.relative_to(ROOT / package).parts[0] != "data"
+    }
+    assert not stray
+
+
 def test_every_library_module_imports_without_ros():
     """In a fresh interpreter where rclpy and all message packages cannot be imported."""
     names = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        name_of(path)
         for package in PACKAGES
         for path in modules(package)
-        if not is_ros_module(path)
+        if not is_ros_module(path) and path.stem != "__main__"
     ]
     program = f"""
 import importlib, importlib.abc, sys
@@ -109,7 +237,7 @@ print(len({names!r}), "modules")
 def test_packages_import_nothing_heavy():
     """`import rfly_terrain` and its like load neither NumPy nor numba: `rfly --help` answers at once."""
     program = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {', '.join(PACKAGES)}; import rfly_bringup.cli\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {', '.join(PACKAGES)}; import rfly_bringup.cli.main\n"
         "print([m for m in ('numba', 'scipy', 'matplotlib', 'cv2', 'rclpy') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

@@ -17,13 +17,13 @@ import pytest
 import typer
 import yaml
 
-from rfly_bringup.amphibious_set import AMPHIBIOUS_ARGUMENTS
-from rfly_bringup.cli import app, main
-from rfly_bringup.node_set import ARGUMENTS
+from rfly_bringup.cli.main import app, main
+from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
+from rfly_bringup.nodes.node_set import ARGUMENTS
 from rfly_terrain import HeightMap
 from rfly_trajectory import MissionItem
-from rfly_trajectory.fleet_file import parse_fleet
-from rfly_trajectory.mission_files import Mission, write_mission
+from rfly_trajectory.fleet.fleet_file import parse_fleet
+from rfly_trajectory.missions.files import Mission, write_mission
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -64,7 +64,7 @@ def files_of_a_user(tmp_path_factory) -> Path:
     """What the pages take for granted: maps of RflySim, an elevation model, heights, a mission, parameter files."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "map").mkdir()
-    maps = files("rfly_terrain") / "maps"
+    maps = files("rfly_terrain") / "data" / "maps"
     for ending in ("png", "txt"):
         for copy in ("MountainTerrain", "map/MyTerrain"):
             shutil.copy(str(maps / f"JacksboroFault.{ending}"), folder / f"{copy}.{ending}")
@@ -77,7 +77,7 @@ def files_of_a_user(tmp_path_factory) -> Path:
     )
     write_mission(folder / "survey.plan", Mission(survey, origin))
     if importlib.util.find_spec("rasterio"):
-        from rfly_terrain.dem_export import write_geotiff
+        from rfly_terrain.exports.geotiff import write_geotiff
 
         write_geotiff(HeightMap.load("JacksboroFault"), folder / "dem.tif")
     return folder

@@ -36,9 +36,9 @@ def receiver(ring_fleet):
 
 def recorded(receiver, fleet, terrain, times):
     """What the receiver would have of the fleet's file at these times, sampled and packed by the library."""
-    from rfly_trajectory.fleet_file import parse_fleet
-    from rfly_ue_bridge.ned_states import states_to_ned
-    from rfly_ue_bridge.state_datagrams import datagrams, encode_states
+    from rfly_trajectory.fleet.fleet_file import parse_fleet
+    from rfly_ue_bridge.codec.ned_states import states_to_ned
+    from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_states
 
     moving = parse_fleet(fleet.yaml().encode(), "rings.yaml").on_terrain(terrain)
     received = receiver.Received(len(times) * fleet.packets)
@@ -91,7 +91,7 @@ def test_the_receiver_tells_a_misplaced_vehicle_a_lost_packet_and_a_late_state(r
 
 @pytest.fixture
 def hilly_map():
-    from rfly_terrain.height_map import HeightMap
+    from rfly_terrain.height_map.height_map import HeightMap
 
     heights = np.random.default_rng(3).uniform(0.0, 50.0, (121, 121))
     return HeightMap(heights, origin_x=-3000.0, origin_y=-3000.0, step_x=50.0, step_y=50.0)

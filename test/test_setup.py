@@ -63,14 +63,6 @@ def test_every_script_leads_to_a_function():
             assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, target
 
 
-def test_every_node_has_an_executable():
-    """A `*_node.py` without `main` is a part of a node, or asks one."""
-    modules = [path for package in PACKAGES for path in (ROOT / package).glob("*_node.py")]
-    assert set(console_scripts("nodes.cfg")) == {
-        path.stem for path in modules if re.search(r"^def main\(", path.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-
-
 def test_rfly_is_the_same_command_for_pip_and_cmake():
     scripts = re.search(r"^\[project\.scripts\]\n((?:.+\n)+)", PYPROJECT, re.MULTILINE)[1]
     assert dict(re.findall(r'^(\w+) = "(.+)"$', scripts, re.MULTILINE)) == console_scripts("cli.cfg")

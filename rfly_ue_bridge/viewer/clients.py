@@ -10,7 +10,7 @@ import viser
 from numpy.typing import NDArray
 
 from rfly_common.frames import ned_to_enu
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, overview, position_enu, vertical_fov
 from rfly_ue_bridge.viewer.console import MoveCamera
 from rfly_ue_bridge.viewer.picking import ground_distance

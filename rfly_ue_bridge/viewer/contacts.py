@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.bodies import TERRAIN, Bodies
-from rfly_collision.collision_world import MAX_DISTANCE, SCALES
-from rfly_collision.contact_checks import contacts_or_ground
-from rfly_collision.ground_fit import stand_on_ground
-from rfly_collision.scene import Scene
+from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies
+from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
+from rfly_collision.world.contact_checks import contacts_or_ground
+from rfly_collision.world.ground_fit import stand_on_ground
+from rfly_collision.world.scene import Scene
 from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_frd_to_enu_flu
-from rfly_terrain.height_map import HeightMap
-from rfly_ue_bridge.from_rflysim3d import CRASH_GROUND, CRASH_NONE
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.from_rflysim3d import CRASH_GROUND, CRASH_NONE
 from rfly_ue_bridge.viewer.models import SHAPES
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 

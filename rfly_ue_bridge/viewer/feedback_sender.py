@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler
-from rfly_terrain.height_map import HeightMap
-from rfly_ue_bridge.from_rflysim3d import (
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.from_rflysim3d import (
     CAMERA,
     CAMERA_DATA,
     COPT_REQ_DATA,
@@ -31,7 +31,7 @@ from rfly_ue_bridge.from_rflysim3d import (
     REQ_VE_CRASH_DATA,
     VEHICLE,
 )
-from rfly_ue_bridge.udp_sender import resolve
+from rfly_ue_bridge.sockets.udp_sender import resolve
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.camera import CameraPose
 from rfly_ue_bridge.viewer.console import RequestObject

@@ -9,7 +9,7 @@ import threading
 from types import TracebackType
 
 from rfly_common.errors import ConfigError
-from rfly_ue_bridge.udp_sender import LAN_GROUP, resolve
+from rfly_ue_bridge.sockets.udp_sender import LAN_GROUP, resolve
 
 MAX_QUEUED_BYTES = 32 << 20
 """of datagrams that wait at most; a frame later there is room again"""

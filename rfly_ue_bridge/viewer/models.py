@@ -1,7 +1,7 @@
 """Simple models for RflySim3D's vehicle types, drawn around the shapes that stand for them in contacts and answers.
 
 RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks. How large each kind
-is, and which types are of it, says the shipped shape set (`rfly_collision.shape_file`).
+is, and which types are of it, says the shipped shape set (`rfly_collision.shapes.shape_file`).
 
 All meshes are in body axes FLU: x forward, y left, z up, with the origin where the packet's position is.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_collision.shape_file import load_shapes
+from rfly_collision.shapes.shape_file import load_shapes
 from rfly_ue_bridge.viewer.shapes import Mesh, ball, box, join, lying, tapered_box, tube
 
 SHAPES = load_shapes()

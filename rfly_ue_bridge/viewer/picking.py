@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_conjugate, quat_rotate
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from rfly_common.errors import CommandError
-from rfly_terrain.height_map import HeightMap
-from rfly_terrain.map_writer import write_map
+from rfly_terrain.files.writer import write_map
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.console import ScanTerrain
 
 MAX_CELLS = 16_000_000

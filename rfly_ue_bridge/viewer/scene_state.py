@@ -13,8 +13,8 @@ import numpy as np
 
 from rfly_common.errors import CommandError, TerrainError
 from rfly_common.files import StrPath
-from rfly_terrain.height_map import HeightMap
-from rfly_ue_bridge.packets import Packet
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels
 from rfly_ue_bridge.viewer.state_batches import StateBatch

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.packets import Packet, PacketTable, PacketType
-from rfly_ue_bridge.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
+from rfly_ue_bridge.codec.packets import Packet, PacketTable, PacketType
+from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
 
 FARTHEST_M = 1e6
 """A position or a scale beyond this is taken for damaged: a browser draws in float32."""

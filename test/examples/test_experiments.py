@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rfly_terrain.height_map import HeightMap
-from rfly_trajectory.fleet_file import load_fleet
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.fleet.fleet_file import load_fleet
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TIME = struct.Struct("<6i14f4d")

@@ -24,8 +24,8 @@ from feedback_datagrams import DATAGRAMS
 from fuzz.fuzz_packets import mutated
 
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.feedback_receiver import FeedbackReceiver
-from rfly_ue_bridge.from_rflysim3d import FROM_RFLYSIM3D
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
+from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
 
 WHOLE = [bytes.fromhex(spelled) for spelled, _, _ in DATAGRAMS.values()]
 OUTCOMES = {"unknown_length", "wrong_checksum", "text", *DATAGRAMS}

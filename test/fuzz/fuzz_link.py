@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.fuzz_packets import mutated
 
-from rfly_amphibious.commands import RotorCommand, WheelCommand
-from rfly_amphibious.link_frames import REASONS, FrameReader, GpsReport, Heartbeat, StateReport, decode, encode
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.frames import REASONS, FrameReader, GpsReport, Heartbeat, StateReport, decode, encode
 from rfly_common.errors import LinkFrameError
 
 WHOLE = [

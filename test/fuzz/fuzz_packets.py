@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.packets import Packet
-from rfly_ue_bridge.to_rflysim3d import TO_RFLYSIM3D, decode
+from rfly_ue_bridge.codec.packets import Packet
+from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 
 SIZES = sorted({packet_type.size for packet_type in TO_RFLYSIM3D})
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
-from rfly_terrain.map_files import MapFiles, read_map, to_height_map
+from rfly_terrain.files.png_txt import MapFiles, read_map, to_height_map
 
 SLOW_S = 5.0
 GOOD_TXT = (

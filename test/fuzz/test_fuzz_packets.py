@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fuzz.fuzz_packets import run
 
-from rfly_ue_bridge.to_rflysim3d import TO_RFLYSIM3D
+from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 
 OUTCOMES = {"length", "checksum", "text", *(packet_type.name for packet_type in TO_RFLYSIM3D)}
 

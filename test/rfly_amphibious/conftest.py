@@ -3,22 +3,22 @@
 There every derivative is still checked against the second formulation, and the parameters are.
 """
 
-from rfly_common.accel import use_numba
+from rfly_common.kernels.jit import use_numba
 
 collect_ignore_glob = (
     []
     if use_numba()
     else [
-        "test_validation_*.py",
-        "test_integration.py",
-        "test_model.py",
-        "test_kernels.py",
-        "test_sensors.py",
-        "test_estimator.py",
-        "test_state_estimator_node.py",
-        "test_scenario_run.py",
-        "test_control_loops.py",
-        "test_control_nodes.py",
-        "test_simulation.py",
+        "dynamics/test_validation_*.py",
+        "dynamics/test_integration.py",
+        "dynamics/test_model.py",
+        "dynamics/test_kernels.py",
+        "sensors/test_sensor_suite.py",
+        "estimation/test_estimator.py",
+        "ros/test_state_estimator_node.py",
+        "scenarios/test_run.py",
+        "control/test_control_loops.py",
+        "ros/test_control_nodes.py",
+        "simulation/test_simulation.py",
     ]
 )

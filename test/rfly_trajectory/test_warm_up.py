@@ -11,12 +11,12 @@ SAMPLES = """
 import numpy as np
 from rfly_trajectory.warm_up import warm_up
 warm_up()
-from rfly_terrain import kernels as terrain_kernels
-from rfly_terrain.height_map import HeightMap
-from rfly_trajectory import kernels
-from rfly_trajectory.fleet import Fleet, Vehicle
-from rfly_trajectory.motion import SpeedProfile
-from rfly_trajectory.shapes import Circle, FigureEight
+from rfly_terrain.height_map import kernels as terrain_kernels
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.kernels import compiled as kernels
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+from rfly_trajectory.motion.speed_profile import SpeedProfile
+from rfly_trajectory.paths.shapes import Circle, FigureEight
 
 def compiled():
     modules = vars(kernels) | vars(terrain_kernels)

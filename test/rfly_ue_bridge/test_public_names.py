@@ -23,5 +23,5 @@ def test_unknown_name_is_an_attribute_error():
 
 def test_importing_the_package_and_its_codec_needs_no_numpy():
     """`rfly send` answers at once."""
-    code = "import sys, rfly_ue_bridge.commands; sys.exit('numpy' in sys.modules)"
+    code = "import sys, rfly_ue_bridge.codec.commands; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import ConfigError
-from rfly_ue_bridge import commands, rflysim3d
-from rfly_ue_bridge.fleet_datagrams import encode_fleet
+from rfly_ue_bridge import rflysim3d
+from rfly_ue_bridge.codec import commands
+from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
+from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_POSITION, decode
 from rfly_ue_bridge.rflysim3d import RflySim3D
-from rfly_ue_bridge.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_POSITION, decode
 
 
 class Sinks:

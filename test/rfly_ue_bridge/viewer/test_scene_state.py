@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import TerrainFileNotFound
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState

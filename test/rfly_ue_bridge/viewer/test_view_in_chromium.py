@@ -92,7 +92,7 @@ class View:
         self.feedback = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.feedback.bind(("127.0.0.1", 0))
         self.feedback.settimeout(SECONDS)
-        program = "import sys; from rfly_bringup.cli import main; sys.argv[0] = 'rfly'; main()"
+        program = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
         options = [
             "--map", "", "--no-shadows", "--port", "0", "--udp-port", str(self.port), "--scan-folder", str(folder),
             "--feedback-port", str(self.feedback.getsockname()[1]),

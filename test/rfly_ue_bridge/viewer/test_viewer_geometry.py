@@ -10,7 +10,7 @@ import pytest
 
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat
-from rfly_terrain.height_map import HeightMap
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, vertical_fov
 from rfly_ue_bridge.viewer.console import ScanTerrain

@@ -1,0 +1,233 @@
+"""The firmware's serial port over TCP: its command line, which sets it up, and MSP, by which it tells what it sees.
+
+MSP version 1: `$M<` length code payload checksum, answered by `$M>`; the checksum is the XOR of length, code, payload.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import NamedTuple
+
+from rfly_amphibious.autopilots.betaflight_packets import SERIAL_PORT
+from rfly_common.errors import AutopilotError
+from rfly_common.frames import yaw_ned_to_enu
+
+MSP_ATTITUDE, MSP_STATUS_EX = 108, 150
+PROMPT = b"\r\n# "
+MOST = 1 << 16
+"""bytes of an answer that are kept"""
+ARMING_DISABLE = (
+    "no gyro", "fail-safe", "no radio", "not disarmed", "box fail-safe", "runaway take-off", "crash", "throttle",
+    "tilt", "boot grace", "no pre-arm", "load", "calibrating", "command line", "menu", "blackbox", "MSP", "paralyse",
+    "GPS", "resource", "DShot telemetry", "reboot required", "DShot bit-bang", "accelerometer", "motor protocol",
+    "crash flip", "altitude hold", "position hold", "arm switch",
+)  # fmt: skip
+"""why it does not arm, by bit of the status; names after the firmware's `armingDisableFlags_e`"""
+
+
+class Attitude(NamedTuple):
+    """Of the body FLU in the world ENU, rad: positive roll raises the left side, positive pitch lowers the nose."""
+
+    roll: float
+    pitch: float
+    yaw: float
+
+
+class Status(NamedTuple):
+    """What the firmware says about itself."""
+
+    armed: bool
+    hindrances: tuple[str, ...]
+    """why it does not arm"""
+    loop_time: float
+    """s, of its control loop; 0 before it has begun"""
+
+
+class BetaflightSerial:
+    """One connection. Blocking calls have `timeout` seconds; `ask` and `answers` never block.
+
+    `why_not`: asked while nobody listens at the port yet; a text ends the waiting.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = SERIAL_PORT,
+        timeout: float = 3.0,
+        why_not: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._timeout, self._where = timeout, f"{host}:{port}"
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                self._socket = socket.create_connection((host, port), timeout)
+                break
+            except OSError as error:
+                if why_not():
+                    raise AutopilotError(why_not()) from None
+                if time.monotonic() > end:
+                    raise AutopilotError(f"Betaflight does not answer on TCP {self._where}: {error}") from None
+                time.sleep(0.02)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = bytearray()
+
+    def __enter__(self) -> BetaflightSerial:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection; a second time does nothing."""
+        self._socket.close()
+
+    # command line
+
+    def configure(self, lines: Iterable[str]) -> list[str]:
+        """Types the lines into the command line and saves, upon which the firmware ends; its answers, line by line.
+
+        Comments and empty lines are left out. Raises AutopilotError that names the line that it does not take.
+        """
+        self._send(b"#")
+        self._until_prompt("#")
+        answers = []
+        for line in lines:
+            text = line.split("#", 1)[0].strip()
+            if not text:
+                continue
+            self._send(text.encode("ascii") + b"\n")
+            answer = self._until_prompt(text).strip()
+            if "ERROR" in answer or "INVALID" in answer.upper():
+                raise AutopilotError(f"Betaflight does not take {text!r}: {' '.join(answer.split())}")
+            answers.append(answer)
+        self._send(b"save\n")
+        return answers
+
+    def _until_prompt(self, what: str) -> str:
+        end = time.monotonic() + self._timeout
+        while not self._buffer.endswith(PROMPT):
+            self._receive(end, f"after {what!r} on its command line")
+        text = self._buffer.decode("ascii", "replace")
+        self._buffer.clear()
+        return text
+
+    # MSP
+
+    def ask(self, code: int) -> None:
+        """Sends a request; its answer comes by `answers`."""
+        self._send(_frame(code))
+
+    def answers(self) -> list[tuple[int, bytes]]:
+        """(code, payload) of what has come since. Raises AutopilotError where the connection has ended."""
+        self._socket.setblocking(False)
+        try:
+            while True:
+                data = self._socket.recv(4096)
+                if not data:
+                    raise AutopilotError(f"Betaflight has closed its connection on TCP {self._where}")
+                self._buffer += data
+                if len(self._buffer) > MOST:
+                    del self._buffer[:-MOST]
+        except BlockingIOError:
+            pass
+        except ConnectionError as error:
+            raise AutopilotError(f"Betaflight's connection on TCP {self._where} broke: {error}") from None
+        return list(_frames(self._buffer))
+
+    def request(self, code: int) -> bytes:
+        """The payload of the answer to one request. Raises AutopilotError where none comes."""
+        self._send(_frame(code))
+        end = time.monotonic() + self._timeout
+        while True:
+            for found, payload in _frames(self._buffer):
+                if found == code:
+                    return payload
+            self._receive(end, f"the MSP request {code}")
+
+    def attitude(self) -> Attitude:
+        """Its own attitude, in our axes."""
+        return attitude_of(self.request(MSP_ATTITUDE))
+
+    def status(self) -> Status:
+        """Whether it is armed, and why not."""
+        return status_of(self.request(MSP_STATUS_EX))
+
+    def _send(self, data: bytes) -> None:
+        self._socket.settimeout(self._timeout)
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise AutopilotError(f"Betaflight's connection on TCP {self._where} broke: {error}") from None
+
+    def _receive(self, end: float, what: str) -> None:
+        self._socket.settimeout(max(end - time.monotonic(), 0.001))
+        try:
+            data = self._socket.recv(4096)
+        except OSError as error:
+            raise AutopilotError(f"Betaflight does not answer {what} within {self._timeout:g} s: {error}") from None
+        if not data:
+            raise AutopilotError(f"Betaflight has closed its connection on TCP {self._where}")
+        self._buffer += data
+        if len(self._buffer) > MOST:
+            raise AutopilotError(f"Betaflight answers {what} with more than {MOST} bytes")
+
+
+def attitude_of(payload: bytes) -> Attitude:
+    """Of an answer to MSP_ATTITUDE: roll and pitch in tenths of a degree, heading in degrees.
+
+    The heading, clockwise from north, is cut to whole degrees: the middle of the degree is given.
+    """
+    if len(payload) < 6:
+        raise AutopilotError(f"Betaflight's attitude has {len(payload)} bytes, expected 6")
+    roll, pitch, heading = struct.unpack_from("<3h", payload)
+    yaw = float(yaw_ned_to_enu(math.radians(heading + 0.5)))
+    return Attitude(math.radians(0.1 * roll), math.radians(0.1 * pitch), yaw)
+
+
+def status_of(payload: bytes) -> Status:
+    """Of an answer to MSP_STATUS_EX, whose length depends on the number of modes in use."""
+    try:
+        more = payload[15] & 0xF
+        (flags,) = struct.unpack_from("<I", payload, 17 + more)
+        (microseconds,) = struct.unpack_from("<H", payload)
+        armed = bool(payload[6] & 1)
+    except (IndexError, struct.error):
+        raise AutopilotError(f"Betaflight's status has {len(payload)} bytes, expected at least 22") from None
+    names = (*ARMING_DISABLE, *(f"bit {bit}" for bit in range(len(ARMING_DISABLE), 32)))
+    return Status(armed, tuple(name for bit, name in enumerate(names) if flags >> bit & 1), 1e-6 * microseconds)
+
+
+def _frame(code: int, payload: bytes = b"") -> bytes:
+    body = bytes((len(payload), code)) + payload
+    return b"$M<" + body + bytes((_xor(body),))
+
+
+def _xor(data: bytes) -> int:
+    value = 0
+    for byte in data:
+        value ^= byte
+    return value
+
+
+def _frames(buffer: bytearray) -> Iterable[tuple[int, bytes]]:
+    """Takes whole answers off the beginning of the buffer; what is no answer is dropped."""
+    while True:
+        begin = buffer.find(b"$M>")
+        if begin < 0:
+            del buffer[:-2]
+            return
+        del buffer[:begin]
+        if len(buffer) < 6 or len(buffer) < 6 + buffer[3]:
+            return
+        size = buffer[3]
+        body, check = bytes(buffer[3 : 5 + size]), buffer[5 + size]
+        if _xor(body) == check:
+            del buffer[: 6 + size]
+            yield body[1], body[2:]
+        else:
+            del buffer[:3]

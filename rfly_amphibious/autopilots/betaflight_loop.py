@@ -1,0 +1,97 @@
+"""Betaflight flies a simulated vehicle, on the wall clock and without ROS: sensors, estimator, firmware, vehicle."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.autopilots.betaflight_flight import BetaflightFlight
+from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
+from rfly_amphibious.control.chassis_controller import ChassisComputer
+from rfly_amphibious.control.commands import RotorCommand
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_common.errors import ConfigError
+
+Floats = NDArray[np.float64]
+
+IMU_RATE = 500.0
+"""Hz: packets of the vehicle's state a second"""
+LATEST = 0.05
+"""s that a tick may be late before the schedule is put off: what is lost then is not made up in a rush"""
+
+
+def fast_imu(sensors: SensorParameters, rate: float = IMU_RATE) -> SensorParameters:
+    """The sensors with an IMU of this rate, Hz. Raises ConfigError where there is none."""
+    if sensors.imu is None:
+        raise ConfigError(f"sensors {sensors.name!r}: Betaflight needs an imu")
+    return sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
+
+
+class BetaflightLoop:
+    """Runs the simulation at the pace of the wall clock with the firmware in the loop; nothing in it knows the truth.
+
+    `withhold`: the firmware's motors do not reach the rotors, which stand still.
+    """
+
+    def __init__(
+        self, simulation: Simulation, session: BetaflightSession, estimator: EstimatorParameters | None = None
+    ) -> None:
+        params, sensors = simulation.model.params, simulation.sensors.parameters
+        self.simulation, self.session = simulation, session
+        self.flight, self.chassis = BetaflightFlight(session, params, sensors), ChassisComputer(params)
+        self.estimator = StateEstimator(
+            EstimatorParameters.load(params.name) if estimator is None else estimator,
+            sensors,
+            params,
+            simulation.sensors.geo_origin,
+            simulation.model.terrain,
+        )
+        self.estimate: Estimate | None = None
+        self.withhold = False
+        self.overruns = 0
+        """ticks that came so late that the schedule was put off"""
+        self._due = -1.0
+
+    def tick(self) -> SensorSamples:
+        """One tick, which begins no earlier than the wall clock lets it. Raises AutopilotError where the firmware has
+        ended or hangs.
+        """
+        self._wait()
+        simulation, flight = self.simulation, self.flight
+        seen = simulation.tick()
+        self.estimate = self.estimator.update(seen)
+        flight.sense(seen)
+        self.chassis.sense(seen)
+        rotors = flight.step(self.estimate, simulation.period)
+        wheels = self.chassis.step(self.estimate, flight.mode, simulation.period)
+        speeds = np.zeros_like(rotors.value) if self.withhold else rotors.value
+        simulation.command_rotors(RotorCommand(simulation.time, speeds))
+        simulation.command_wheels(dataclasses.replace(wheels, time=simulation.time))
+        return seen
+
+    def run(self, seconds: float, each: Callable[[], bool] | None = None) -> bool:
+        """Ticks for this long, or until `each`, called after every tick, is true: whether it was."""
+        end = self.simulation.time + seconds
+        while self.simulation.time < end:
+            self.tick()
+            if each is not None and each():
+                return True
+        return False
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        if self._due < 0.0 or now - self._due > LATEST:
+            self.overruns += self._due >= 0.0
+            self._due = now
+        elif now < self._due:
+            time.sleep(self._due - now)
+        self._due += self.simulation.period

@@ -1,0 +1,1 @@
+"""Flight and chassis controllers, modes, mixer."""

@@ -1,0 +1,241 @@
+"""What chassis_control_node computes: steering, motors and brakes, from estimates and samples of sensors only."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.control.commands import WheelCommand
+from rfly_amphibious.control.driving_law import (
+    HOLD_SHARE,
+    ChassisController,
+    bend_steering,
+    brake_in,
+    max_virtual_steering,
+    steering_lever,
+    understeer_gradient,
+)
+from rfly_amphibious.control.modes import TOUCHED_SHARE, Contact, Mode
+from rfly_amphibious.control.pose_following import LeadingPose
+from rfly_amphibious.control.skid_steer import SkidSteer
+from rfly_amphibious.control.traction import Traction
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
+
+Floats = NDArray[np.float64]
+
+COMMAND_TIMEOUT = 0.5
+"""s, after which a motion command that has been there is lost"""
+ESTIMATE_TIMEOUT = 0.5
+SLOWEST_TURN = 0.05
+"""m/s, below which wheels that steer can't turn the vehicle"""
+
+
+class _Drive(NamedTuple):
+    """What is to be driven: a speed with a steering angle or with a yaw rate; or a leading pose."""
+
+    speed: float = 0.0
+    steering: float = 0.0
+    yaw_rate: float | None = None
+    acceleration: float = 0.0
+    """m/s², 0: as the vehicle can"""
+    lead: bool = False
+
+
+class ChassisComputer:
+    """Commander of steering, motors and brakes under a mode that somebody else tells.
+
+    `sense` takes samples, `step` the newest estimate and the mode, and gives a command. `command_timeout` (s): after
+    which a motion command that has been there is lost; the vehicle then brakes.
+    """
+
+    def __init__(self, params: VehicleParameters, *, command_timeout: float = COMMAND_TIMEOUT) -> None:
+        if not command_timeout > 0.0:
+            raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+        self.params, self.command_timeout = params, command_timeout
+        self._gradient, self._lever = understeer_gradient(params), steering_lever(params)
+        self.reset()
+
+    def reset(self) -> None:
+        """As it was made, knowing nothing; such as where the simulation's time begins anew."""
+        self.law = ChassisController(self.params)
+        self.traction = Traction(self.params)
+        self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
+        self._lead = LeadingPose(self.params)
+        self._contact = Contact()
+        self._loads: Floats | None = None
+        self._wheel_rate, self._steering = np.zeros(4), np.zeros(4)
+        self._joints_time, self._slips_time = math.nan, math.nan
+        self._asked = np.zeros(4)
+        self._drive: _Drive | None = None
+        self._drive_time = self._time = -math.inf
+        self._speed_now = math.nan
+        self._mode: Mode | None = None
+        self._down = False
+
+    @property
+    def time(self) -> float:
+        """s, of the newest sample or estimate; -inf before."""
+        return self._time
+
+    @property
+    def command_lost(self) -> bool:
+        """Whether the motion command that was there has fallen silent."""
+        return self._drive is not None and self._time - self._drive_time > self.command_timeout
+
+    # what is wanted
+
+    def set_speed(
+        self, speed: float, steering: float = 0.0, time: float | None = None, acceleration: float = 0.0
+    ) -> None:
+        """Drive at a speed (m/s, negative: back) with a steering angle (rad, of the virtual wheel, positive = left).
+
+        `acceleration`: m/s², no quicker; 0: as the vehicle can. `time`: s, of the command; None: now. Raises
+        CommandError for what is not finite.
+        """
+        _check(speed=speed, steering=steering, acceleration=acceleration)
+        self._take(_Drive(float(speed), float(steering), None, abs(float(acceleration))), time)
+
+    def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
+        """Drive at a speed (m/s) and turn by a yaw rate (rad/s). Steered wheels can't turn a vehicle that stands."""
+        _check(speed=speed, yaw_rate=yaw_rate)
+        self._take(_Drive(float(speed), 0.0, float(yaw_rate)), time)
+
+    def set_target(self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None) -> None:
+        """Follow a pose that leads: position (2 or 3,) m, velocity m/s, world axes; None: as it moves."""
+        place = np.asarray(position, float)[:2]
+        speed = None if velocity is None else np.asarray(velocity, float)[:2]
+        if place.shape != (2,) or not np.isfinite(place).all():
+            raise CommandError(f"position: {place.tolist()}, expected finite numbers")
+        if speed is not None and (speed.shape != (2,) or not np.isfinite(speed).all()):
+            raise CommandError(f"velocity: {speed.tolist()}, expected finite numbers")
+        if self._take(_Drive(lead=True), time):
+            self._lead.tell(place, speed, self._drive_time)
+
+    def _take(self, drive: _Drive, time: float | None) -> bool:
+        at = self._time if time is None else float(time)
+        if math.isnan(at) or at < self._drive_time:
+            return False
+        if drive.lead and not (self._drive is not None and self._drive.lead):
+            self._lead = LeadingPose(self.params)
+        self._drive, self._drive_time = drive, at
+        return True
+
+    # what is seen
+
+    def sense(self, samples: SensorSamples) -> None:
+        """What came in since the last step; of all that it looks at wheel loads and joints."""
+        if samples.wheel_loads is not None:
+            self._loads = samples.wheel_loads.load[-1]
+        joints = samples.joints
+        if joints is not None:
+            self._wheel_rate, self._steering = joints.wheel_rate[-1], joints.steering[-1]
+            self._joints_time = float(joints.time[-1])
+            self._time = max(self._time, self._joints_time)
+
+    def step(self, estimate: Estimate | None, mode: Mode | None, dt: float) -> WheelCommand:
+        """The command dt seconds after the last one.
+
+        `estimate`: the newest; None: there is none. `mode`: None where nobody tells it; the brakes are on then.
+        """
+        if estimate is not None:
+            self._time = max(self._time, estimate.time)
+        if self._loads is not None:
+            share = float(self._loads.sum()) / (self.params.mass * GRAVITY)
+            self._contact.touch(int((self._loads > 0.0).sum()), share, dt)
+        if mode is not self._mode:
+            self._begin(mode)
+        self._down |= mode is Mode.ABORT and self._contact.share > TOUCHED_SHARE
+        time = max(self._time, 0.0)
+        old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
+        if mode is None or (mode is Mode.DRIVE and old):
+            return WheelCommand(time, brake_torque=np.full(4, HOLD_SHARE * self.params.max_brake_torque))
+        if mode is not Mode.DRIVE:
+            brake = brake_in(mode, self.params, self._contact.wheels, self._down)
+            return WheelCommand(time, brake_torque=np.full(4, brake))
+        assert estimate is not None
+        return self._driving(time, estimate, dt)
+
+    def _begin(self, mode: Mode | None) -> None:
+        self._mode, self._down = mode, False
+        self._speed_now = math.nan
+        if mode is Mode.DRIVE:
+            self.law.reset()
+            self.traction.share[:] = 1.0
+            if self._skid is not None:
+                self._skid.reset()
+            if self.command_lost:  # what was commanded before the flight does not count
+                self._drive = None
+
+    def _driving(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
+        rotation = rotation_matrix(estimate.quaternion)
+        velocity = rotation.T @ estimate.velocity
+        speed = float(velocity[0])
+        self._see_slip(velocity, estimate.rates)
+        wanted, steering, yaw_rate = self._wanted(estimate, rotation, speed, dt)
+        limit = self.law.steering_limit(speed)
+        steering = min(max(steering, -limit), limit)
+        grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
+        drive, brake = self.law.torques(wanted, speed, dt, grade, hold=yaw_rate == 0.0)
+        self._asked = drive
+        drive = drive * self.traction.share
+        if self._skid is not None:
+            turn = self._skid.torques(yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt)
+            if yaw_rate != 0.0 or wanted != 0.0:
+                drive = drive + turn
+            steering = 0.0
+        return WheelCommand(time, steering, drive, brake)
+
+    def _see_slip(self, velocity: Floats, rates: Floats) -> None:
+        """Once for each sample of the wheels."""
+        if math.isnan(self._joints_time) or self._joints_time == self._slips_time:
+            return
+        period = 0.0 if math.isnan(self._slips_time) else min(max(self._joints_time - self._slips_time, 0.0), 0.1)
+        self._slips_time = self._joints_time
+        if self._skid is None:
+            self.traction.see(self._wheel_rate, self._steering, velocity, rates, self._asked, period)
+
+    def _wanted(self, estimate: Estimate, rotation: Floats, speed: float, dt: float) -> tuple[float, float, float]:
+        """Speed, steering, and for motors that steer the yaw rate."""
+        order = self._drive
+        if order is None or self.command_lost:
+            steering = 0.0 if order is None else order.steering
+            return self._ramp(_Drive(0.0, steering), speed, dt), steering, 0.0
+        if order.lead:
+            heading = math.atan2(rotation[1, 0], rotation[0, 0])
+            wanted, bend = self._lead.order(estimate.position[:2], heading, speed, self._time)
+        elif order.yaw_rate is not None:
+            wanted = self._ramp(order, speed, dt)
+            if self._skid is not None:
+                return wanted, 0.0, order.yaw_rate
+            bend = order.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
+        else:
+            wanted = self._ramp(order, speed, dt)
+            most = max_virtual_steering(self.params)
+            steering = min(max(order.steering, -most), most)
+            return wanted, steering, wanted * math.tan(steering) / self._lever if self._skid is not None else 0.0
+        if self._skid is not None:
+            return wanted, 0.0, wanted * bend
+        return wanted, bend_steering(self.params, bend, speed, self._gradient), 0.0
+
+    def _ramp(self, order: _Drive, speed: float, dt: float) -> float:
+        """m/s: the speed on the way to the one that is ordered."""
+        if order.acceleration == 0.0:
+            self._speed_now = order.speed
+        else:
+            begin = speed if math.isnan(self._speed_now) else self._speed_now
+            change = order.acceleration * dt
+            self._speed_now = begin + min(max(order.speed - begin, -change), change)
+        return self._speed_now
+
+
+def _check(**values: float) -> None:
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise CommandError(f"{name}: {value}, expected a finite number")

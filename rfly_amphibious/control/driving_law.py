@@ -1,0 +1,131 @@
+"""The driving law: from a speed wanted to drive and brake torques. Section 10.2 of the model's description."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.vehicle.parameters import AIR_DENSITY, GRAVITY, WHEELS, VehicleParameters
+
+Floats = NDArray[np.float64]
+
+SPEED_GAIN = 1.5
+"""1/s"""
+INTEGRAL_GAIN = 0.3
+"""1/s²"""
+INTEGRAL_BAND = 0.3
+"""m/s: the integral is for the last error, not for the way there"""
+HOLD_SPEED = 0.05
+"""m/s, below which a vehicle that is to stand is held by its brakes"""
+HOLD_SHARE = 0.3
+"""of the largest brake torque"""
+MAX_LATERAL = 0.6
+"""of friction, that steering may use up"""
+SKID_STEERING = 1.2
+"""rad: a chassis without steered wheels turns as if it had some that go so far"""
+
+
+def brake_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
+    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in section 9.
+
+    `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an abort.
+    """
+    if mode in (Mode.DISARMED, Mode.SPOOL_DOWN):
+        return HOLD_SHARE * params.max_brake_torque
+    if (mode is Mode.TAKEOFF and wheels > 0.5) or (mode is Mode.ABORT and down):
+        return params.max_brake_torque
+    return 0.0
+
+
+def max_virtual_steering(params: VehicleParameters) -> float:
+    """rad: what the wheels can, or for a chassis that steers by its motors what stands for it."""
+    return SKID_STEERING if params.steered == "none" else params.max_steering
+
+
+def steering_lever(params: VehicleParameters) -> float:
+    """m: tan(steering) over the bend of the way."""
+    return params.wheelbase * (0.5 if params.steered == "all" else 1.0)
+
+
+def understeer_gradient(params: VehicleParameters) -> float:
+    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Section 16, V08."""
+    p = params
+    ratio = p.static_load[::2] / (p.cornering_load_ratio * p.nominal_load)
+    factor = np.array((p.cornering_factor_front, p.cornering_factor_rear))
+    front, rear = (  # of the axles; sin(2 atan r) = 2 r / (1 + r²)
+        2.0 * factor * p.cornering_stiffness_per_rad * p.nominal_load * 2.0 * ratio / (1.0 + ratio**2)
+    ).tolist()
+    to_front, to_rear = p.front_axle - p.center_x, p.rear_axle + p.center_x
+    return p.mass / p.wheelbase * (to_rear / front - to_front / rear)
+
+
+def bend_steering(params: VehicleParameters, bend: float, speed: float, gradient: float) -> float:
+    """rad for a bend (1/m, positive = left) at a speed, with the understeer `gradient` fed forward."""
+    lever = steering_lever(params)
+    aside = gradient * speed * speed * bend if params.steered != "none" else 0.0
+    return math.atan(lever * bend) + lever / params.wheelbase * aside
+
+
+class ChassisController:
+    """Holds the integral of the speed error."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self.params = params
+        self._driven = np.array([wheel in params.driven for wheel in WHEELS], float)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the integral."""
+        self._integral = 0.0
+
+    def torques(
+        self, wanted: float, speed: float, dt: float, grade: float = 0.0, hold: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Drive (4,) and brake (4,) torques, N m, for a speed wanted and the speed now, m/s.
+
+        `grade`: angle of the way, rad, positive uphill. `hold`: whether brakes hold what is to stand.
+        """
+        p = self.params
+        if hold and wanted == 0.0 and abs(speed) < HOLD_SPEED:
+            self._integral = 0.0
+            return np.zeros(4), np.full(4, HOLD_SHARE * p.max_brake_torque)
+        error = wanted - speed
+        pull = p.effective_mass * (SPEED_GAIN * error + self._integral) + self.resistance(speed, grade)
+        # the whole force as a driving one, or its excess over what the motors take back as a braking one
+        direction = math.copysign(1.0, speed if abs(speed) > HOLD_SPEED else pull)
+        most = self.motor_torque(speed) * self._driven.sum() / p.rolling_radius.mean()
+        driving = min(max(pull, -most), most)
+        drive = driving * p.rolling_radius * self._driven / max(self._driven.sum(), 1.0)
+        rest = pull - driving
+        brake = np.zeros(4)
+        if rest * direction < 0.0:
+            shift = p.center_height * abs(rest) / (p.mass * GRAVITY)
+            front = min(max((p.rear_axle + shift) / p.wheelbase, 0.0), 1.0)
+            shares = 0.5 * np.array((front, front, 1.0 - front, 1.0 - front))
+            brake = np.minimum(shares * abs(rest) * p.rolling_radius, p.max_brake_torque)
+        if rest == 0.0 and abs(error) < INTEGRAL_BAND:
+            self._integral += dt * INTEGRAL_GAIN * error
+        return drive, brake
+
+    def resistance(self, speed: float, grade: float) -> float:
+        """N, of rolling, air and slope at a speed."""
+        p = self.params
+        rolling = p.rolling_resistance * p.mass * GRAVITY * math.tanh(speed / p.rolling_speed)
+        air = p.linear_drag[0] * speed + 0.5 * AIR_DENSITY * p.drag_area[0] * speed * abs(speed)
+        return rolling + air + p.mass * GRAVITY * math.sin(grade)
+
+    def motor_torque(self, speed: float) -> float:
+        """N m that each motor has at a speed, driving or taking back: the power of all is limited too."""
+        p = self.params
+        spin = abs(speed) / float(p.rolling_radius.mean())
+        return min(p.max_drive_torque, p.max_drive_power / max(float(self._driven.sum()), 1.0) / max(spin, 1e-3))
+
+    def steering_limit(self, speed: float) -> float:
+        """rad, beyond which the turn would use up the friction."""
+        p = self.params
+        return min(
+            max_virtual_steering(p), math.atan(p.wheelbase * MAX_LATERAL * p.friction_y * GRAVITY / max(speed**2, 0.1))
+        )

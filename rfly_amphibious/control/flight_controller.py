@@ -1,0 +1,327 @@
+"""What flight_control_node computes: the mode table and the flight law, from estimates and samples of sensors only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.control.commands import RotorCommand
+from rfly_amphibious.control.flight_actions import FlightActions, Goal
+from rfly_amphibious.control.mixer import Mixer
+from rfly_amphibious.control.modes import Mode, Situation
+from rfly_amphibious.control.path_following import CLIMBING, SINKING
+from rfly_amphibious.estimation.clearance import Clearance
+from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_common.errors import CommandError, ConfigError
+
+Floats = NDArray[np.float64]
+
+STABLE_LAG = 0.45
+"""largest product of the attitude loop's frequency and the lag in it, motors and delay"""
+COMMAND_TIMEOUT = 0.5
+"""s, after which a motion command that has been there is lost"""
+HOVER_TIME = 2.0
+"""s, from the loss of the motion command to the landing"""
+ESTIMATE_TIMEOUT = 0.5
+"""s"""
+ROTOR_TURNS, ROTOR_FAILS, ROTOR_FAILS_TIME = 0.4, 0.3, 0.1
+"""of the speed in hover, beyond which a rotor is watched; of the speed expected, below which it has failed; s"""
+
+WORDS = {
+    "arm": Mode.DRIVE,
+    "disarm": Mode.DISARMED,
+    "drive": Mode.DRIVE,
+    "takeoff": Mode.TAKEOFF,
+    "fly": Mode.FLIGHT,
+    "land": Mode.LAND,
+    "abort": Mode.ABORT,
+}
+"""what can be requested, and the mode that is wanted by it"""
+
+
+class FlightComputer(FlightActions):
+    """Owner of the mode, and commander of the rotors.
+
+    `sense` takes samples, `step` an estimate, and gives the speeds of the rotors. The attitude loop runs in each step;
+    the position loop for each new estimate. In between, the IMU tells how the vehicle goes on.
+
+    `sensors`: what the vehicle has, and where; None: the shipped set of the vehicle's name. `delay` (s): from a sample
+    to the moment when its command acts, where that is not at once: the attitude loop is made slower by it.
+    `command_timeout` (s): after which a motion command that has been there is lost.
+    """
+
+    def __init__(
+        self,
+        params: VehicleParameters,
+        sensors: SensorParameters | None = None,
+        *,
+        delay: float = 0.0,
+        command_timeout: float = COMMAND_TIMEOUT,
+    ) -> None:
+        self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
+        if not (math.isfinite(delay) and delay >= 0.0):
+            raise ConfigError(f"delay is {delay} s, expected 0 or more")
+        if not command_timeout > 0.0:
+            raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+        if self.sensors.imu is None or self.sensors.height is None or self.sensors.wheel_loads is None:
+            raise ConfigError(f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads")
+        self._imu, self._height = self.sensors.imu, self.sensors.height
+        self.attitude_frequency = min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + delay))
+        """rad/s, of the loop in roll and pitch"""
+        self.command_timeout = command_timeout
+        self.params = params
+        self.reset()
+
+    def reset(self) -> None:
+        """As it was made: disarmed, knowing nothing; such as where the simulation's time begins anew."""
+        super().__init__(self.params, Mode.DISARMED, self.attitude_frequency)
+        self._way = DeadReckoning(self._imu)
+        self._clearance = Clearance(self.params, self._height)
+        self._loads: Floats | None = None
+        self._now: Situation | None = None
+        self._entered: Mode | None = None
+        self.reason = ""
+        """why the mode is what it is"""
+        self._goal: Goal | None = None
+        self._goal_time = -math.inf
+        self._hovers_since = math.nan
+        self._alarm = False
+        self._since_aim = 0.0
+        self._expected = np.zeros(self.params.rotors)
+        self._sent = np.zeros(self.params.rotors)
+        self._still = np.zeros(self.params.rotors)
+        self._joints_time = math.nan
+
+    # what is wanted
+
+    @property
+    def mode(self) -> Mode:
+        """Of the table in section 9."""
+        return self.logic.mode
+
+    @property
+    def time(self) -> float:
+        """s, of the newest sample or estimate; -inf before."""
+        return self._way.time
+
+    @property
+    def failed_rotors(self) -> tuple[int, ...]:
+        """Rotors (from 0) that turn no more, as told or noticed."""
+        return tuple(sorted(self._failed))
+
+    def request(self, word: str) -> str:
+        """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other word.
+
+        `disarm` forgets which rotors have failed.
+        """
+        if word not in WORDS:
+            raise CommandError(f"{word!r}: expected one of {', '.join(WORDS)}")
+        wanted = WORDS[word]
+        if self._now is None:
+            return f"nothing is known of the vehicle yet: no {' and no '.join(self.missing)}"
+        if self._estimate_is_old and wanted is not Mode.ABORT:
+            return "its position is not known: no estimate"
+        if word == "drive" and self.mode is Mode.DISARMED:
+            return "it is disarmed: arm it first"
+        if word == "drive" and self.mode is Mode.ABORT:
+            return "it was aborted: arm it first"
+        if word == "fly" and self.mode is Mode.TAKEOFF:
+            return ""
+        if wanted is Mode.TAKEOFF and self._failed:
+            return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
+        refusal = self._request(wanted, f"requested: {word}")
+        if wanted is Mode.DISARMED and not refusal and self._failed:  # repaired, or else they will be noticed again
+            self._failed = frozenset()
+            self.flight.mixer = Mixer(self.params)
+        return refusal
+
+    def _request(self, wanted: Mode, reason: str) -> str:
+        assert self._now is not None
+        before = self.mode
+        refusal = self.logic.request(wanted, self._now)
+        if self.mode is not before:
+            self.reason = reason
+        return refusal
+
+    def set_target(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        yaw: float | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Fly to a position (3,), m, which itself moves on with a velocity (3,), m/s, world axes.
+
+        `yaw`: rad, None: as it is. `time`: s, of the command; None: now. Raises CommandError for what is not finite.
+        """
+        x, y, z = _three("position", position)
+        self._take(Goal((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time)
+
+    def set_velocity(self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None) -> None:
+        """Fly forward, left and up by a velocity (3,), m/s, and turn by a yaw rate, rad/s; at 0 it holds its place.
+
+        Up and down no faster than missions fly. Raises CommandError for what is not finite.
+        """
+        forward, left, up = _three("velocity", velocity)
+        rate = _finite("yaw_rate", yaw_rate)
+        self._take(Goal(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
+
+    def _take(self, goal: Goal, time: float | None) -> None:
+        at = self.time if time is None else float(time)
+        if not math.isnan(at) and at >= self._goal_time:
+            self._goal, self._goal_time, self._hovers_since = goal, at, math.nan
+
+    def failsafe(self, acts: bool) -> None:
+        """The simulation says that its own fail-safe acts instead of our commands, or does no more."""
+        if acts and not self._alarm and self._now is not None:
+            self._request(Mode.ABORT, "the simulation's fail-safe acts: commands were lost")
+        self._alarm = acts
+
+    def lose_rotor(self, rotor: int) -> None:
+        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
+        if rotor in self._failed:
+            return
+        super().lose_rotor(rotor)
+        if self._now is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
+            self._request(Mode.ABORT, f"rotor {rotor + 1} failed")
+
+    # what is seen
+
+    @property
+    def missing(self) -> list[str]:
+        """What has to be heard of before anything can be done."""
+        heard = {
+            "estimate": self._way.estimate is not None and not self._estimate_is_old,
+            "wheel_loads": self._loads is not None,
+            "height_above_ground": not math.isnan(self._clearance.height),
+        }
+        return [name for name, there in heard.items() if not there]
+
+    @property
+    def _estimate_is_old(self) -> bool:
+        estimate = self._way.estimate
+        return estimate is None or self.time - estimate.time > ESTIMATE_TIMEOUT
+
+    def sense(self, samples: SensorSamples) -> None:
+        """What came in since the last step; of all that it looks at IMU, height, wheel loads and joints."""
+        if samples.imu is not None:
+            self._way.sense(samples.imu)
+        if samples.wheel_loads is not None:
+            self._loads = samples.wheel_loads.load[-1]
+        if samples.height is not None or samples.joints is not None:
+            self._clearance.sense(samples.height, samples.joints)
+        if samples.joints is not None:
+            self._watch_rotors(samples.joints)
+
+    def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
+        """The command that answers the newest sample, dt seconds after the last one.
+
+        `estimate`: the newest, which may be that of the last step; None: there is none.
+        """
+        way = self._way
+        fresh = estimate is not None and (way.estimate is None or estimate.time > way.estimate.time)
+        if fresh:
+            assert estimate is not None
+            way.correct(estimate)
+        if way.estimate is None or self._loads is None or math.isnan(self._clearance.height):
+            return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
+        now = way.motion
+        self._clearance.go_on(float(now.velocity[2]), dt)
+        clearance = self._clearance.lowest_wheel(now.rotation)
+        self._now = Situation(
+            int((self._loads > 0.0).sum()),
+            float(self._loads.sum()) / (self.params.mass * GRAVITY),
+            clearance,
+            float(np.linalg.norm(now.velocity)),
+            self._clearance.ground_slope(now.rotation, self._loads),
+        )
+        self._watch()
+        before = self.mode
+        mode = self.logic.update(self._now, dt)
+        if mode is not before:
+            self.reason = _REASONS[before, mode]
+        self._since_aim += dt
+        changed = mode is not self._entered
+        if changed:
+            self._enter(mode, now)
+            self._entered = mode
+            self._begin(mode)
+        if fresh or changed or self._estimate_is_old:
+            self._aim(mode, now, clearance, self._goal_now(mode), self._since_aim)
+            self._since_aim = 0.0
+        speeds = self._rotor_speeds(now)
+        self._sent = np.zeros(self.params.rotors) if speeds is None else speeds
+        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (self._sent - self._expected)
+        return RotorCommand(way.time, self._sent)
+
+    def _begin(self, mode: Mode) -> None:
+        """A mode has been entered: what was commanded long ago does not count in it."""
+        self._hovers_since = math.nan
+        if mode is Mode.FLIGHT and self.time - self._goal_time > self.command_timeout:
+            self._goal = None
+
+    def _goal_now(self, mode: Mode) -> Goal | None:
+        goal = self._goal
+        if goal is None or goal.position is None or not any(goal.velocity):
+            return goal
+        age = min(max(self.time - self._goal_time, 0.0), self.command_timeout)
+        return goal._replace(position=np.add(goal.position, np.multiply(age, goal.velocity)))
+
+    # what goes wrong
+
+    def _watch(self) -> None:
+        """Before the mode is advanced: is there an estimate, and the motion command?"""
+        mode = self.mode
+        if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT) and self._estimate_is_old:
+            self._request(Mode.ABORT, "the estimate is lost")
+        if mode is not Mode.FLIGHT:
+            return
+        now = self._way.motion
+        if self._goal is not None and self.time - self._goal_time > self.command_timeout:
+            self._goal, self._hovers_since = None, self.time
+            self._place = now.position + now.velocity / self.params.position_gain  # where it comes to rest
+        if self.time - self._hovers_since >= HOVER_TIME:
+            self._request(Mode.LAND, "the motion command is lost")
+
+    def _watch_rotors(self, joints: JointSamples) -> None:
+        """Those that should turn and don't have failed."""
+        if joints.rotor_rate.shape[1] != self.params.rotors or self._alarm:  # others command them now
+            self._still[:] = 0.0
+            return
+        time = float(joints.time[-1])
+        period = 0.0 if math.isnan(self._joints_time) else min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
+        self._joints_time = time
+        due = np.minimum(self._expected, self._sent)
+        watched = due > ROTOR_TURNS * self.params.hover_speed
+        stands = watched & (np.abs(joints.rotor_rate[-1]) < ROTOR_FAILS * due)
+        self._still = np.where(stands, self._still + period, 0.0)
+        for rotor in np.flatnonzero(self._still >= ROTOR_FAILS_TIME - 1e-9).tolist():
+            self.lose_rotor(rotor)
+
+
+_REASONS = {
+    (Mode.TAKEOFF, Mode.FLIGHT): "it has lifted off",
+    (Mode.LAND, Mode.SPOOL_DOWN): "it has touched the ground",
+    (Mode.SPOOL_DOWN, Mode.LAND): "it has bounced off the ground",
+    (Mode.SPOOL_DOWN, Mode.DRIVE): "it stands on its wheels",
+}
+
+
+def _three(name: str, value: ArrayLike) -> tuple[float, float, float]:
+    numbers = np.asarray(value, float)
+    if numbers.shape != (3,) or not np.isfinite(numbers).all():
+        raise CommandError(f"{name}: {numbers.tolist()}, expected three finite numbers")
+    x, y, z = numbers.tolist()
+    return x, y, z
+
+
+def _finite(name: str, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise CommandError(f"{name}: {value}, expected a finite number")
+    return None if value is None else float(value)

@@ -1,0 +1,195 @@
+"""Along way-points: on the ground by pure pursuit (section 10.2 of the model's description), in the air by a target
+that moves ahead. Speeds fall before corners and ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.control.driving_law import (
+    SPEED_GAIN,
+    bend_steering,
+    max_virtual_steering,
+    steering_lever,
+    understeer_gradient,
+)
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+Floats = NDArray[np.float64]
+
+BRAKING, SIDEWAYS = 0.8, 2.0
+"""m/s², before ends and corners, and in bends"""
+SLOWEST = 0.3
+"""m/s, until it is there"""
+SPEED_LAG = 1.0 / SPEED_GAIN
+"""s, by which a driven vehicle follows the speed that is wanted"""
+PREVIEW_TIME, SHORTEST_PREVIEW, LONGEST_PREVIEW = 0.8, 2.0, 10.0
+"""s of way; wheelbases: how far ahead the point lies that is steered to"""
+FLIGHT_ACCELERATION = 0.8
+CORNER_STEP = 1.0
+"""m/s: change of velocity at a corner of the flight"""
+CLIMBING, SINKING = 2.0, 1.5
+LEFT_BEHIND = 5.0
+"""m, at which the target waits for the vehicle"""
+THERE, AT_REST = 0.7, 0.4
+"""m, m/s at the end of a flight"""
+
+
+class _Way:
+    """A polyline: vertices (k, d) without repetitions, unit directions and lengths of its segments."""
+
+    def __init__(self, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
+        kept, self.speeds = [np.asarray(points[0], float)], []
+        for point, speed in zip(points[1:], speeds, strict=True):
+            if np.linalg.norm(np.asarray(point, float) - kept[-1]) > 1e-3:
+                kept.append(np.asarray(point, float))
+                self.speeds.append(speed)
+        self.vertices = np.array(kept)
+        steps = np.diff(self.vertices, axis=0)
+        self.lengths = np.linalg.norm(steps, axis=1)
+        self.directions = steps / self.lengths[:, None]
+        self.segment = 0
+        self.last = len(self.lengths) - 1
+
+    def turn(self, vertex: int) -> float:
+        """rad between the segments that meet there."""
+        cosine = float(self.directions[vertex - 1] @ self.directions[vertex])
+        return math.acos(min(1.0, max(-1.0, cosine)))
+
+    def slow_down(self, corners: list[float], braking: float) -> list[float]:
+        """Speeds at the ends of the segments: those of `corners` (the last is 0), and low enough for what follows."""
+        for k in range(len(corners) - 2, -1, -1):
+            corners[k] = min(corners[k], math.sqrt(corners[k + 1] ** 2 + 2.0 * braking * float(self.lengths[k + 1])))
+        return corners
+
+
+class DrivenWay:
+    """From where it stands through way-points (x, y) to a stand at the last one."""
+
+    def __init__(
+        self, start: ArrayLike, points: Sequence[ArrayLike], speeds: Sequence[float], params: VehicleParameters
+    ) -> None:
+        self._way = way = _Way([start, *points], speeds)
+        self._params = params
+        self._lever, self._gradient = steering_lever(params), understeer_gradient(params)
+        self._center = {"front": -params.rear_axle, "rear": params.front_axle}.get(params.steered, 0.0)
+        self.stopping = way.last < 0
+        """whether it is at the end and only has to stand still"""
+        nearest = SHORTEST_PREVIEW * params.wheelbase
+        corners = [
+            math.sqrt(SIDEWAYS * nearest / max(math.tan(min(way.turn(k), 3.0) / 2.0), 1e-3))
+            for k in range(1, way.last + 1)
+        ]
+        self._corners = way.slow_down([*corners, 0.0], BRAKING)
+
+    def missed_by(self, place: Floats) -> float:
+        """m from the last way-point."""
+        return float(np.linalg.norm(place[:2] - self._way.vertices[-1]))
+
+    def order(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
+        """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed."""
+        if self.stopping:
+            return 0.0, 0.0
+        way, p = self._way, self._params
+        while True:
+            k = way.segment
+            along = float((place - way.vertices[k]) @ way.directions[k])
+            left = float(way.lengths[k]) - along
+            if k == way.last or left > 0.0:
+                break
+            way.segment += 1
+        if k == way.last and left < max(speed, 0.0) * SPEED_LAG and speed < 2.0 * SLOWEST:
+            self.stopping = True
+            return 0.0, 0.0
+        preview = min(max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase)
+        cosine, sine = math.cos(heading), math.sin(heading)
+        to = self._ahead(max(along, 0.0) + preview) - place - self._center * np.array((cosine, sine))
+        forward, left_of = cosine * to[0] + sine * to[1], cosine * to[1] - sine * to[0]
+        distance = math.hypot(forward, left_of)
+        if forward > 0.0:
+            bend = 2.0 * left_of / distance**2
+            steering = bend_steering(p, bend, speed, self._gradient)
+        else:  # behind: as sharp a turn as can be
+            steering = math.copysign(max_virtual_steering(p), left_of)
+            bend = math.tan(steering) / self._lever
+        most = min(
+            _slowing(self._corners[k], max(left, 0.0)), way.speeds[k], math.sqrt(SIDEWAYS / max(abs(bend), 1e-6))
+        )
+        return max(most, SLOWEST), steering
+
+    def _ahead(self, distance: float) -> Floats:
+        """The point so far along the way from the present segment's beginning; straight on beyond the end."""
+        way, k = self._way, self._way.segment
+        while k < way.last and distance > way.lengths[k]:
+            distance -= float(way.lengths[k])
+            k += 1
+        point: Floats = way.vertices[k] + distance * way.directions[k]
+        return point
+
+
+def _slowing(final: float, left: float) -> float:
+    """m/s from which a vehicle that follows with SPEED_LAG comes down to `final` within `left` metres."""
+    way = left + final * SPEED_LAG + final**2 / (2.0 * BRAKING)
+    return BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * way / BRAKING) - SPEED_LAG)
+
+
+class FlownWay:
+    """A target that moves from a place through points (x, y, z) and stops at the last one."""
+
+    def __init__(self, start: ArrayLike, speed: float, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
+        self._way = way = _Way([start, *points], speeds)
+        self._at, self._speed = 0.0, speed
+        self._limits = []
+        for direction, wanted in zip(way.directions, way.speeds, strict=True):
+            upright = CLIMBING if direction[2] > 0.0 else SINKING
+            self._limits.append(min(wanted, upright / max(abs(float(direction[2])), 1e-9)))
+        corners = [CORNER_STEP / max(2.0 * math.sin(way.turn(k) / 2.0), 1e-3) for k in range(1, way.last + 1)]
+        self._corners = way.slow_down([*corners, 0.0], FLIGHT_ACCELERATION)
+
+    def advance(self, place: Floats, dt: float) -> tuple[Floats, Floats]:
+        """Target (3,) and its velocity (3,), dt later, for a vehicle at place (3,)."""
+        way = self._way
+        if way.last < 0:
+            return way.vertices[0], np.zeros(3)
+        k = way.segment
+        target = way.vertices[k] + self._at * way.directions[k]
+        if math.dist(target, place) > LEFT_BEHIND:
+            self._speed = max(0.0, self._speed - FLIGHT_ACCELERATION * dt)
+        else:
+            left = float(way.lengths[k]) - self._at
+            most = min(self._limits[k], math.sqrt(self._corners[k] ** 2 + 2.0 * FLIGHT_ACCELERATION * left))
+            self._speed = min(most, self._speed + FLIGHT_ACCELERATION * dt)
+        self._at += self._speed * dt
+        while self._at >= way.lengths[k] - 1e-3:
+            if k == way.last:
+                self._at, self._speed = float(way.lengths[k]), 0.0
+                break
+            self._at -= float(way.lengths[k])
+            way.segment = k = k + 1
+        return way.vertices[k] + self._at * way.directions[k], self._speed * way.directions[k]
+
+    def course(self) -> float | None:
+        """rad, of the present segment; None where it is short or leads up or down."""
+        way = self._way
+        if way.last < 0:
+            return None
+        x, y, _ = way.directions[way.segment] * way.lengths[way.segment]
+        return math.atan2(y, x) if math.hypot(x, y) > 3.0 else None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the target is."""
+        way = self._way
+        return way.last < 0 or (way.segment == way.last and self._at >= float(way.lengths[-1]))
+
+    def missed_by(self, place: Floats) -> float:
+        """m from the end."""
+        return math.dist(place, self._way.vertices[-1])
+
+    def arrived(self, place: Floats, velocity: Floats) -> bool:
+        """Whether target and vehicle are at the end and the vehicle hardly moves."""
+        return self.at_end and float(np.linalg.norm(velocity)) < AT_REST and self.missed_by(place) < THERE

@@ -1,0 +1,1 @@
+"""URDF, footprint."""

@@ -1,0 +1,1 @@
+"""How it moves: model, kernels, integrators, ground, air."""

@@ -1,0 +1,64 @@
+"""How high the lowest wheel is, from the sensor that looks straight down and from the struts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.sensors.samples import HeightSamples, JointSamples
+from rfly_amphibious.sensors.sensor_parameters import HeightSensor
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+Floats = NDArray[np.float64]
+
+TRUST = 0.3
+"""of a new reading, against what is expected from the last ones and the vertical speed"""
+
+
+class Clearance:
+    """The readings smoothed, less what lies between the sensor and the lowest point of a wheel.
+
+    The ground is taken as level: below the sensor as below the wheels.
+    """
+
+    def __init__(self, params: VehicleParameters, sensor: HeightSensor) -> None:
+        self._hubs = params.hub_position - np.array(sensor.position)
+        self._radius = params.wheel_radius
+        self._wheelbase, self._track, self._tyre = params.wheelbase, params.track, params.tyre_stiffness
+        self._min_range = sensor.min_range
+        self._strut = params.hanging_strut
+        self.height = math.nan
+        """m, of the sensor above the ground; nan before the first reading, inf beyond the sensor's range"""
+
+    def sense(self, height: HeightSamples | None, joints: JointSamples | None) -> None:
+        """What there is."""
+        if joints is not None:
+            self._strut = joints.strut[-1]
+        if height is None:
+            return
+        for reading in height.distance.tolist():
+            near = self._min_range if reading == -math.inf else reading
+            if math.isfinite(self.height) and math.isfinite(near):
+                self.height += TRUST * (near - self.height)
+            else:
+                self.height = near
+
+    def go_on(self, climb: float, dt: float) -> None:
+        """dt seconds later, at a vertical speed (m/s)."""
+        self.height += climb * dt
+
+    def lowest_wheel(self, rotation: Floats) -> float:
+        """m above the ground, for an attitude (3, 3)."""
+        x, y, z = rotation[2].tolist()
+        hubs = self._hubs[:, 0] * x + self._hubs[:, 1] * y + (self._hubs[:, 2] + self._strut) * z
+        return self.height + float(hubs.min()) - self._radius
+
+    def ground_slope(self, rotation: Floats, loads: Floats) -> float:
+        """rad, of the plane beneath the wheels with loads (4,) N: springs and tyres let the body lean more than it."""
+        fl, fr, rl, rr = (self._hubs[:, 2] + self._strut + loads / self._tyre).tolist()
+        along, across = (fl + fr - rl - rr) / (2.0 * self._wheelbase), (fl + rl - fr - rr) / (2.0 * self._track)
+        x, y, z = rotation[2].tolist()
+        upright = (z - along * x - across * y) / math.sqrt(1.0 + along**2 + across**2)
+        return math.acos(min(1.0, max(-1.0, upright)))

@@ -1,0 +1,94 @@
+"""Between two estimates, and after the last one: where the vehicle is by its IMU alone."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.estimation.estimate import Estimate, Motion
+from rfly_amphibious.sensors.samples import ImuSamples
+from rfly_amphibious.sensors.sensor_parameters import Imu
+from rfly_amphibious.vehicle.parameters import GRAVITY
+from rfly_common.frames import euler_to_quat, rotation_matrix
+
+Floats = NDArray[np.float64]
+
+KEPT = 1000
+"""samples, for estimates that come late"""
+SAME_TIME = 1e-6
+LONGEST_STEP = 0.05
+"""s between two samples, beyond which the motion in between is anybody's guess"""
+
+
+class DeadReckoning:
+    """The newest estimate, carried on by the samples of the IMU that are younger than it.
+
+    The estimate tells the gyroscope's bias: what it read at the estimate's time less the rates that were estimated.
+    """
+
+    def __init__(self, imu: Imu) -> None:
+        self._mounting = rotation_matrix(np.roll(euler_to_quat(imu.rotation), 1))
+        self._level = bool((self._mounting == np.eye(3)).all())
+        self._samples: deque[tuple[float, Floats, Floats]] = deque(maxlen=KEPT)
+        self.estimate: Estimate | None = None
+        """the newest"""
+        self.time = -math.inf
+        """s, of `motion`: that of the newest sample or estimate"""
+        self._motion: Motion | None = None
+        self._bias = np.zeros(3)
+        self._done = -math.inf
+
+    @property
+    def motion(self) -> Motion:
+        """At `time`; there has to have been an estimate."""
+        assert self._motion is not None
+        if self._done < self.time:
+            for time, force, rates in self._samples:
+                if time > self._done + SAME_TIME:
+                    self._step(time, force, rates)
+        return self._motion
+
+    def sense(self, samples: ImuSamples) -> None:
+        """Samples in the order of their times; older ones than the newest are dropped."""
+        for k, time in enumerate(samples.time.tolist()):
+            if self._samples and time <= self._samples[-1][0]:
+                continue
+            force, rates = samples.specific_force[k], samples.rates[k]
+            if not self._level:
+                force, rates = self._mounting @ force, self._mounting @ rates
+            self._samples.append((time, force, rates))
+            self.time = max(self.time, time)
+
+    def correct(self, estimate: Estimate) -> None:
+        """A newer estimate."""
+        self.estimate = estimate
+        samples = self._samples
+        while samples and samples[0][0] < estimate.time - SAME_TIME:
+            samples.popleft()
+        if samples and samples[0][0] <= estimate.time + SAME_TIME:
+            self._bias = samples[0][2] - estimate.rates
+        rotation = rotation_matrix(estimate.quaternion)
+        self._motion = Motion(np.array(estimate.position), np.array(estimate.velocity), rotation, estimate.rates)
+        self._done = estimate.time
+        self.time = max(estimate.time, samples[-1][0]) if samples else estimate.time
+
+    def _step(self, time: float, force: Floats, rates: Floats) -> None:
+        assert self._motion is not None
+        now, dt = self._motion, min(time - self._done, LONGEST_STEP)
+        turning = rates - self._bias
+        rotation = now.rotation @ _rotation(0.5 * dt * (turning + now.rates))
+        acceleration = rotation @ force
+        acceleration[2] -= GRAVITY
+        velocity = now.velocity + dt * acceleration
+        position = now.position + 0.5 * dt * (velocity + now.velocity)
+        self._motion = Motion(position, velocity, rotation, turning)
+        self._done = time
+
+
+def _rotation(vector: Floats) -> Floats:
+    """(3, 3) of a turn about a vector (3,), rad."""
+    x, y, z = (0.5 * vector).tolist()
+    return rotation_matrix((1.0, x, y, z))  # tan of half the angle, which is small

@@ -1,0 +1,1 @@
+"""Legs of a trip to set-points."""

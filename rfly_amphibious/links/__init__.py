@@ -1,0 +1,1 @@
+"""Controllers outside: UDP/TCP frame, MAVLink HIL."""

@@ -1,0 +1,218 @@
+"""MAVLink's hardware-in-the-loop messages: what a simulator sends, and what an autopilot's controls mean here.
+
+MAVLink 2, dialect `common`. World axes NED, body axes FRD, as MAVLink has them; times are whole microseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.perception import Perception
+from rfly_amphibious.sensors.samples import GpsSamples
+from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_common.errors import ConfigError
+from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
+from rfly_common.geodesy import GeoPoint, ned_to_geodetic
+
+CONTROLS = 16
+ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
+ABSOLUTE_PRESSURE, PRESSURE_ALTITUDE, TEMPERATURE = 0x200, 0x800, 0x1000
+RESET = 0x80000000
+"""bits of HIL_SENSOR.fields_updated; 0x400, differential pressure, is never set: the vehicle has no airspeed sensor"""
+FIX_3D, UNKNOWN_SATELLITES, UNKNOWN_ACCURACY = 3, 255, 65535
+SYSTEM_ID, COMPONENT_ID = 1, 51
+
+_HEARTBEAT_VERSION = 3
+_GAUSS_PER_TESLA = 1e4
+_CM, _MM, _DEG_E7 = 1e2, 1e3, 1e7
+
+
+def load_dialect() -> types.ModuleType:
+    """pymavlink's `common`, MAVLink 2. Raises ConfigError that says how to install it."""
+    try:
+        from pymavlink.dialects.v20 import common
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"MAVLink needs pymavlink ({error}): pip install 'rfly_suite[mavlink]'") from None
+    module: types.ModuleType = common
+    return module
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlMapping:
+    """Which of the 16 controls an actuator takes; -1: none, it rests."""
+
+    rotors: Sequence[int]
+    """one a rotor, 0 … 1 of its largest speed"""
+    steering: int = 8
+    """-1 … 1 of the largest angle, positive = left"""
+    drive: int = 9
+    """-1 … 1 of the largest torque of each driven wheel"""
+    brake: int = 10
+    """0 … 1 of the largest torque of each wheel"""
+
+    @classmethod
+    def default(cls, rotors: int) -> ControlMapping:
+        """The first for the rotors, then 8, 9, 10."""
+        return cls(tuple(range(rotors)))
+
+    def check(self, params: VehicleParameters) -> None:
+        """Raises ConfigError that says what does not fit the vehicle."""
+        if len(self.rotors) != params.rotors:
+            raise ConfigError(f"rotor_controls: {len(self.rotors)} given, expected one for each of {params.rotors}")
+        used = [*self.rotors, self.steering, self.drive, self.brake]
+        for control in used:
+            if not -1 <= control < CONTROLS:
+                raise ConfigError(f"control {control}: expected 0 to {CONTROLS - 1}, or -1 for none")
+            if control >= 0 and used.count(control) > 1:
+                raise ConfigError(f"control {control}: two actuators cannot share it")
+
+    def rotor_command(self, time: float, controls: Sequence[float], params: VehicleParameters) -> RotorCommand:
+        """Of HIL_ACTUATOR_CONTROLS.controls; NaN counts as 0, as autopilots send it for what is off."""
+        shares = np.array([_control(controls, k, 0.0) for k in self.rotors])
+        return RotorCommand(time, shares * params.max_rotor_speed)
+
+    def wheel_command(self, time: float, controls: Sequence[float], params: VehicleParameters) -> WheelCommand:
+        """As `rotor_command`."""
+        drive = _control(controls, self.drive, -1.0) * params.max_drive_torque
+        return WheelCommand(
+            time,
+            _control(controls, self.steering, -1.0) * params.max_steering,
+            np.full(4, drive),
+            np.full(4, _control(controls, self.brake, 0.0) * params.max_brake_torque),
+        )
+
+
+def _control(controls: Sequence[float], index: int, low: float) -> float:
+    value = controls[index] if index >= 0 else 0.0
+    return 0.0 if math.isnan(value) else min(max(float(value), low), 1.0)
+
+
+class HilMessages:
+    """Makes the messages of a simulator; `geo_origin` is that of the world's origin."""
+
+    def __init__(self, geo_origin: GeoPoint) -> None:
+        self._dialect = load_dialect()
+        self.geo_origin = geo_origin
+
+    def heartbeat(self) -> Any:
+        """HEARTBEAT of something that is no autopilot."""
+        d = self._dialect
+        return d.MAVLink_heartbeat_message(
+            d.MAV_TYPE_GENERIC, d.MAV_AUTOPILOT_INVALID, 0, 0, d.MAV_STATE_ACTIVE, _HEARTBEAT_VERSION
+        )
+
+    def sensors(self, time_usec: int, seen: Perception, reset: bool = False) -> Any:
+        """HIL_SENSOR; fields_updated tells of what is in `seen.fresh`. What was never measured is 0.
+
+        Pressure altitude and temperature are those of the standard atmosphere at the pressure.
+        """
+        assert seen.imu is not None
+        force, rates = flu_to_frd(seen.imu.specific_force[-1]), flu_to_frd(seen.imu.rates[-1])
+        field = np.nan_to_num(flu_to_frd(seen.field) * _GAUSS_PER_TESLA)
+        updated = RESET if reset else 0
+        if "imu" in seen.fresh:
+            updated |= ACCELEROMETER | GYROSCOPE
+        if "magnetometer" in seen.fresh:
+            updated |= MAGNETOMETER
+        if "barometer" in seen.fresh:
+            updated |= ABSOLUTE_PRESSURE | PRESSURE_ALTITUDE | TEMPERATURE
+        hectopascal = altitude = celsius = 0.0
+        if math.isfinite(seen.pressure) and seen.pressure > 0.0:
+            hectopascal = seen.pressure / 100.0
+            altitude = pressure_altitude(seen.pressure)
+            celsius = 15.0 - 0.0065 * altitude
+        return self._dialect.MAVLink_hil_sensor_message(
+            time_usec,
+            *_singles((*force, *rates, *field, hectopascal, 0.0, altitude, celsius)),
+            updated,
+        )
+
+    def gps(self, time_usec: int, given: GpsSamples, horizontal: float, vertical: float) -> Any:
+        """HIL_GPS of the last sample; accuracies in m, 1 σ, NaN: not known."""
+        latitude, longitude, altitude = given.geodetic[-1].tolist()
+        north, east, down = enu_to_ned(given.velocity[-1]).tolist()
+        course = math.degrees(math.atan2(east, north)) % 360.0
+        return self._dialect.MAVLink_hil_gps_message(
+            time_usec,
+            FIX_3D,
+            _long(latitude * _DEG_E7),
+            _long(longitude * _DEG_E7),
+            _long(altitude * _MM),
+            _accuracy(horizontal),
+            _accuracy(vertical),
+            _within(math.hypot(north, east) * _CM, 0, 65534),
+            _short(north * _CM),
+            _short(east * _CM),
+            _short(down * _CM),
+            _within(course * 100.0, 0, 36000) % 36000,
+            UNKNOWN_SATELLITES,
+        )
+
+    def state(self, time_usec: int, seen: Perception) -> Any:
+        """HIL_STATE_QUATERNION of the pose; specific force from the IMU in mG; airspeeds 0, nobody measures them."""
+        pose, imu = seen.pose, seen.imu
+        assert pose is not None
+        assert imu is not None
+        w, x, y, z = np.asarray(pose.quaternion, float).tolist()
+        qx, qy, qz, qw = quat_enu_flu_to_ned_frd((x, y, z, w)).tolist()
+        latitude, longitude, altitude = ned_to_geodetic(enu_to_ned(pose.position), self.geo_origin).tolist()
+        force = flu_to_frd(imu.specific_force[-1]) / GRAVITY * 1000.0
+        return self._dialect.MAVLink_hil_state_quaternion_message(
+            time_usec,
+            (qw, qx, qy, qz),
+            *_singles(flu_to_frd(pose.rates)),
+            _long(latitude * _DEG_E7),
+            _long(longitude * _DEG_E7),
+            _long(altitude * _MM),
+            *(_short(v) for v in (enu_to_ned(pose.velocity) * _CM).tolist()),
+            0,
+            0,
+            *(_short(a) for a in force.tolist()),
+        )
+
+
+def pressure_altitude(pressure: float) -> float:
+    """m, in the standard atmosphere (section 3.2), at a pressure in Pa."""
+    return 288.15 / 0.0065 * (1.0 - (pressure / 101325.0) ** (1.0 / 5.25588))
+
+
+def accuracies(position_covariance: ArrayLike) -> tuple[float, float]:
+    """(horizontal, vertical) m, 1 σ, of a 3 x 3 covariance, ENU, in nine numbers; NaN where it is not finite."""
+    covariance = np.asarray(position_covariance, float).ravel()
+    level, upright = float(np.max(covariance[[0, 4]])), float(covariance[8])
+    return _root(level), _root(upright)
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
+
+
+def _accuracy(metres: float) -> int:
+    return _within(metres * _CM, 0, UNKNOWN_ACCURACY - 1) if math.isfinite(metres) else UNKNOWN_ACCURACY
+
+
+def _singles(values: ArrayLike) -> list[float]:
+    """As far as 32 bits go."""
+    most = float(np.finfo(np.float32).max)
+    held: list[float] = np.clip(np.asarray(values, float), -most, most).tolist()
+    return held
+
+
+def _within(value: float, low: int, high: int) -> int:
+    return min(max(round(value), low), high)
+
+
+def _short(value: float) -> int:
+    return _within(value, -32768, 32767)
+
+
+def _long(value: float) -> int:
+    return _within(value, -(2**31), 2**31 - 1)

@@ -1,0 +1,164 @@
+"""A TCP server for one autopilot that speaks MAVLink HIL, as simulators are: the autopilot connects."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rfly_amphibious.links.mavlink_hil import COMPONENT_ID, SYSTEM_ID, HilMessages, load_dialect
+from rfly_amphibious.links.transport import TcpTransport
+
+PORT = 4560
+HEARTBEAT_EVERY_S = 1.0
+FIRST_WORD_S = 1.0
+"""of wall time after it has connected, in which an autopilot may say that it wants to be waited for from the start"""
+QUEUE_SIZE = 256
+_MOST_KEPT = 1 << 16
+
+
+class ActuatorControls(NamedTuple):
+    """HIL_ACTUATOR_CONTROLS."""
+
+    time_usec: int
+    controls: tuple[float, ...]
+    """(16,)"""
+
+
+class HilSession:
+    """Sends messages, takes HIL_ACTUATOR_CONTROLS. `wake` is called in the reading thread and must not raise."""
+
+    def __init__(
+        self, messages: HilMessages, bind: str, port: int = PORT, wake: Callable[[], None] | None = None
+    ) -> None:
+        self._dialect, self._messages, self._wake = load_dialect(), messages, wake
+        self._parser = self._new_parser()
+        self._packer = self._dialect.MAVLink(None, SYSTEM_ID, COMPONENT_ID)
+        self._lock = threading.Lock()
+        self._queue: deque[ActuatorControls] = deque(maxlen=QUEUE_SIZE)
+        self._transport = TcpTransport(bind, port, self)
+        self._beat_at = -HEARTBEAT_EVERY_S
+        self._opened_at = self._spoke_at = float("-inf")
+        self._spoke = False
+        self.up = False
+        """whether the autopilot that is connected has sent controls: from then on it is waited for"""
+        self.connections = 0
+        self._counts = {"received": 0, "controls": 0, "bad_data": 0, "overflow": 0}
+
+    def __enter__(self) -> HilSession:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Raises LinkError where the port cannot be opened."""
+        self._transport.start()
+
+    def close(self) -> None:
+        """At once."""
+        self._transport.close()
+
+    @property
+    def port(self) -> int:
+        """As it really is."""
+        return self._transport.port
+
+    @property
+    def peer(self) -> str:
+        """host:port of the autopilot, "" while there is none."""
+        return self._transport.peer
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """received: whole messages · controls: of them HIL_ACTUATOR_CONTROLS · bad_data: places that hold no message ·
+        overflow: the oldest of a full queue · and the transport's."""
+        return {**self._counts, **self._transport.counters}
+
+    @property
+    def gap(self) -> float:
+        """s of wall time since the last controls; infinite before them."""
+        return time.monotonic() - self._spoke_at
+
+    @property
+    def booting(self) -> bool:
+        """Whether the autopilot is connected, and does not control yet: it gets its sensors without being waited for.
+
+        In its first second, until it has said anything, it may still turn out to control from the start.
+        """
+        if not self.peer or self.up:
+            return False
+        return self._spoke or time.monotonic() - self._opened_at > FIRST_WORD_S
+
+    def send(self, *messages: Any) -> None:
+        """To the autopilot, if there is one. Never waits."""
+        if not self._transport.peer:
+            return
+        with self._lock:
+            for message in messages:
+                self._transport.send(bytes(message.pack(self._packer)))
+                self._packer.seq = (self._packer.seq + 1) % 256
+
+    def controls(self) -> list[ActuatorControls]:
+        """What has come, oldest first. Never waits."""
+        found = []
+        while self._queue:
+            found.append(self._queue.popleft())
+        return found
+
+    # --- in the transport's thread
+
+    def opened(self, peer: str) -> None:
+        """An autopilot has connected."""
+        self._parser, self.up, self._spoke = self._new_parser(), False, False
+        self._opened_at, self._spoke_at = time.monotonic(), float("-inf")
+        self._beat_at = -HEARTBEAT_EVERY_S
+        self._queue.clear()
+        self.connections += 1
+
+    def closed(self) -> None:
+        """It has gone."""
+        self.up = False
+
+    def parse(self, data: bytes) -> list[Any]:
+        """The messages of a piece of the stream."""
+        parser = self._parser
+        found = parser.parse_buffer(data) or []
+        if parser.buf_index > _MOST_KEPT:  # it lets go of what it has read only where nothing is left over
+            del parser.buf[: parser.buf_index]
+            parser.buf_index = 0
+        whole = [message for message in found if message.get_type() != "BAD_DATA"]
+        self._counts["bad_data"] += len(found) - len(whole)
+        self._counts["received"] += len(whole)
+        return whole
+
+    def take(self, items: list[Any]) -> bool:
+        """Whatever it says is a sign of life."""
+        controls = False
+        for message in items:
+            if message.get_type() != "HIL_ACTUATOR_CONTROLS":
+                continue
+            if len(self._queue) == QUEUE_SIZE:
+                self._counts["overflow"] += 1
+            self._queue.append(ActuatorControls(message.time_usec, tuple(message.controls)))
+            self._counts["controls"] += 1
+            self._spoke_at, self.up, controls = time.monotonic(), True, True
+        first, self._spoke = not self._spoke, True
+        if (controls or first) and self._wake is not None:
+            self._wake()
+        return True
+
+    def tick(self) -> None:
+        """A heartbeat, when it is time for one."""
+        now = time.monotonic()
+        if now - self._beat_at >= HEARTBEAT_EVERY_S:
+            self._beat_at = now
+            self.send(self._messages.heartbeat())
+
+    def _new_parser(self) -> Any:
+        parser = self._dialect.MAVLink(None)
+        parser.robust_parsing = True
+        return parser

@@ -1,0 +1,95 @@
+"""What a controller outside is told: the newest of each sensor, put together at one time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.links.frames import StateReport
+from rfly_amphibious.sensors import samples
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+Floats = NDArray[np.float64]
+
+PATIENCE_S = 0.1
+"""of simulation time, from the first IMU sample, that the slower sensors are waited for"""
+
+
+class Perception:
+    """Takes samples as they come; of several in one piece the last counts."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self.params = params
+        self.forget()
+
+    def forget(self) -> None:
+        """As before the first sample: the simulation begins anew."""
+        self._since = math.nan
+        self.imu: samples.ImuSamples | None = None
+        self.pose: Estimate | None = None
+        self.wheel_rate, self.steering = np.full(4, math.nan), np.full(2, math.nan)
+        self.rotor_speed = np.full(self.params.rotors, math.nan)
+        self.wheel_load = np.full(4, math.nan)
+        self.pressure = math.nan
+        self.field = np.full(3, math.nan)
+        self.fresh: set[str] = set()
+        """of imu, magnetometer, barometer: those that have come since somebody cleared it"""
+
+    def take_imu(self, given: samples.ImuSamples) -> None:
+        """Of imu/data."""
+        if self.imu is None:
+            self._since = float(given.time[0])
+        self.imu = given
+        self.fresh.add("imu")
+
+    def take_pose(self, given: Estimate) -> None:
+        """Of odometry in the world."""
+        self.pose = given
+
+    def take_joints(self, given: samples.JointSamples) -> None:
+        """Of joint_states."""
+        self.wheel_rate, self.steering = given.wheel_rate[-1], given.steering[-1, :2]
+        self.rotor_speed = np.abs(given.rotor_rate[-1])  # each turns its own way; commands know speeds only
+
+    def take_wheel_loads(self, given: samples.WheelLoadSamples) -> None:
+        """Of wheel_loads."""
+        self.wheel_load = given.load[-1]
+
+    def take_barometer(self, given: samples.BarometerSamples) -> None:
+        """Of baro."""
+        self.pressure = float(given.pressure[-1])
+        self.fresh.add("barometer")
+
+    def take_magnetometer(self, given: samples.MagnetometerSamples) -> None:
+        """Of imu/mag."""
+        self.field = given.field[-1]
+        self.fresh.add("magnetometer")
+
+    def ready(self, time: float) -> bool:
+        """Whether a controller can begin: IMU and pose are there, and all others that come within `PATIENCE_S`."""
+        if self.imu is None or self.pose is None:
+            return False
+        rest = (*self.wheel_rate, *self.wheel_load, self.pressure, *self.field)
+        return time - self._since > PATIENCE_S or all(map(math.isfinite, rest))
+
+    def report(self, time: float) -> StateReport:
+        """Of frame type 1. What is not known is NaN, as of a sensor that the vehicle has not got."""
+        imu, pose = self.imu, self.pose
+        unknown = np.full(4, math.nan)
+        return StateReport(
+            time,
+            unknown[:3] if imu is None else imu.specific_force[-1],
+            unknown[:3] if imu is None else imu.rates[-1],
+            unknown if pose is None else pose.quaternion,
+            unknown[:3] if pose is None else pose.position,
+            unknown[:3] if pose is None else pose.velocity,
+            self.wheel_rate,
+            self.steering,
+            self.wheel_load,
+            self.rotor_speed,
+            self.pressure,
+            self.field,
+        )

@@ -1,0 +1,277 @@
+"""The link to one controller outside, over UDP or TCP: who supplies what, what is taken, how old it is. Section 12."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.frames import (
+    LOCK_STEP,
+    REASONS,
+    SUPPLIES_CHASSIS,
+    SUPPLIES_ROTORS,
+    Frame,
+    FrameReader,
+    FrameType,
+    GpsReport,
+    Heartbeat,
+    NewestWins,
+    StateReport,
+    decode,
+    encode,
+)
+from rfly_amphibious.links.transport import Handler, TcpTransport, Transport
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError, LinkFrameError
+
+PORT, CONTROLLER_PORT = 14660, 14661
+HEARTBEAT_EVERY_S = 1.0
+LINK_LOSS_S = 0.2
+"""without a command, free-running: the link counts as lost"""
+ANSWER_WITHIN_S = 1.0
+"""of wall time, in lock-step: later the controller counts as failed"""
+QUEUE_SIZE = 256
+
+Command = RotorCommand | WheelCommand
+_FROM_CONTROLLERS = (FrameType.ROTORS, FrameType.CHASSIS, FrameType.HEARTBEAT)
+_SUPPLIED_BY = {FrameType.ROTORS: SUPPLIES_ROTORS, FrameType.CHASSIS: SUPPLIES_CHASSIS}
+_REMEMBERED = 512
+
+COUNTERS = ("received", *REASONS, "direction", "older", "not_supplied", "refused", "overflow")
+"""received: whole frames · those of `REASONS`: no frames · direction: of a type that only the platform sends · older:
+than one of the same type before · not_supplied: a command that the last heartbeat does not announce · refused: does not
+fit the vehicle · overflow: the oldest of a full queue"""
+
+
+class LinkStatus(NamedTuple):
+    """Of a moment."""
+
+    peer: str
+    """host:port, "" while there is none"""
+    supplies: int
+    """`SUPPLIES_ROTORS`, `SUPPLIES_CHASSIS`"""
+    gap: float
+    """s of wall time since the last command that was taken; infinite before the first"""
+    age: float
+    """s of wall time from a state's being sent to the arrival of the last command that answers it; NaN: none yet"""
+    jitter: float
+    """s, of that age, smoothed as RFC 3550 (6.4.1) does"""
+
+
+class LinkSession:
+    """Speaks with the controller from `start` to `close`; `commands` gives what has come.
+
+    `connect` makes the transport, a UdpTransport or TcpTransport, for the handler that it is given. `wake` is called in
+    the reading thread when there is something to take; it neither raises nor closes the session.
+    """
+
+    def __init__(
+        self,
+        params: VehicleParameters,
+        connect: Callable[[Handler], Transport],
+        wake: Callable[[], None] | None = None,
+    ) -> None:
+        self.params = params
+        self._wake = wake
+        self._transport = connect(self)
+        self._stream = isinstance(self._transport, TcpTransport)
+        self._reader, self._newest = FrameReader(), NewestWins()
+        self._counts = dict.fromkeys(COUNTERS, 0)
+        self._lock = threading.Lock()
+        self._sequence = 0
+        self._flags = 0
+        self._time = 0.0
+        self._sent: OrderedDict[float, float] = OrderedDict()
+        self._queue: deque[Command] = deque(maxlen=QUEUE_SIZE)
+        self._taken = 0
+        self._beat_at = -HEARTBEAT_EVERY_S
+        self._peer, self._supplies = "", 0
+        self._commanded_at, self._age, self._jitter = float("-inf"), float("nan"), 0.0
+        self.last_refused = ""
+        """why the last command was refused"""
+
+    def __enter__(self) -> LinkSession:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Raises LinkError where the port cannot be opened."""
+        self._transport.start()
+
+    def close(self) -> None:
+        """At once."""
+        self._transport.close()
+
+    @property
+    def port(self) -> int:
+        """Ours, as it really is."""
+        return self._transport.port
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What became of all that came and went; a copy."""
+        found = {**self._counts, **self._transport.counters}
+        if self._stream:
+            found.update(self._reader.counters)
+        return found
+
+    @property
+    def status(self) -> LinkStatus:
+        """Who is there, and how well."""
+        gap = time.monotonic() - self._commanded_at
+        return LinkStatus(self._transport.peer, self._supplies, gap, self._age, self._jitter)
+
+    @property
+    def supplies(self) -> int:
+        """What the controller's last heartbeat announces; 0 before it."""
+        return self._supplies
+
+    def send(self, message: StateReport | GpsReport, lock_step: bool = False) -> None:
+        """To the controller, if there is one. Never waits."""
+        self._flags = LOCK_STEP if lock_step else 0
+        self._time = message.time
+        if isinstance(message, StateReport):
+            self._sent[message.time] = time.monotonic()
+            if len(self._sent) > _REMEMBERED:
+                self._sent.popitem(last=False)
+        self._send(message)
+
+    def commands(self) -> list[Command]:
+        """Commands that fit the vehicle, oldest first. Never waits."""
+        found = []
+        while self._queue:
+            found.append(self._queue.popleft())
+        return found
+
+    def _send(self, message: StateReport | GpsReport | Heartbeat) -> None:
+        with self._lock:
+            sequence, self._sequence = self._sequence, self._sequence + 1
+            self._transport.send(encode(message, sequence, self._flags))
+
+    # --- in the transport's thread
+
+    def opened(self, peer: str) -> None:
+        """A new controller, or one that was silent for long: its sequences begin anew."""
+        if self._stream:
+            before, self._reader = self._reader.counters, FrameReader()
+            self._reader.counters = before
+        if peer != self._peer:
+            self._peer, self._supplies = peer, 0
+            self._commanded_at, self._age, self._jitter = float("-inf"), float("nan"), 0.0
+        self._newest = NewestWins()
+        self._beat_at = -HEARTBEAT_EVERY_S
+
+    def closed(self) -> None:
+        """Nobody supplies anything."""
+        self._peer, self._supplies = "", 0
+
+    def parse(self, data: bytes) -> list[Frame]:
+        """The frames in a datagram or a piece of the stream."""
+        if self._stream:
+            return self._reader.feed(data)
+        try:
+            return [decode(data)]
+        except LinkFrameError as error:
+            self._counts[error.reason] += 1
+            return []
+
+    def take(self, items: list[Frame]) -> bool:
+        """Whether one was such as a controller may send, and newer than those before."""
+        alive, before = False, self._taken
+        for frame in items:
+            alive |= self._take(frame)
+        if self._taken != before and self._wake is not None:
+            self._wake()
+        return alive
+
+    def tick(self) -> None:
+        """A heartbeat, when it is time for one."""
+        now = time.monotonic()
+        if now - self._beat_at >= HEARTBEAT_EVERY_S:
+            self._beat_at = now
+            if self._stream and not self._transport.peer:
+                return
+            self._send(Heartbeat(self._time, 0))
+
+    def _take(self, frame: Frame) -> bool:
+        self._counts["received"] += 1
+        if frame.type not in _FROM_CONTROLLERS:
+            self._counts["direction"] += 1
+            return False
+        if not self._newest.takes(frame):
+            self._counts["older"] += 1
+            return False
+        if isinstance(frame.message, Heartbeat):
+            self._supplies = frame.message.status & (SUPPLIES_ROTORS | SUPPLIES_CHASSIS)
+        elif not self._supplies & _SUPPLIED_BY[frame.type]:
+            self._counts["not_supplied"] += 1
+        else:
+            self._command(frame.message)
+        return True
+
+    def _command(self, command: Command) -> None:
+        try:
+            if isinstance(command, RotorCommand):
+                command.check(self.params)
+            else:
+                command.check()
+        except CommandError as error:
+            self._counts["refused"] += 1
+            self.last_refused = str(error)
+            return
+        now = time.monotonic()
+        self._commanded_at = now
+        sent = self._sent.get(command.time)
+        if sent is not None:
+            age = now - sent
+            if not math.isnan(self._age):
+                self._jitter += (abs(age - self._age) - self._jitter) / 16.0
+            self._age = age
+        if len(self._queue) == QUEUE_SIZE:
+            self._counts["overflow"] += 1
+        self._queue.append(command)
+        self._taken += 1
+
+
+class LockStep:
+    """What a tick still waits for: one command of each kind that the controller supplies, stamped with the tick."""
+
+    def __init__(self) -> None:
+        self._time: float | None = None
+        self._since = 0.0
+        self._answered = 0
+        self.other_time = 0
+        """commands that answer another tick, or answered this one before"""
+
+    def ask(self, time_s: float) -> None:
+        """A tick's state has been sent, or sent again: now its answers are taken."""
+        if time_s != self._time:
+            self._time, self._since, self._answered = time_s, time.monotonic(), 0
+
+    def takes(self, command: Command) -> bool:
+        """Whether it is an answer that is waited for."""
+        bit = SUPPLIES_ROTORS if isinstance(command, RotorCommand) else SUPPLIES_CHASSIS
+        if command.time != self._time or self._answered & bit:
+            self.other_time += 1
+            return False
+        self._answered |= bit
+        return True
+
+    def complete(self, supplies: int) -> bool:
+        """Whether all that the controller supplies has been answered; False as long as it supplies nothing."""
+        return bool(supplies) and not supplies & ~self._answered
+
+    def overdue_s(self, supplies: int) -> float:
+        """Wall time since the tick's state was first sent, where that is too long and something is missing; else 0."""
+        if self._time is None or self.complete(supplies):
+            return 0.0
+        waited = time.monotonic() - self._since
+        return waited if waited > ANSWER_WITHIN_S else 0.0

@@ -1,0 +1,1 @@
+"""3-D map from clouds."""

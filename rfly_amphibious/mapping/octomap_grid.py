@@ -1,0 +1,183 @@
+"""A 3-D map of what is free and what is occupied, from rays of a lidar: OctoMap's update and files, without OctoMap.
+
+The voxels lie in a hash, an octree is made of them where a file or a message wants one. Each ray of a cloud may start
+elsewhere. Section 12 of the model's description.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.mapping import octomap_kernels as kernels
+from rfly_common.errors import ConfigError
+
+Floats = NDArray[np.float64]
+MAX_RAYS = 2_000_000
+"""in one cloud"""
+
+
+@dataclass(frozen=True)
+class OctomapParameters:
+    """Side of the voxels, and log-odds of a sensor's rays."""
+
+    resolution: float = 0.2
+    """m"""
+    hit: float = 0.85
+    """log-odds that a ray's end adds to its voxel"""
+    miss: float = -0.41
+    """log-odds that a passing ray adds"""
+    clamp_min: float = -2.0
+    clamp_max: float = 3.5
+    max_range: float = 40.0
+    """m; what is farther is free up to there"""
+    max_voxels: int = 20_000_000
+    """about 40 bytes each: then no more rays are taken"""
+
+    def __post_init__(self) -> None:
+        allowed = (
+            ("resolution", self.resolution, 0.01, 10.0),
+            ("hit", self.hit, 0.01, 20.0),
+            ("miss", self.miss, -20.0, -0.01),
+            ("clamp_min", self.clamp_min, -20.0, -0.01),
+            ("clamp_max", self.clamp_max, 0.01, 20.0),
+            ("max_range", self.max_range, self.resolution, 10_000.0),
+            ("max_voxels", self.max_voxels, 1, 1_000_000_000),
+        )
+        for name, value, low, high in allowed:
+            if not low <= value <= high:
+                raise ConfigError(f"{name} is {value}, allowed: {low:g} … {high:g}")
+
+
+class Inserted(NamedTuple):
+    """What a cloud did."""
+
+    occupied: int
+    """voxels that rays ended in"""
+    free: int
+    """voxels that rays passed"""
+    left_out: int
+    """rays that are not finite, or off the 65536³ voxels around the origin"""
+
+
+class OctomapGrid:
+    """Voxels with log-odds of being occupied, in the world's axes (ENU)."""
+
+    def __init__(self, parameters: OctomapParameters = OctomapParameters()) -> None:
+        self.parameters = parameters
+        self.clear()
+
+    def __len__(self) -> int:
+        """Voxels of which something is known."""
+        return self._count
+
+    @property
+    def full(self) -> bool:
+        """Whether it takes no more rays."""
+        return len(self) >= self.parameters.max_voxels
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._count = 0
+        self._table, self._odds = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.float32)
+
+    def insert(self, origins: ArrayLike, ends: ArrayLike) -> Inserted:
+        """Rays of one cloud, (3,) or (n, 3) m -> (n, 3) m. Each voxel is updated once, hit or passed; hits win.
+
+        Raises ConfigError for other shapes, too many rays, or where the map is full.
+        """
+        to = np.ascontiguousarray(ends, np.float64)
+        if to.ndim != 2 or to.shape[1] != 3 or len(to) > MAX_RAYS:
+            raise ConfigError(f"rays end at an array {to.shape}, expected (n, 3) with up to {MAX_RAYS} rays")
+        start = np.asarray(origins, np.float64)
+        if start.shape not in ((3,), to.shape):
+            raise ConfigError(f"rays start at an array {start.shape}, expected (3,) or {to.shape}")
+        p = self.parameters
+        if self.full:
+            raise ConfigError(f"the map has {len(self)} voxels, allowed: up to {p.max_voxels}")
+        begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
+        cloud, states = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8)
+        cloud, states, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud, states)
+        self._table, self._odds, count = kernels.fuse(
+            cloud, states, p.hit, p.miss, p.clamp_min, p.clamp_max, self._table, self._odds, self._count
+        )
+        self._count = int(count)
+        hit, passed = (int(np.count_nonzero(states == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
+        return Inserted(hit, passed, int(left_out))
+
+    def voxels(self, occupied: bool = True) -> Floats:
+        """(n, 3) m: centres of all occupied, or of all free voxels, sorted by x, y, z."""
+        wanted = (self._table != 0) & ((self._odds >= 0.0) == occupied)
+        packed = np.sort(self._table[wanted]) - 1
+        keys = np.stack([packed >> 32, packed >> 16 & 0xFFFF, packed & 0xFFFF], axis=-1)
+        centres: Floats = (keys - (kernels.HALF - 0.5)) * self.parameters.resolution
+        return centres
+
+    def log_odds(self, points: ArrayLike) -> Floats:
+        """(n,) of the voxels around points (n, 3) m; NaN where nothing is known."""
+        places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
+        out = np.empty(len(places))
+        kernels.look(places, self.parameters.resolution, self._table, self._odds, out)
+        return out
+
+    def binary_data(self) -> bytes:
+        """Free and occupied, two bits a node: what `octomap_msgs/Octomap` carries, and a .bt file after its head."""
+        if not len(self):
+            return b""
+        there = self._table != 0
+        paths = np.empty(self._count, np.int64)
+        kernels.octants(self._table[there] - 1, paths)
+        order = np.argsort(paths, kind="stable")
+        kinds = np.where(self._odds[there] >= 0.0, kernels.OCCUPIED, kernels.FREE).astype(np.uint8)[order]
+        paths = paths[order]
+        levels = []
+        for _ in range(kernels.DEPTH):
+            size = len(paths)
+            parents, bits, first = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+            parent_kinds = np.empty(size, np.uint8)
+            count = kernels.join(paths, kinds, parents, parent_kinds, bits, first)
+            levels.append((bits[:count], first[:count]))
+            paths, kinds = parents[:count], parent_kinds[:count]
+        levels.reverse()
+        starts = np.cumsum([0, *(len(bits) for bits, _ in levels)])
+        bits, first = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+        out = np.empty(2 * len(bits), np.uint8)
+        return out[: kernels.write_tree(bits, first, starts, out)].tobytes()
+
+    def binary_file(self) -> bytes:
+        """The content of a .bt file."""
+        data = self.binary_data()
+        # its nodes: the root, and two bits that are not both 0 for every other
+        bits = np.unpackbits(np.frombuffer(data, np.uint8)).reshape(-1, 2)
+        size = int(bits.any(axis=1).sum()) + 1 if data else 0
+        head = f"# Octomap OcTree binary file\nid OcTree\nsize {size}\nres {self.parameters.resolution:.12g}\ndata\n"
+        return head.encode("ascii") + data
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """To a .bt file, for octovis and octomap-tools; it is there at once or not at all.
+
+        Raises ConfigError for another ending, OSError where it can't be written.
+        """
+        target = Path(path)
+        if target.suffix.lower() != ".bt":
+            raise ConfigError(f"{target}: maps are written as .bt, not {target.suffix or 'without ending'!r}")
+        beside = target.with_name(target.name + ".part")
+        try:
+            beside.write_bytes(self.binary_file())
+            os.replace(beside, target)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
+
+
+def warm_up() -> None:
+    """Compiles the kernels, or loads them from the disk cache, before a cloud waits for them."""
+    grid = OctomapGrid()
+    grid.insert((0.0, 0.0, 0.0), [(1.0, 1.0, 1.0)])
+    grid.log_odds([(0.0, 0.0, 0.0)])
+    grid.binary_data()

@@ -1,0 +1,470 @@
+"""Samples, commands and estimates of the land-air vehicle <-> messages. Section 11 of the model's description.
+
+Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; `map` is the world, ENU.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import TwistStamped, Vector3, Vector3Stamped
+from nav_msgs.msg import Odometry
+from numpy.typing import ArrayLike, NDArray
+from rfly_suite.msg import RotorCommand as RotorCommandMsg
+from rfly_suite.msg import WheelCommand as WheelCommandMsg
+from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, NavSatStatus, Range
+from std_msgs.msg import Float64MultiArray, Header
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors import samples
+from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError, SensorMessageError
+from rfly_common.frames import rotation_matrix
+from rfly_common.ros import ns_to_stamp, stamp_to_ns
+
+Floats = NDArray[np.float64]
+
+WORLD = "map"
+UNKNOWN = 1e6
+"""variance of what a sensor says nothing about"""
+WENT_BACK_S = 0.05
+"""a stamp this much older than the last one means that the simulation began anew"""
+
+
+def frame_of(vehicle: str, name: str) -> str:
+    """The frame `name` of a vehicle."""
+    return f"{vehicle}/{name}" if vehicle else name
+
+
+def header(time: float, frame_id: str) -> Header:
+    """With simulation time (s) as its stamp."""
+    return Header(stamp=ns_to_stamp(round(time * 1e9)), frame_id=frame_id)
+
+
+def time_of(message: Any) -> float:
+    """s, of a message's stamp."""
+    return stamp_to_ns(message.header.stamp) * 1e-9
+
+
+class SampleMessages:
+    """Makes messages of what a suite's sensors say: a list for each kind of samples, one message a sample."""
+
+    def __init__(self, suite: SensorSuite, vehicle: str) -> None:
+        self._suite, self._vehicle = suite, vehicle
+        self._base = frame_of(vehicle, "base_link")
+        self._joint_names = suite.joint_names
+        sensors = suite.parameters
+        if sensors.imu is not None:
+            variance = suite.variance("imu")
+            self._imu_covariances = [_diagonal(variance[first : first + 3]) for first in (0, 3, 6)]
+        if sensors.gps is not None:
+            self._gps_covariance = _diagonal(suite.variance("gps")[:3])
+        if sensors.magnetometer is not None:
+            self._field_covariance = _diagonal(suite.variance("magnetometer"))
+        if sensors.barometer is not None:
+            self._pressure_variance = float(suite.variance("barometer")[0])
+        self._wheel_covariances = _wheel_covariances(suite)
+
+    def imu(self, given: samples.ImuSamples) -> list[Imu]:
+        """For imu/data."""
+        force, rate, attitude = self._imu_covariances
+        made = []
+        for time, f, w, q in _rows(given):
+            message = Imu(header=header(time, frame_of(self._vehicle, "imu_link")))
+            message.linear_acceleration.x, message.linear_acceleration.y, message.linear_acceleration.z = f
+            message.angular_velocity.x, message.angular_velocity.y, message.angular_velocity.z = w
+            _set_quaternion(message.orientation, q)
+            message.linear_acceleration_covariance = force
+            message.angular_velocity_covariance = rate
+            message.orientation_covariance = attitude
+            made.append(message)
+        return made
+
+    def gps(self, given: samples.GpsSamples) -> list[tuple[NavSatFix, TwistStamped]]:
+        """For gps/fix and gps/vel, whose velocity lies along the axes of the world."""
+        made = []
+        for time, (latitude, longitude, altitude), v in _rows(given):
+            fix = NavSatFix(header=header(time, frame_of(self._vehicle, "gps_link")))
+            fix.status.status, fix.status.service = NavSatStatus.STATUS_FIX, NavSatStatus.SERVICE_GPS
+            fix.latitude, fix.longitude, fix.altitude = latitude, longitude, altitude
+            fix.position_covariance = self._gps_covariance
+            fix.position_covariance_type = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN
+            velocity = TwistStamped(header=header(time, WORLD))
+            _set_vector(velocity.twist.linear, v)
+            made.append((fix, velocity))
+        return made
+
+    def magnetometer(self, given: samples.MagnetometerSamples) -> list[MagneticField]:
+        """For imu/mag."""
+        made = []
+        for time, field in _rows(given):
+            message = MagneticField(header=header(time, frame_of(self._vehicle, "imu_link")))
+            _set_vector(message.magnetic_field, field)
+            message.magnetic_field_covariance = self._field_covariance
+            made.append(message)
+        return made
+
+    def barometer(self, given: samples.BarometerSamples) -> list[FluidPressure]:
+        """For baro."""
+        frame = frame_of(self._vehicle, "baro_link")
+        return [
+            FluidPressure(header=header(time, frame), fluid_pressure=pressure, variance=self._pressure_variance)
+            for time, pressure in _rows(given)
+        ]
+
+    def joints(self, given: samples.JointSamples) -> list[JointState]:
+        """For joint_states. Nobody measures how fast the steering turns: NaN."""
+        positions = self._suite.joint_positions(given)
+        steered = positions.shape[1] - 8 - given.rotor_angle.shape[1]
+        unknown = np.full((len(positions), steered), np.nan)
+        rates = np.concatenate([given.wheel_rate, unknown, given.strut_rate, given.rotor_rate], axis=1)
+        return [
+            JointState(header=header(time, self._base), name=self._joint_names, position=place, velocity=rate)
+            for time, place, rate in zip(given.time.tolist(), positions.tolist(), rates.tolist(), strict=True)
+        ]
+
+    def wheel_odometry(self, given: samples.OdometrySamples) -> list[Odometry]:
+        """For wheel/odom: in a frame of its own, which lies where the vehicle began."""
+        return self._odometry(given, frame_of(self._vehicle, "wheel_odom"), *self._wheel_covariances)
+
+    def ground_truth(self, given: samples.OdometrySamples) -> list[Odometry]:
+        """For ground_truth/odom."""
+        return self._odometry(given, WORLD, _EXACT, _EXACT)
+
+    def _odometry(
+        self, given: samples.OdometrySamples, frame: str, pose_covariance: Floats, twist_covariance: Floats
+    ) -> list[Odometry]:
+        made = []
+        for time, p, q, v, w in _rows(given):
+            message = _odometry(header(time, frame), self._base, p, q, v, w)
+            message.pose.covariance, message.twist.covariance = pose_covariance, twist_covariance
+            made.append(message)
+        return made
+
+    def height(self, given: samples.HeightSamples) -> list[Range]:
+        """For height_above_ground."""
+        sensor = self._suite.parameters.height
+        assert sensor is not None
+        frame = frame_of(self._vehicle, "height_link")
+        return [
+            Range(
+                header=header(time, frame),
+                radiation_type=Range.INFRARED,
+                min_range=sensor.min_range,
+                max_range=sensor.max_range,
+                range=distance,
+            )
+            for time, distance in _rows(given)
+        ]
+
+    def wheel_loads(self, given: samples.WheelLoadSamples) -> list[Float64MultiArray]:
+        """For wheel_loads: front left, front right, rear left, rear right, N."""
+        return [Float64MultiArray(data=load) for _, load in _rows(given)]
+
+    def wind(self, given: samples.WindSamples) -> list[Vector3Stamped]:
+        """For environment/wind."""
+        made = []
+        for time, velocity in _rows(given):
+            message = Vector3Stamped(header=header(time, WORLD))
+            _set_vector(message.vector, velocity)
+            made.append(message)
+        return made
+
+
+# messages -> samples: each gives a single sample; SensorMessageError for one that can't be used
+
+
+def imu_samples(message: Imu) -> samples.ImuSamples:
+    """Of imu/data."""
+    force = _vector("linear_acceleration", message.linear_acceleration)
+    rates = _vector("angular_velocity", message.angular_velocity)
+    return samples.ImuSamples(_time(message), force[None], rates[None], _quaternion(message.orientation)[None])
+
+
+def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
+    """Of gps/fix and gps/vel of the same time (`GpsPairs` finds them)."""
+    if fix.status.status < NavSatStatus.STATUS_FIX:
+        raise SensorMessageError("gps/fix: its status says that there is no fix")
+    place = _finite("latitude, longitude, altitude", (fix.latitude, fix.longitude, fix.altitude))
+    return samples.GpsSamples(_time(fix), place[None], _vector("twist.linear", velocity.twist.linear)[None])
+
+
+class GpsPairs:
+    """Brings gps/fix and gps/vel of one time together, whichever comes first."""
+
+    def __init__(self) -> None:
+        self._fix: NavSatFix | None = None
+        self._velocity: TwistStamped | None = None
+
+    def fix(self, message: NavSatFix) -> samples.GpsSamples | None:
+        """A message of gps/fix: the pair, if its other half is there."""
+        self._fix = message
+        return self._pair()
+
+    def velocity(self, message: TwistStamped) -> samples.GpsSamples | None:
+        """A message of gps/vel."""
+        self._velocity = message
+        return self._pair()
+
+    def _pair(self) -> samples.GpsSamples | None:
+        fix, velocity = self._fix, self._velocity
+        if fix is None or velocity is None or fix.header.stamp != velocity.header.stamp:
+            return None
+        self._fix = self._velocity = None
+        return gps_samples(fix, velocity)
+
+
+def magnetometer_samples(message: MagneticField) -> samples.MagnetometerSamples:
+    """Of imu/mag."""
+    return samples.MagnetometerSamples(_time(message), _vector("magnetic_field", message.magnetic_field)[None])
+
+
+def barometer_samples(message: FluidPressure) -> samples.BarometerSamples:
+    """Of baro."""
+    return samples.BarometerSamples(_time(message), _finite("fluid_pressure", (message.fluid_pressure,)))
+
+
+def height_samples(message: Range) -> samples.HeightSamples:
+    """Of height_above_ground; -inf and inf are readings too (REP 117)."""
+    if math.isnan(message.range):
+        raise SensorMessageError("height_above_ground: range is nan, expected a number, -inf or inf")
+    return samples.HeightSamples(_time(message), np.array([message.range]))
+
+
+def wheel_load_samples(message: Float64MultiArray, time: float) -> samples.WheelLoadSamples:
+    """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival."""
+    load = _finite("data", message.data)
+    if load.shape != (4,):
+        raise SensorMessageError(f"wheel_loads: {load.size} numbers, expected 4")
+    return samples.WheelLoadSamples(np.array([time]), load[None])
+
+
+def wind_samples(message: Vector3Stamped) -> samples.WindSamples:
+    """Of environment/wind."""
+    return samples.WindSamples(_time(message), _vector("vector", message.vector)[None])
+
+
+def odometry_samples(message: Odometry) -> samples.OdometrySamples:
+    """Of wheel/odom or ground_truth/odom."""
+    pose, twist = message.pose.pose, message.twist.twist
+    return samples.OdometrySamples(
+        _time(message),
+        _vector("position", pose.position)[None],
+        _quaternion(pose.orientation)[None],
+        _vector("linear", twist.linear)[None],
+        _vector("angular", twist.angular)[None],
+    )
+
+
+class JointReader:
+    """Reads joint_states of a vehicle, whatever else is in them and in whichever order."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._names, self._rotors = joint_names(params), params.rotors
+        self._steered = [name for name in self._names if name.startswith("steer_")]
+        self._columns = [at.WHEELS.index(name.removeprefix("steer_")) for name in self._steered]
+        self._order: list[int] = []
+        self._of: list[str] = []
+
+    def __call__(self, message: JointState) -> samples.JointSamples:
+        """The single sample of a message."""
+        if message.name != self._of:
+            missing = [name for name in self._names if name not in message.name]
+            if missing:
+                raise SensorMessageError(f"joint_states: there is no {', '.join(missing)}")
+            self._order = [message.name.index(name) for name in self._names]
+            self._of = list(message.name)
+        if len(message.position) != len(self._of) or len(message.velocity) != len(self._of):
+            raise SensorMessageError(
+                f"joint_states: {len(self._of)} names, {len(message.position)} positions, "
+                f"{len(message.velocity)} velocities, expected as many of each"
+            )
+        place = _finite("position", np.asarray(message.position)[self._order])
+        speed = np.asarray(message.velocity)[self._order]
+        strut = 4 + len(self._columns)
+        rotor = strut + 4
+        steering = np.zeros(4)
+        steering[self._columns] = place[4:strut]
+        rates = _finite("velocity", np.concatenate([speed[:4], speed[strut:]]))
+        return samples.JointSamples(
+            _time(message),
+            place[None, :4],
+            rates[None, :4],
+            steering[None],
+            place[None, strut:rotor],
+            rates[None, 4:8],
+            place[None, rotor:],
+            rates[None, 8:],
+        )
+
+
+# commands
+
+
+def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
+    """For cmd/rotors."""
+    mode = RotorCommandMsg.TORQUE if command.torques else RotorCommandMsg.SPEED
+    return RotorCommandMsg(header=header(command.time, ""), mode=mode, value=np.asarray(command.value).tolist())
+
+
+def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
+    """Of cmd/rotors; without a stamp it is from `now` (s). Raises CommandError for an unknown mode."""
+    if message.mode not in (RotorCommandMsg.SPEED, RotorCommandMsg.TORQUE):
+        raise CommandError(f"mode {message.mode}, expected 0 (speeds, rad/s) or 1 (torques, N m)")
+    return RotorCommand(time_of(message) or now, np.array(message.value), message.mode == RotorCommandMsg.TORQUE)
+
+
+def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
+    """For cmd/wheels."""
+    return WheelCommandMsg(
+        header=header(command.time, ""),
+        steering_angle=float(command.steering_angle),
+        drive_torque=np.asarray(command.drive_torque, float),
+        brake_torque=np.asarray(command.brake_torque, float),
+    )
+
+
+def msg_to_wheel_command(message: WheelCommandMsg, now: float) -> WheelCommand:
+    """Of cmd/wheels; without a stamp it is from `now` (s)."""
+    return WheelCommand(
+        time_of(message) or now,
+        message.steering_angle,
+        np.array(message.drive_torque),
+        np.array(message.brake_torque),
+    )
+
+
+# estimates
+
+
+def estimate_to_odometry(estimate: Estimate, vehicle: str) -> Odometry:
+    """For odometry/filtered: pose in the world, twist in base_link's axes; covariances 0 where unknown."""
+    rotation = rotation_matrix(estimate.quaternion)
+    velocity = (rotation.T @ estimate.velocity).tolist()
+    pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.quaternion).tolist()
+    base = frame_of(vehicle, "base_link")
+    message = _odometry(header(estimate.time, WORLD), base, *pose, velocity, np.asarray(estimate.rates).tolist())
+    if estimate.covariance is not None:
+        whole = estimate.covariance
+        places = np.array((0, 1, 2, 6, 7, 8))
+        message.pose.covariance = whole[np.ix_(places, places)].ravel()
+        twist = np.zeros((6, 6))
+        twist[:3, :3] = rotation.T @ whole[3:6, 3:6] @ rotation
+        message.twist.covariance = twist.ravel()
+    return message
+
+
+def unknown_odometry(vehicle: str) -> Odometry:
+    """The odometry/filtered of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
+    nowhere = (0.0, 0.0, 0.0)
+    message = _odometry(header(0.0, WORLD), frame_of(vehicle, "base_link"), nowhere, (1.0, *nowhere), nowhere, nowhere)
+    message.pose.covariance[0] = message.twist.covariance[0] = -1.0
+    return message
+
+
+def is_unknown(message: Odometry) -> bool:
+    """Whether an odometry says that nothing is known (`unknown_odometry`)."""
+    return bool(message.pose.covariance[0] < 0.0)
+
+
+def odometry_to_estimate(message: Odometry) -> Estimate:
+    """Of odometry/filtered, or any odometry in the world. Raises SensorMessageError for numbers that can't be, and
+    where nothing is known (`is_unknown`).
+
+    Its covariance is that of position and attitude, and of the velocity, each for itself; None where all is 0.
+    """
+    if is_unknown(message):
+        raise SensorMessageError("nothing is known of the vehicle's place yet: the estimator is not aligned")
+    pose, twist = message.pose.pose, message.twist.twist
+    quaternion = _quaternion(pose.orientation)
+    rotation = rotation_matrix(quaternion)
+    covariance = None
+    of_pose, of_twist = (_finite("covariance", part.covariance).reshape(6, 6) for part in (message.pose, message.twist))
+    if of_pose.any():
+        covariance = np.zeros((9, 9))
+        places = np.array((0, 1, 2, 6, 7, 8))
+        covariance[np.ix_(places, places)] = of_pose
+        covariance[3:6, 3:6] = rotation @ of_twist[:3, :3] @ rotation.T
+    return Estimate(
+        time_of(message),
+        _vector("position", pose.position),
+        quaternion,
+        rotation @ _vector("linear", twist.linear),
+        _vector("angular", twist.angular),
+        covariance,
+    )
+
+
+# parts
+
+
+_EXACT = np.zeros(36)
+
+
+def _diagonal(variances: ArrayLike) -> Floats:
+    whole: Floats = np.diag(np.asarray(variances, float)).ravel()
+    return whole
+
+
+def _wheel_covariances(suite: SensorSuite) -> tuple[Floats, Floats]:
+    """Of pose and twist: dead reckoning has no bound; speeds are as fine as the encoders count in a period."""
+    encoders, params = suite.parameters.encoders, suite.model.params
+    pose = _diagonal([UNKNOWN] * 6)
+    if encoders is None or not suite.noise or not encoders.wheel_counts:
+        return pose, _diagonal([0.0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 0.0])
+    step = math.tau * float(np.mean(params.rolling_radius)) / encoders.wheel_counts * encoders.rate
+    # differences of two roundings by a whole count, the mean of four wheels
+    speed = 2.0 * step * step / 12.0 / 4.0
+    arm = float(np.mean(np.abs(params.hub_position[:, 1])))
+    return pose, _diagonal([speed, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, speed / (arm * arm)])
+
+
+def _rows(given: Any) -> Any:
+    """Sample after sample, as plain numbers and lists."""
+    return zip(*(part.tolist() for part in given), strict=True)
+
+
+def _odometry(head: Header, child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
+    message = Odometry(header=head, child_frame_id=child)
+    pose, twist = message.pose.pose, message.twist.twist
+    pose.position.x, pose.position.y, pose.position.z = p
+    _set_quaternion(pose.orientation, q)
+    _set_vector(twist.linear, v)
+    _set_vector(twist.angular, w)
+    return message
+
+
+def _set_vector(vector: Vector3, xyz: Any) -> None:
+    vector.x, vector.y, vector.z = xyz
+
+
+def _set_quaternion(quaternion: Any, wxyz: Any) -> None:
+    quaternion.w, quaternion.x, quaternion.y, quaternion.z = wxyz
+
+
+def _time(message: Any) -> Floats:
+    return np.array([time_of(message)])
+
+
+def _finite(name: str, numbers: ArrayLike) -> Floats:
+    array = np.array(numbers, float)
+    if not np.isfinite(array).all():
+        raise SensorMessageError(f"{name} is {array.tolist()}, expected finite numbers")
+    return array
+
+
+def _vector(name: str, vector: Any) -> Floats:
+    return _finite(name, (vector.x, vector.y, vector.z))
+
+
+def _quaternion(quaternion: Any) -> Floats:
+    array = _finite("orientation", (quaternion.w, quaternion.x, quaternion.y, quaternion.z))
+    norm = float(np.linalg.norm(array))
+    if abs(norm - 1.0) > 1e-2:
+        raise SensorMessageError(f"orientation has the length {norm:g}, expected 1")
+    return array / norm

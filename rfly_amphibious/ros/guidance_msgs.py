@@ -1,0 +1,61 @@
+"""Orders of the guide as messages, and paths that it is told."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from ackermann_msgs.msg import AckermannDriveStamped
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from numpy.typing import NDArray
+
+from rfly_amphibious.control.commands import Order
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.ros.amphibious_msgs import WORLD, frame_of, header
+from rfly_common.frames import ned_to_enu, quat_rotate
+from rfly_common.ros import FrameToWorld
+
+Floats = NDArray[np.float64]
+
+
+def order_to_ackermann(order: Order, vehicle: str) -> AckermannDriveStamped:
+    """Speed and steering of an order, for cmd/ackermann."""
+    message = AckermannDriveStamped(header=header(order.time, frame_of(vehicle, "base_link")))
+    message.drive.speed, message.drive.steering_angle = float(order.speed), float(order.steering)
+    return message
+
+
+def order_to_pose(order: Order, now: Estimate) -> PoseStamped:
+    """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to its yaw: without
+    one, as the vehicle is turned.
+    """
+    w, x, y, z = np.asarray(now.quaternion, float).tolist()
+    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)) if order.yaw is None else order.yaw
+    place = now.position if order.target is None else order.target
+    return _pose(order.time, place, (math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw)))
+
+
+def estimate_to_pose(now: Estimate) -> PoseStamped:
+    """Where the vehicle is, for pose."""
+    return _pose(now.time, now.position, now.quaternion)
+
+
+def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
+    """(n, 3) m, ENU, of a path whose frame is connected to the world so."""
+    points: Any = np.array([(p.pose.position.x, p.pose.position.y, p.pose.position.z) for p in message.poses], float)
+    points = points.reshape(-1, 3)
+    if not frame.is_world:
+        points = quat_rotate(frame.transform.quat_xyzw, points) + frame.transform.translation
+    if frame.axes == "ned":
+        points = ned_to_enu(points)
+    return np.asarray(points, float)
+
+
+def _pose(time: float, place: Any, wxyz: Any) -> PoseStamped:
+    message = PoseStamped(header=header(time, WORLD))
+    position, orientation = message.pose.position, message.pose.orientation
+    position.x, position.y, position.z = map(float, place)
+    orientation.w, orientation.x, orientation.y, orientation.z = map(float, wxyz)
+    return message

@@ -1,0 +1,286 @@
+"""guidance_node: carries out a scenario's mission or a planned path with a vehicle. A thin shell around MissionGuide.
+
+It knows what odometry/filtered and mode say, and goes on with each estimate, without a timer of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ackermann_msgs.msg import AckermannDriveStamped
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry, Path
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.guidance.legs import DriveLeg, Leg
+from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
+from rfly_amphibious.guidance.planned_legs import legs_of_path
+from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
+from rfly_amphibious.ros.guidance_msgs import estimate_to_pose, order_to_ackermann, order_to_pose, path_to_points
+from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED, Scenario
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import PlanError, RflyError
+from rfly_common.ros import (
+    COMMANDS,
+    LATCHED,
+    OK,
+    STALE,
+    STATE_IN,
+    STATE_OUT,
+    WARN,
+    Diagnostics,
+    Frames,
+    declare,
+    publisher,
+    run,
+    stamp_to_ns,
+    subscription,
+)
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import LatestTerrain
+from rfly_trajectory.fleet.follow_path import MAX_POSES
+
+SILENCE_S = 1.0
+ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
+
+
+class GuidanceNode(Node):
+    """Commands by `cmd/ackermann`, `cmd/pose` and `cmd/mode` while it has something to carry out; `pose` always."""
+
+    def __init__(self) -> None:
+        super().__init__("guidance_node")
+        scenario = declare(self, "scenario", "", "scenario whose mission it carries out: a file, or a shipped one")
+        vehicle = declare(self, "vehicle", "", "parameter set or file of the vehicle; empty: the scenario's, or scale")
+        self._autostart: bool = declare(
+            self, "autostart", False, "begin with the scenario's mission as soon as it is known where the vehicle is"
+        )
+        self._speeds = (
+            declare(self, "drive_speed", DRIVE_SPEED, "along planned paths on the ground, m/s", low=0.2, high=30.0),
+            declare(self, "fly_speed", FLY_SPEED, "along planned paths in the air, m/s", low=0.2, high=30.0),
+        )
+        rate = declare(self, "rate", 50.0, "commands a second of the estimates' time, Hz", low=5.0, high=500.0)
+        self._name: str = declare(
+            self, "vehicle_name", self.get_namespace().strip("/") or "amphibious", "prefix of the vehicle's frames"
+        )
+        self._period_ns = round(1e9 / rate)
+        self._frames = Frames(self, listen=False)
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        self._mission: tuple[Leg, ...] = ()
+        terrain, name = None, vehicle or "scale"
+        if scenario:
+            loaded = Scenario.load(scenario, self._ground.search_path)
+            self._mission, terrain = loaded.legs, loaded.terrain
+            params = loaded.params if not vehicle else VehicleParameters.load(vehicle)
+        else:
+            params = VehicleParameters.load(name)
+        self._scenario = scenario
+        self._guide = MissionGuide((), params, terrain)
+        self._active = False
+        self._doing = ""
+        self._told = 0
+        self._refused = ""
+        self._unplaced: Path | None = None
+        self._now: Estimate | None = None
+        self._mode: Mode | None = None
+        self._last_ns = -1
+        self._heard_at = time.monotonic()
+        self._asked, self._ask_again_at = "", 0.0
+        self._diagnostics = Diagnostics(self, "guidance", self._name, self._say)
+        self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
+        self._drive = publisher(self, AckermannDriveStamped, "cmd/ackermann", COMMANDS)
+        self._target = publisher(self, PoseStamped, "cmd/pose", COMMANDS)
+        self._request = publisher(self, String, "cmd/mode", COMMANDS)
+        self._ground.start()
+        subscription(self, String, "mode", self._take_mode, LATCHED)
+        subscription(self, Path, "follow_path", self._take_path, LATCHED)
+        subscription(self, Odometry, "odometry/filtered", self._take_odometry, STATE_IN)
+        self.create_service(Trigger, "~/start", self._start)
+        self.create_service(Trigger, "~/stop", self._stop)
+        self._say()
+
+    # --- what comes in
+
+    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        if not self._scenario:  # which says what the ground is
+            self._guide.terrain = terrain
+        if self._unplaced is not None:
+            self._take_path(self._unplaced)
+
+    @property
+    def _knows_ground(self) -> bool:
+        return bool(self._scenario) or self._guide.terrain is not None
+
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
+        self._say()
+
+    def _take_mode(self, message: String) -> None:
+        try:
+            self._mode = Mode(message.data)
+        except ValueError:
+            self._diagnostics.count("unknown_modes")
+            self.get_logger().warning(f"mode: {message.data!r} is none of the vehicle's", throttle_duration_sec=5.0)
+
+    def _take_path(self, message: Path) -> None:
+        """Follow it from now on; an empty one means: stop."""
+        self._unplaced = None
+        if not message.poses:
+            self._halt("told to stop by an empty path")
+            return
+        if not self._knows_ground:
+            self._unplaced = message
+            self._refuse("", "follow_path waits for terrain_map: which of its poses lie on the ground?")
+            return
+        if self._now is None:
+            self._unplaced = message
+            return
+        try:
+            if len(message.poses) > MAX_POSES:
+                raise PlanError("too_long", f"{len(message.poses)} poses, at most {MAX_POSES} are taken")
+            frame_id = message.header.frame_id or "map"
+            if self._frames.axes(frame_id) is None:
+                self._frames.listen()
+            frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
+            points = path_to_points(message, frame)
+            legs = legs_of_path(points, self._guide.terrain, *self._speeds, place=self._now.position[:2])
+        except RflyError as error:
+            self._refuse("refused_paths", f"follow_path: {error}")
+            return
+        self._begin(legs, "a planned path")
+
+    def _refuse(self, counter: str, text: str) -> None:
+        self._refused = " ".join(text.split())
+        if counter:
+            self._diagnostics.count(counter)
+        self.get_logger().warning(self._refused)
+        self._say()
+
+    # --- beginning and ending
+
+    def _start(self, _request: Any, response: Any) -> Any:
+        response.success, response.message = self._begin_mission()
+        return response
+
+    def _begin_mission(self) -> tuple[bool, str]:
+        if not self._mission:
+            return False, "there is no mission: the parameter scenario names none"
+        if self._now is None or self._mode is None:
+            return False, f"nothing is known of the vehicle yet: no {' and no '.join(self._missing())}"
+        self._begin(self._mission, f"the mission of {self._scenario}")
+        return True, f"{len(self._mission)} legs"
+
+    def _begin(self, legs: Sequence[Leg], what: str) -> None:
+        self._guide.follow(legs)
+        self._active, self._doing, self._refused, self._asked = True, what, "", ""
+        self._told = len(self._guide.told)
+        self.get_logger().info(f"carries out {what}: {len(legs)} legs")
+        self._say()
+
+    def _stop(self, _request: Any, response: Any) -> Any:
+        self._halt("told to stop")
+        response.success, response.message = True, self._doing if self._active else "nothing is carried out"
+        return response
+
+    def _halt(self, why: str) -> None:
+        self._autostart = False
+        if self._active and self._now is not None and self._mode is not None:
+            self._guide.hold(self._now, self._mode)
+            self._doing = "hovering" if self._guide.legs else "standing"
+            self.get_logger().info(f"{why}: {self._doing}")
+        self._say()
+
+    # --- going on
+
+    def _take_odometry(self, message: Odometry) -> None:
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        self._heard_at = time.monotonic()
+        if is_unknown(message):
+            return
+        if self._last_ns >= 0 and 0 <= stamp_ns - self._last_ns < self._period_ns - 1000:
+            return
+        if stamp_ns < self._last_ns:
+            self._diagnostics.count("clock_jumps_back")
+            if self._active:
+                self._active = False
+                self.get_logger().warning(f"the time went back: {self._doing} is given up")
+        try:
+            now = odometry_to_estimate(message)
+        except RflyError as error:
+            self._diagnostics.count("refused_odometry")
+            self.get_logger().warning(f"odometry/filtered: {error}", throttle_duration_sec=5.0)
+            return
+        self._last_ns, self._now = stamp_ns, now
+        self._pose.publish(estimate_to_pose(now))
+        if self._unplaced is not None and self._knows_ground:
+            self._take_path(self._unplaced)
+        if self._mode is None:
+            return
+        if self._autostart and self._mission:
+            self._autostart = False
+            self._begin_mission()
+        if self._active:
+            self._go_on(now, self._mode)
+
+    def _go_on(self, now: Estimate, mode: Mode) -> None:
+        guide, before = self._guide, (self._guide.leg, self._guide.problem)
+        order = guide.step(now, mode)
+        for _, text in guide.told[self._told :]:
+            self.get_logger().info(text)
+        self._told = len(guide.told)
+        if mode is Mode.DRIVE:
+            self._drive.publish(order_to_ackermann(order, self._name))
+        elif order.target is not None:
+            self._target.publish(order_to_pose(order, now))
+        self._ask(order)
+        if guide.done and mode in ON_WHEELS:
+            self._active = False
+            self.get_logger().info(f"{self._doing} is done")
+        if before != (guide.leg, guide.problem) or not self._active:
+            self._say()
+
+    def _ask(self, order: Order) -> None:
+        """For the mode that the order needs, until the vehicle takes it."""
+        word = "" if order.mode is None else WORDS[order.mode]
+        if word and (word != self._asked or order.time >= self._ask_again_at):
+            self._request.publish(String(data=word))
+            self._ask_again_at = order.time + ASK_AGAIN
+        self._asked = word
+
+    # --- what it says
+
+    def _missing(self) -> list[str]:
+        heard = {"odometry/filtered": self._now is not None, "mode": self._mode is not None}
+        return [topic for topic, there in heard.items() if not there]
+
+    def _say(self) -> None:
+        guide, missing = self._guide, self._missing()
+        mode = "" if self._mode is None else self._mode.value
+        values: dict[str, Any] = {"doing": self._doing if self._active else "", "mode": mode}
+        if self._active and guide.leg < len(guide.legs):
+            what = "drive" if isinstance(guide.legs[guide.leg], DriveLeg) else "fly"
+            values["leg"] = f"{guide.leg + 1} of {len(guide.legs)}: {what}"
+        silence = time.monotonic() - self._heard_at
+        if self._active and guide.problem:
+            self._diagnostics.set(WARN, guide.problem, **values)
+        elif self._refused or self._ground.trouble:
+            self._diagnostics.set(WARN, self._refused or self._ground.trouble, **values)
+        elif missing:
+            self._diagnostics.set(STALE, f"not known yet: {', '.join(missing)}", **values)
+        elif silence > SILENCE_S:
+            self._diagnostics.set(STALE, f"no odometry/filtered for {silence:.0f} s", **values)
+        elif self._active:
+            self._diagnostics.set(OK, f"carries out {self._doing}", **values)
+        else:
+            self._diagnostics.set(OK, f"{self._doing} is done" if self._doing and guide.done else "idle", **values)
+
+
+def main() -> None:
+    """Entry point of the executable `guidance_node`."""
+    run(GuidanceNode)

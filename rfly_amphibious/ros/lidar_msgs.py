@@ -1,0 +1,71 @@
+"""Sweeps of the lidar -> sensor_msgs/PointCloud2 and LaserScan."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import LaserScan, PointCloud2, PointField
+
+from rfly_amphibious.sensors.lidar import POINT_WORDS, Sweep
+from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
+from rfly_common.flat_arrays import flat
+from rfly_common.ros import ns_to_stamp
+
+BIG_ENDIAN = sys.byteorder == "big"
+_FLOAT, _RING = PointField.FLOAT32, PointField.UINT16
+_FIELDS = (
+    ("x", 0, _FLOAT),
+    ("y", 4, _FLOAT),
+    ("z", 8, _FLOAT),
+    ("intensity", 12, _FLOAT),
+    ("ring", 18 if BIG_ENDIAN else 16, _RING),
+    ("time", 20, _FLOAT),
+)
+
+
+def sweep_to_cloud(sweep: Sweep, frame_id: str) -> PointCloud2:
+    """All returns in the order in which they came, stamped with the sweep's start: x y z intensity ring time.
+
+    Names and types are those of Velodyne's driver, as LOAM-type packages read them; time is s since the stamp.
+    """
+    points = sweep.points()
+    message = PointCloud2(
+        height=1,
+        width=len(points),
+        fields=[PointField(name=name, offset=at, datatype=kind, count=1) for name, at, kind in _FIELDS],
+        is_bigendian=BIG_ENDIAN,
+        point_step=4 * POINT_WORDS,
+        row_step=4 * POINT_WORDS * len(points),
+        is_dense=True,
+        data=flat("B", points.view(np.uint8)),
+    )
+    _set_header(message, sweep, frame_id)
+    return message
+
+
+def sweep_to_scan(sweep: Sweep, ring: int, lidar: LidarParameters, frame_id: str) -> LaserScan:
+    """One ring, ray by ray in the order in which they were sent: a head that turns clockwise has a falling angle.
+
+    No return inf, too near -inf, lost NaN (REP 117).
+    """
+    row = int(np.flatnonzero(sweep.rings == ring)[0])
+    message = LaserScan(
+        angle_min=float(sweep.azimuths[0]),
+        angle_max=float(sweep.azimuths[-1]),
+        angle_increment=(-2.0 if lidar.clockwise else 2.0) * np.pi / lidar.columns,
+        time_increment=1.0 / (lidar.rate * lidar.columns),
+        scan_time=1.0 / lidar.rate,
+        range_min=lidar.min_range,
+        range_max=lidar.max_range,
+        ranges=flat("f", sweep.ranges[:, row]),
+        intensities=flat("f", sweep.intensity[:, row]),
+    )
+    _set_header(message, sweep, frame_id)
+    return message
+
+
+def _set_header(message: Any, sweep: Sweep, frame_id: str) -> None:
+    message.header.stamp = ns_to_stamp(round(sweep.start * 1e9))
+    message.header.frame_id = frame_id

@@ -1,0 +1,252 @@
+"""mapping_node: a 3-D map of free and occupied voxels from a lidar's clouds. A thin shell around OctomapGrid.
+
+Each point of a cloud has a time of its own, and is taken from where the sensor was then: between two poses of
+`odometry/filtered`. A cloud waits until a pose after its last point has come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from octomap_msgs.msg import Octomap
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import PointCloud2
+from std_srvs.srv import Trigger
+
+from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters, warm_up
+from rfly_amphibious.mapping.pose_track import PoseTrack
+from rfly_amphibious.ros.amphibious_msgs import is_unknown
+from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
+from rfly_common.errors import FrameError, RflyError
+from rfly_common.frames import quat_rotate
+from rfly_common.ros import (
+    LATCHED,
+    OK,
+    SENSORS,
+    STALE,
+    WARN,
+    Diagnostics,
+    Frames,
+    declare,
+    publisher,
+    run,
+    sensor_qos,
+    stamp_to_ns,
+    subscription,
+)
+from rfly_common.transform_buffer import Transform
+
+MOST_WAITING = 5
+"""clouds that wait for poses; the oldest makes room"""
+SILENCE_S = 2.0
+# a cloud takes a while, in which poses go on coming
+_POSES = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class _Cloud(NamedTuple):
+    frame_id: str
+    points: LidarPoints
+
+
+class MappingNode(Node):
+    """`lidar/points` and `odometry/filtered` -> `octomap`, `occupied_voxels`; services `~/save`, `~/reset`."""
+
+    def __init__(self) -> None:
+        super().__init__("mapping_node")
+        usual = OctomapParameters()
+        self._grid = OctomapGrid(
+            OctomapParameters(
+                declare(self, "resolution", usual.resolution, "side of the voxels, m", low=0.05, high=10.0),
+                declare(self, "hit", usual.hit, "log-odds that a ray's end adds"),
+                declare(self, "miss", usual.miss, "log-odds that a passing ray adds, negative"),
+                declare(self, "clamp_min", usual.clamp_min, "least log-odds, negative"),
+                declare(self, "clamp_max", usual.clamp_max, "largest log-odds"),
+                declare(self, "max_range", usual.max_range, "what is farther is free up to there, m"),
+                declare(self, "max_voxels", usual.max_voxels, "then no more clouds are taken; about 40 bytes each"),
+            )
+        )
+        self._min_range: float = declare(self, "min_range", 0.0, "nearer points are left out, m", low=0.0)
+        rate = declare(self, "rate", 0.0, "clouds a second that are taken at most; 0: all", low=0.0, high=1000.0)
+        publish_rate = declare(
+            self, "publish_rate", 1.0, "maps a second at most, where they changed", low=0.01, high=50
+        )
+        max_gap = declare(self, "max_pose_gap", 0.5, "s between poses, beyond which clouds are left out", low=0.01)
+        lock_step = declare(self, "lock_step", False, "lidar/points is reliable, as with the simulation's lock_step")
+        self._file: str = declare(self, "file", "", "where ~/save writes the map: a .bt file", read_only=False)
+        self._period_ns = round(1e9 / rate) if rate else 0
+        self._frames = Frames(self)
+        self._track = PoseTrack(max_gap)
+        self._base = ""
+        self._waiting: deque[_Cloud] = deque()
+        self._last_taken_ns: int | None = None
+        self._changed = {"octomap": False, "occupied_voxels": False}
+        self._stamp_ns = 0
+        self._heard = {"lidar/points": -np.inf, "odometry/filtered": -np.inf}
+        self._trouble = self._last_trouble = ""
+        self._diagnostics = Diagnostics(self, "mapping", "", self._say)
+        self._octomap = publisher(self, Octomap, "octomap", LATCHED)
+        self._voxels = publisher(self, PointCloud2, "occupied_voxels", LATCHED)
+        subscription(self, PointCloud2, "lidar/points", self._take_cloud, sensor_qos(True) if lock_step else SENSORS)
+        subscription(self, Odometry, "odometry/filtered", self._take_odometry, _POSES)
+        self.create_service(Trigger, "~/save", self._save)
+        self.create_service(Trigger, "~/reset", self._reset)
+        # steady: a paused simulation's map is still shown to who asks for it
+        self.create_timer(1.0 / publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._say()
+        warm_up()
+
+    # --- what comes in
+
+    def _take_odometry(self, message: Odometry) -> None:
+        if is_unknown(message):
+            return
+        self._heard["odometry/filtered"] = time.monotonic()
+        stamp_ns, pose = stamp_to_ns(message.header.stamp), message.pose.pose
+        position = np.array((pose.position.x, pose.position.y, pose.position.z))
+        turn = np.array((pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w))
+        norm = float(np.linalg.norm(turn))
+        if not np.isfinite(position).all() or not abs(norm - 1.0) < 1e-2:
+            self._refuse("refused_poses", f"odometry/filtered: {position.tolist()}, {turn.tolist()} is no pose")
+            return
+        newest = self._track.newest_ns
+        if newest is not None and stamp_ns < newest - 1_000_000_000:  # the clock jumped back: a new run has begun
+            self._track.clear()
+            self._waiting.clear()
+            self._last_taken_ns = None
+        try:
+            frame = self._frames.resolve(message.header.frame_id, stamp_ns)
+            if frame.axes != "enu":
+                raise FrameError(f"frame {message.header.frame_id!r} is a NED frame, expected an ENU one")
+        except FrameError as error:
+            self._refuse("refused_poses", f"odometry/filtered: {error}")
+            return
+        placed = frame.transform @ Transform(position, turn / norm)
+        self._base = message.child_frame_id
+        self._track.add(stamp_ns, placed.translation, placed.quat_xyzw)
+        self._work()
+
+    def _take_cloud(self, message: PointCloud2) -> None:
+        self._heard["lidar/points"] = time.monotonic()
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        last = self._last_taken_ns
+        # half a sweep of tolerance: stamps are rounded
+        if last is not None and self._period_ns and last <= stamp_ns < last + round(0.99 * self._period_ns):
+            self._diagnostics.count("skipped_clouds")
+            return
+        try:
+            points = msg_to_points(message)
+        except RflyError as error:
+            self._refuse("refused_clouds", f"lidar/points: {error}")
+            return
+        self._last_taken_ns = stamp_ns
+        if len(points.points):
+            if len(self._waiting) == MOST_WAITING:
+                self._waiting.popleft()
+                self._diagnostics.count("dropped_clouds")
+            self._waiting.append(_Cloud(message.header.frame_id, points))
+        self._work()
+
+    def _refuse(self, counter: str, text: str) -> None:
+        self._trouble = self._last_trouble = text
+        self._diagnostics.count(counter)
+        self.get_logger().warning(text, throttle_duration_sec=5.0)
+
+    # --- the map
+
+    def _work(self) -> None:
+        """All clouds whose last point is not younger than the newest pose."""
+        newest = self._track.newest_ns
+        while newest is not None and self._waiting and int(self._waiting[0].points.times_ns.max()) <= newest:
+            cloud = self._waiting.popleft()
+            try:
+                self._insert(cloud)
+                self._trouble = ""
+            except RflyError as error:
+                self._refuse("lost_clouds", f"lidar/points: {error}")
+
+    def _insert(self, cloud: _Cloud) -> None:
+        points, times_ns = cloud.points
+        mount = self._frames.between(self._base, cloud.frame_id)
+        if self._min_range:
+            far = np.linalg.norm(points, axis=1) >= self._min_range
+            points, times_ns = points[far], times_ns[far]
+        moments, which = np.unique(times_ns, return_inverse=True)
+        position, turn = self._track.at(moments)
+        start = position + quat_rotate(turn, mount.translation)
+        placed = quat_rotate(mount.quat_xyzw, points) + mount.translation
+        done = self._grid.insert(start[which], position[which] + quat_rotate(turn[which], placed))
+        self._diagnostics.count("clouds")
+        self._diagnostics.count("rays", len(points))
+        self._diagnostics.count("rays_left_out", done.left_out)
+        if len(moments):
+            self._stamp_ns = int(moments[-1])
+        self._changed = dict.fromkeys(self._changed, True)
+
+    def _publish(self) -> None:
+        frame_id = self._frames.enu_frames[0]
+        if self._changed["octomap"] and self._octomap.get_subscription_count():
+            self._octomap.publish(grid_to_octomap(self._grid, frame_id, self._stamp_ns))
+            self._changed["octomap"] = False
+        if self._changed["occupied_voxels"] and self._voxels.get_subscription_count():
+            self._voxels.publish(voxels_to_cloud(self._grid.voxels(), frame_id, self._stamp_ns))
+            self._changed["occupied_voxels"] = False
+
+    def _save(self, _request: Any, response: Any) -> Any:
+        file = self.get_parameter("file").value
+        try:
+            if not file:
+                raise RflyError("the parameter file is empty; set it to the name of a .bt file")
+            self._grid.save(file)
+        except OSError as error:
+            response.message = f"{file}: {error.strerror}"
+        except RflyError as error:
+            response.message = str(error)
+        else:
+            response.success, response.message = True, f"{len(self._grid)} voxels in {file}"
+        if response.success:
+            self.get_logger().info(f"saved {response.message}")
+        else:
+            self.get_logger().warning(f"not saved: {response.message}")
+        return response
+
+    def _reset(self, _request: Any, response: Any) -> Any:
+        self._grid.clear()
+        self._waiting.clear()
+        self._last_taken_ns = None
+        self._changed = dict.fromkeys(self._changed, True)
+        response.success, response.message = True, "the map is empty"
+        self._say()
+        return response
+
+    def _say(self) -> None:
+        now = time.monotonic()
+        silent = [topic for topic, heard in self._heard.items() if now - heard > SILENCE_S]
+        if silent:
+            level, text = STALE, f"no {', no '.join(silent)}"
+        elif self._grid.full:
+            level, text = WARN, f"the map is full: {len(self._grid)} voxels (parameter max_voxels)"
+        elif self._trouble:
+            level, text = WARN, self._trouble
+        else:
+            level, text = OK, "mapping"
+        newest = self._track.newest_ns
+        pose_time = "none" if newest is None else f"{newest / 1e9:.3f}"
+        self._diagnostics.set(
+            level,
+            text,
+            voxels=len(self._grid),
+            waiting_clouds=len(self._waiting),
+            newest_pose_s=pose_time,
+            last_trouble=self._last_trouble,
+        )
+
+
+def main() -> None:
+    """Entry point of the executable `mapping_node`."""
+    run(MappingNode)

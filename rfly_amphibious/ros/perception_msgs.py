@@ -1,0 +1,168 @@
+"""The sensor topics of a vehicle, brought into a Perception: what the nodes for controllers outside share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rfly_suite.msg import SimulationTick
+from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix
+from std_msgs.msg import Float64MultiArray
+
+from rfly_amphibious.links.perception import Perception
+from rfly_amphibious.ros import amphibious_msgs as convert
+from rfly_amphibious.sensors.samples import GpsSamples
+from rfly_amphibious.simulation.tick_gate import TickGate
+from rfly_common.errors import SensorMessageError
+from rfly_common.ros import COMMANDS, Diagnostics, declare, sensor_qos, stamp_to_ns, subscription
+
+ODOMETRY = {"filtered": "odometry/filtered", "truth": "ground_truth/odom"}
+WATCHED = (
+    SimulationTick.IMU,
+    SimulationTick.GPS,
+    SimulationTick.MAGNETOMETER,
+    SimulationTick.BAROMETER,
+    SimulationTick.JOINTS,
+    SimulationTick.WHEEL_LOADS,
+)
+
+
+class PerceptionTopics:
+    """Subscribes, and calls `on_state(stamp_ns)` when there is something to answer.
+
+    Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has come, and again
+    where the tick is told again. `on_gps(samples, fix)` is called for each pair of gps/fix and gps/vel; in a tick
+    before `on_state`. Declares the parameters `lock_step` and `odometry`.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        perception: Perception,
+        diagnostics: Diagnostics,
+        on_state: Callable[[int], None],
+        on_gps: Callable[[GpsSamples, NavSatFix], None],
+    ) -> None:
+        self._node, self._perception, self._diagnostics = node, perception, diagnostics
+        self.lock_step: bool = declare(
+            node, "lock_step", False, "the simulation waits for the answer to each tick; as the simulation's parameter"
+        )
+        choice: str = declare(
+            node,
+            "odometry",
+            "filtered",
+            "where position, velocity and attitude come from: odometry/filtered, or ground_truth/odom (truth)",
+            choices=tuple(ODOMETRY),
+        )
+        self._filtered = choice == "filtered"
+        self.odometry = ODOMETRY[choice]
+        self._on_state, self._on_gps = on_state, on_gps
+        self._pairs, self._fix = convert.GpsPairs(), NavSatFix()
+        self._stamp_ns = -1
+        read_joints = convert.JointReader(perception.params)
+        watched = WATCHED if self._filtered else (*WATCHED, SimulationTick.GROUND_TRUTH)
+        self._gate = TickGate(watched, self._tick, answers=self._filtered)
+        qos = sensor_qos(self.lock_step)
+        take, at = perception, SimulationTick
+        self._listen(Imu, "imu/data", at.IMU, lambda m: take.take_imu(convert.imu_samples(m)), qos)
+        self._listen(JointState, "joint_states", at.JOINTS, lambda m: take.take_joints(read_joints(m)), qos)
+        self._listen(
+            Float64MultiArray,
+            "wheel_loads",
+            at.WHEEL_LOADS,
+            lambda m: take.take_wheel_loads(convert.wheel_load_samples(m, 0.0)),
+            qos,
+        )
+        self._listen(
+            FluidPressure, "baro", at.BAROMETER, lambda m: take.take_barometer(convert.barometer_samples(m)), qos
+        )
+        self._listen(
+            MagneticField,
+            "imu/mag",
+            at.MAGNETOMETER,
+            lambda m: take.take_magnetometer(convert.magnetometer_samples(m)),
+            qos,
+        )
+        subscription(node, NavSatFix, "gps/fix", self._take_fix, qos)
+        subscription(node, TwistStamped, "gps/vel", self._take_gps_velocity, qos)
+        subscription(node, Odometry, self.odometry, self._take_odometry, qos)
+        if self.lock_step:
+            subscription(
+                node,
+                SimulationTick,
+                "simulation_tick",
+                lambda m: self._gate.tick(stamp_to_ns(m.header.stamp), m.count),
+                COMMANDS,
+            )
+
+    @property
+    def repeated(self) -> int:
+        """Ticks that were told again before all of them had come."""
+        return self._gate.repeated
+
+    def _listen(self, msg_type: Any, topic: str, index: int, take: Callable[[Any], None], qos: Any) -> None:
+        def heard(message: Any) -> None:
+            if index == SimulationTick.IMU and not self.lock_step:
+                self._forget_if_back(stamp_to_ns(message.header.stamp))
+            self._guarded(topic, take, message)
+            if self.lock_step:
+                self._gate.heard(index)
+            elif index == SimulationTick.IMU:
+                self._new(stamp_to_ns(message.header.stamp))
+
+        subscription(self._node, msg_type, topic, heard, qos)
+
+    def _guarded(self, topic: str, take: Callable[[Any], None], message: Any) -> bool:
+        """Whether it could be taken."""
+        try:
+            take(message)
+        except SensorMessageError as error:
+            self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
+            self._node.get_logger().warning(f"{topic}: {error}", throttle_duration_sec=5.0)
+            return False
+        return True
+
+    def _take_odometry(self, message: Odometry) -> None:
+        if not convert.is_unknown(message):
+            self._guarded("odometry", lambda m: self._perception.take_pose(convert.odometry_to_estimate(m)), message)
+        if not self.lock_step:
+            return
+        if self._filtered:
+            self._gate.answered(stamp_to_ns(message.header.stamp))
+        else:
+            self._gate.heard(SimulationTick.GROUND_TRUTH)
+
+    def _take_fix(self, message: NavSatFix) -> None:
+        self._fix = message
+        self._come(self._guarded("gps/fix", lambda m: self._take_gps(self._pairs.fix(m)), message))
+
+    def _take_gps_velocity(self, message: TwistStamped) -> None:
+        self._come(self._guarded("gps/vel", lambda m: self._take_gps(self._pairs.velocity(m)), message))
+
+    def _take_gps(self, pair: GpsSamples | None) -> None:
+        if pair is None:
+            return
+        self._on_gps(pair, self._fix)
+        if self.lock_step:
+            self._gate.heard(SimulationTick.GPS)
+
+    def _come(self, taken: bool) -> None:
+        """A pair that could not be taken has come all the same: a tick does not wait for it."""
+        if not taken and self.lock_step:
+            self._gate.heard(SimulationTick.GPS)
+
+    def _tick(self, stamp_ns: int) -> None:
+        self._forget_if_back(stamp_ns)
+        self._new(stamp_ns)
+
+    def _forget_if_back(self, stamp_ns: int) -> None:
+        """The simulation begins anew: a tick of its own, without samples, says so before any sample does."""
+        if stamp_ns < self._stamp_ns:
+            self._perception.forget()
+
+    def _new(self, stamp_ns: int) -> None:
+        self._stamp_ns = stamp_ns
+        self._on_state(stamp_ns)

@@ -1,0 +1,321 @@
+"""Lidar and cameras of a vehicle on ROS topics. Part of amphibious_sim_node.
+
+Nothing is computed that nobody subscribes to. In lock-step measurements are made in the tick, else in a thread of
+their own; what that thread cannot keep up with is left out and told on /diagnostics.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rclpy.node import Node
+from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
+from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2
+from std_msgs.msg import Float64
+from tf2_msgs.msg import TFMessage
+
+from rfly_amphibious.ros.camera_msgs import camera_info, image_to_msg, transform_to_msg
+from rfly_amphibious.ros.lidar_msgs import sweep_to_cloud, sweep_to_scan
+from rfly_amphibious.sensors.neighbours import Neighbours
+from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
+from rfly_amphibious.sensors.scene_rays import SceneRays
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.weather import Weather
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.warm_up import warm_up_rays
+from rfly_collision.ros.contact_msgs import msg_to_placed
+from rfly_collision.shapes.shape_file import DEFAULT_SET, load_shapes
+from rfly_common.enu_states import states_to_enu
+from rfly_common.errors import PlacementError, VehicleStatesError
+from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
+from rfly_common.ros import (
+    COMMANDS,
+    FLEET_IN,
+    LATCHED,
+    OK,
+    STATE_OUT,
+    TF,
+    TF_STATIC_OUT,
+    WARN,
+    Diagnostics,
+    declare,
+    publisher,
+    subscription,
+)
+from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_terrain.height_map.height_map import HeightMap
+
+WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}
+GIMBAL_RATE = 30.0
+"""transforms of camera_link a second"""
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+class RangeSensorTopics:
+    """Publishes lidar/points, scan, camera/…, and the transforms of their frames, all below `vehicle`.
+
+    `restart` where the simulation begins or jumps, `follow` after each tick, `close` before the node goes. Declares
+    the parameters `light`, `visibility` and `shapes`. `own_id`: the vehicle's own id in vehicle_states.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        parameters: SensorParameters,
+        *,
+        vehicle: str,
+        own_id: int,
+        seed: int | Sequence[int] = 0,
+        noise: bool = True,
+        lock_step: bool = False,
+    ) -> None:
+        self._node, self._lock_step = node, lock_step
+        self._terrain: HeightMap | None = None
+        self._sensors = RangeSensors(parameters, seed=seed, noise=noise)
+        self._prefix = f"{vehicle}/" if vehicle else ""
+        declare(node, "light", 1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, read_only=False)
+        declare(
+            node,
+            "visibility",
+            0.0,
+            "m in fog, for lidar and cameras; 0: clear air",
+            low=0.0,
+            high=1e6,
+            read_only=False,
+        )
+        shapes = declare(
+            node, "shapes", DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set"
+        )
+        self._own_id = own_id
+        self._neighbours = Neighbours(load_shapes(shapes), own_id)
+        self._time = 0.0
+        self._publishers: dict[str, Any] = {}
+        self._make_publishers(parameters)
+        self._tf = publisher(node, TFMessage, "/tf", TF)
+        self._tf_static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
+        self._gimbal_at = -math.inf
+        self._tell_fixed_frames(parameters)
+        self._diagnostics = Diagnostics(node, "lidar and cameras", vehicle, self._say, check_peers=False)
+        self._diagnostics.counters = {"refused_states": 0, "refused_objects": 0, "refused_gimbal": 0}
+        self._made = dict.fromkeys(self._sensors.periods, 0)
+        self._left_out = dict.fromkeys(self._sensors.periods, 0)
+        self._told = dict(self._left_out)
+        subscription(node, Float64, "gimbal/cmd", self._take_gimbal, COMMANDS)
+        subscription(node, VehicleStateArray, "vehicle_states", self._take_states, FLEET_IN)
+        subscription(node, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
+        warm_up_rays()
+        self._waiting: dict[str, tuple[Due, SceneRays, Weather]] = {}
+        self._wake = threading.Condition()
+        self._ending = False
+        self._thread: threading.Thread | None = None
+        if not lock_step:
+            self._thread = threading.Thread(target=self._work, name="rfly-range-sensors", daemon=True)
+            self._thread.start()
+
+    def _make_publishers(self, p: SensorParameters) -> None:
+        topics: dict[str, Any] = {}
+        if p.lidar is not None:
+            topics["lidar/points"] = PointCloud2
+        if p.scan is not None:
+            topics["scan"] = LaserScan
+        if p.depth_camera is not None:
+            topics |= {f"camera/{kind}/{what}": t for kind in ("depth", "ir") for what, t in _IMAGES}
+        if p.color_camera is not None:
+            topics |= {f"camera/color/{what}": t for what, t in _IMAGES}
+        for topic, kind in topics.items():
+            # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
+            self._publishers[topic] = publisher(self._node, kind, topic, STATE_OUT)
+
+    def _tell_fixed_frames(self, p: SensorParameters) -> None:
+        fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
+        if p.lidar is not None:
+            fixed.append(("base_link", "lidar_link", p.lidar.position, tuple(euler_to_quat(p.lidar.rotation).tolist())))
+        self._tf_static.publish(
+            TFMessage(
+                transforms=[
+                    transform_to_msg(self._prefix + parent, self._prefix + child, place, turn, 0)
+                    for parent, child, place, turn in fixed
+                ]
+            )
+        )
+
+    # what the simulation says
+
+    def set_terrain(self, terrain: HeightMap | None) -> None:
+        """Another ground from now on; None: level at z = 0."""
+        self._terrain = terrain
+
+    def restart(self, simulation: Simulation) -> None:
+        """The simulation begins, or the vehicle is elsewhere at once."""
+        state = simulation.state
+        self._time, self._gimbal_at = simulation.time, -math.inf
+        with self._wake:
+            self._waiting.clear()
+        self._sensors.restart(simulation.time, state.position, state.quaternion)
+
+    def follow(self, simulation: Simulation) -> None:
+        """After each tick."""
+        times, x = simulation.way
+        positions, orientations = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION : at.QUATERNION + 4]
+        due = self._sensors.advance(times, positions, orientations)
+        self._time = float(times[-1])
+        if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
+            self._gimbal_at = self._time
+            self._tell_gimbal(self._time, self._sensors.gimbal.pitch)
+        wanted = [each for each in due if self._wanted(each.sensor)]
+        if not wanted:
+            return
+        scene = SceneRays(self._terrain, self._neighbours.bodies(self._terrain, time.monotonic_ns()))
+        weather = self._weather()
+        for each in wanted:
+            if self._lock_step:
+                self._measure(each, scene, weather)
+                continue
+            with self._wake:
+                if each.sensor in self._waiting:
+                    self._left_out[each.sensor] += 1
+                self._waiting[each.sensor] = (each, scene, weather)
+                self._wake.notify()
+
+    def close(self) -> None:
+        """Ends the thread; nothing is published any more."""
+        with self._wake:
+            self._ending = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    # measuring
+
+    def _heard(self, *topics: str) -> bool:
+        return any(t in self._publishers and self._publishers[t].get_subscription_count() for t in topics)
+
+    def _wanted(self, sensor: str) -> bool:
+        return self._heard(*_TOPICS[sensor])
+
+    def _weather(self) -> Weather:
+        light, visibility = (self._node.get_parameter(name).value for name in ("light", "visibility"))
+        return Weather(light, visibility or math.inf)
+
+    def _work(self) -> None:
+        while True:
+            with self._wake:
+                while not (self._waiting or self._ending):
+                    self._wake.wait()
+                if self._ending:
+                    return
+                name = min(self._waiting, key=lambda sensor: self._waiting[sensor][0].time)
+                job = self._waiting.pop(name)
+            self._measure(*job)
+
+    def _measure(self, due: Due, scene: SceneRays, weather: Weather) -> None:
+        if due.sensor == LIDAR:
+            self._lidar(due, scene, weather)
+        elif due.sensor == DEPTH_CAMERA:
+            self._depth(due, scene, weather)
+        else:
+            self._color(due, scene, weather)
+        self._made[due.sensor] += 1
+
+    def _lidar(self, due: Due, scene: SceneRays, weather: Weather) -> None:
+        p, frame = self._sensors.parameters, self._prefix + "lidar_link"
+        assert p.lidar is not None
+        ring = None if p.scan is None else p.scan.ring(p.lidar)
+        cloud = self._heard("lidar/points")
+        only = None if cloud or ring is None else [ring]
+        sweep = self._sensors.sweep(due, scene, weather, only)
+        if cloud:
+            self._publishers["lidar/points"].publish(sweep_to_cloud(sweep, frame))
+        if ring is not None and self._heard("scan"):
+            self._publishers["scan"].publish(sweep_to_scan(sweep, ring, p.lidar, frame))
+
+    def _depth(self, due: Due, scene: SceneRays, weather: Weather) -> None:
+        camera = self._sensors.depth_camera
+        assert camera is not None
+        images = self._sensors.depth_images(due, scene, weather)
+        self._publish_image("depth", due, camera.pinhole, images.depth, "32FC1")
+        self._publish_image("ir", due, camera.pinhole, images.infrared, "mono16")
+
+    def _color(self, due: Due, scene: SceneRays, weather: Weather) -> None:
+        camera = self._sensors.color_camera
+        assert camera is not None
+        image = self._sensors.color_image(due, scene, weather)
+        self._publish_image("color", due, camera.pinhole, image, "rgb8")
+
+    def _publish_image(self, kind: str, due: Due, pinhole: Any, pixels: Any, encoding: str) -> None:
+        stamp_ns, frame = round(due.time * 1e9), self._prefix + "camera_optical"
+        self._tell_gimbal(due.time, due.pitch)
+        self._publishers[f"camera/{kind}/image_raw"].publish(image_to_msg(pixels, encoding, stamp_ns, frame))
+        self._publishers[f"camera/{kind}/camera_info"].publish(camera_info(pinhole, stamp_ns, frame))
+
+    def _tell_gimbal(self, when: float, pitch: float) -> None:
+        link = transform_to_msg(
+            self._prefix + "base_link",
+            self._prefix + "camera_link",
+            self._sensors.gimbal.parameters.position,
+            euler_to_quat((0.0, pitch, 0.0)),
+            round(when * 1e9),
+        )
+        self._tf.publish(TFMessage(transforms=[link]))
+
+    # what comes in
+
+    def _take_gimbal(self, message: Float64) -> None:
+        try:
+            self._sensors.gimbal.look(message.data)
+        except ValueError as error:
+            self._refuse("refused_gimbal", str(error))
+
+    def _take_states(self, message: VehicleStateArray) -> None:
+        # a fleet's states take time from the simulation: they are read while somebody looks
+        if message.id.tolist() == [self._own_id] or not self._heard(*self._publishers):
+            return
+        axes = WORLDS.get(message.header.frame_id)
+        try:
+            if axes is None:
+                raise VehicleStatesError(f"frame {message.header.frame_id!r}, expected map or map_ned")
+            states, dropped = states_to_enu(msg_to_states(message), axes)
+        except VehicleStatesError as error:
+            self._refuse("refused_states", f"vehicle_states of {message.source!r}: {error}")
+            return
+        dropped = dropped | self._neighbours.take(states, self._time, time.monotonic_ns())
+        for reason, count in dropped.items():
+            self._diagnostics.count(reason, count)
+
+    def _take_objects(self, message: PlacedObjectArray) -> None:
+        axes = WORLDS.get(message.header.frame_id)
+        try:
+            if axes is None:
+                raise PlacementError(f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned")
+            self._neighbours.set_objects(msg_to_placed(message, axes))
+        except PlacementError as error:
+            self._refuse("refused_objects", str(error))
+
+    def _refuse(self, reason: str, text: str) -> None:
+        self._diagnostics.count(reason)
+        self._node.get_logger().warning(text, throttle_duration_sec=5.0)
+
+    def _say(self) -> None:
+        late = {name: count - self._told[name] for name, count in self._left_out.items()}
+        self._told = dict(self._left_out)
+        behind = [f"{name}: {count}" for name, count in late.items() if count]
+        numbers = {f"{name}_made": count for name, count in self._made.items()}
+        numbers |= {f"{name}_left_out": count for name, count in self._left_out.items()}
+        if behind:
+            text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
+            self._diagnostics.set(WARN, text, **numbers)
+        else:
+            self._diagnostics.set(OK, "computes what is subscribed to", **numbers)
+
+
+_IMAGES = (("image_raw", Image), ("camera_info", CameraInfo))
+_TOPICS = {
+    LIDAR: ("lidar/points", "scan"),
+    DEPTH_CAMERA: tuple(f"camera/{kind}/{what}" for kind in ("depth", "ir") for what, _ in _IMAGES),
+    COLOR_CAMERA: tuple(f"camera/color/{what}" for what, _ in _IMAGES),
+}

@@ -1,0 +1,147 @@
+"""Everything that a simulated vehicle publishes in each tick. Part of amphibious_sim_node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped, TwistStamped, Vector3Stamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rfly_suite.msg import SimulationTick, VehicleStateArray
+from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
+from std_msgs.msg import Float64MultiArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_amphibious.description.footprint import footprint
+from rfly_amphibious.ros.amphibious_msgs import WORLD, SampleMessages, frame_of, header
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.motor_channels import motor_channels
+from rfly_common.frames import euler_to_quat
+from rfly_common.ros import FLEET_OUT, TF, TF_STATIC_OUT, publisher, sensor_qos
+from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
+
+SHOW_RATE = 50
+"""Hz, of vehicle_states and of /tf"""
+
+Triple = tuple[float, float, float]
+
+_TOPICS: tuple[tuple[str, str, int, tuple[tuple[str, Any], ...]], ...] = (
+    ("imu", "imu", SimulationTick.IMU, (("imu/data", Imu),)),
+    ("gps", "gps", SimulationTick.GPS, (("gps/fix", NavSatFix), ("gps/vel", TwistStamped))),
+    ("magnetometer", "magnetometer", SimulationTick.MAGNETOMETER, (("imu/mag", MagneticField),)),
+    ("barometer", "barometer", SimulationTick.BAROMETER, (("baro", FluidPressure),)),
+    ("joints", "encoders", SimulationTick.JOINTS, (("joint_states", JointState),)),
+    ("wheel_odometry", "encoders", SimulationTick.WHEEL_ODOMETRY, (("wheel/odom", Odometry),)),
+    ("height", "height", SimulationTick.HEIGHT, (("height_above_ground", Range),)),
+    ("wheel_loads", "wheel_loads", SimulationTick.WHEEL_LOADS, (("wheel_loads", Float64MultiArray),)),
+    ("wind", "wind", SimulationTick.WIND, (("environment/wind", Vector3Stamped),)),
+    ("ground_truth", "ground_truth", SimulationTick.GROUND_TRUTH, (("ground_truth/odom", Odometry),)),
+)
+"""kind of samples, sensor that makes them, index in SimulationTick.count, topics"""
+
+
+class SamplePublisher:
+    """Publishes samples; with lock-step all of them, else what somebody listens to."""
+
+    def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, lock_step: bool, truth: bool) -> None:
+        self._vehicle, self._lock_step = vehicle, lock_step
+        self._messages: SampleMessages | None = None
+        there = sensors.sensors()
+        qos = sensor_qos(lock_step)
+        self._publishers: list[tuple[str, int, tuple[Publisher, ...]]] = [
+            (kind, index, tuple(publisher(node, of, topic, qos) for topic, of in topics))
+            for kind, sensor, index, topics in _TOPICS
+            if sensor in there and (truth or kind != "ground_truth")
+        ]
+
+    def begin(self, simulation: Simulation) -> None:
+        """From now on samples are of this simulation."""
+        self._messages = SampleMessages(simulation.sensors, self._vehicle)
+
+    def publish(self, samples: SensorSamples) -> list[int]:
+        """A tick's; how many messages of each kind there were, as in SimulationTick."""
+        counts = [0] * 10
+        for kind, index, outs in self._publishers:
+            given = getattr(samples, kind)
+            if given is None or not (self._lock_step or any(out.get_subscription_count() for out in outs)):
+                continue
+            made = getattr(self._messages, kind)(given)
+            counts[index] = len(made)
+            for message in made:
+                if len(outs) == 1:
+                    outs[0].publish(message)
+                else:
+                    for out, part in zip(outs, message, strict=True):
+                        out.publish(part)
+        return counts
+
+
+class VehicleShow:
+    """Where the vehicle is, for those who show it: vehicle_states, frames of its sensors, and /tf of the truth."""
+
+    def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, tf: bool, id: int, type: int) -> None:
+        """`tf`: whether /tf, odom and base_link are told here; `id` and `type` as in vehicle_states."""
+        self._node, self._vehicle = node, vehicle
+        self._id, self._type = np.array([id]), np.array([type])
+        self._states = publisher(node, VehicleStateArray, "vehicle_states", FLEET_OUT)
+        self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
+        self._static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
+        self._frames: list[TransformStamped] = []
+        if tf:
+            self.add_frame("odom", parent=WORLD)
+        for name in ("imu", "gps", "barometer", "height"):
+            sensor = getattr(sensors, name)
+            if sensor is not None:
+                frame = "baro_link" if name == "barometer" else f"{name}_link"
+                self.add_frame(frame, sensor.position, getattr(sensor, "rotation", (0.0, 0.0, 0.0)))
+
+    def add_frame(
+        self,
+        name: str,
+        position: Triple = (0.0, 0.0, 0.0),
+        rotation: Triple = (0.0, 0.0, 0.0),
+        parent: str = "",
+    ) -> None:
+        """A frame of the vehicle that does not move on its parent, by default base_link: m; roll, pitch, yaw, rad."""
+        parent = parent or frame_of(self._vehicle, "base_link")
+        child = frame_of(self._vehicle, name)
+        self._frames.append(_transform(0.0, parent, child, position, euler_to_quat(rotation).tolist()))
+        self._static.publish(TFMessage(transforms=self._frames))
+
+    def publish(self, simulation: Simulation, stamp_ns: int, source: str) -> None:
+        """The present state; `stamp_ns` is that of vehicle_states, /tf has the simulation's time."""
+        state = simulation.state
+        motors = motor_channels(state.x, simulation.model.params.rotors).astype(np.float32)
+        quaternion = np.roll(state.quaternion, -1)
+        states = VehicleStates(
+            id=self._id,
+            vehicle_type=self._type,
+            position=state.position[None],
+            orientation=quaternion[None],
+            velocity=state.velocity[None].astype(np.float32),
+            angular_velocity=state.rates[None].astype(np.float32),
+            motor_speed=motors[None],
+            source=source,
+            stamp_ns=stamp_ns,
+        )
+        self._states.publish(states_to_msg(states))
+        if self._tf is not None:
+            odom, base = frame_of(self._vehicle, "odom"), frame_of(self._vehicle, "base_link")
+            place, turned = tuple(state.position.tolist()), quaternion.tolist()
+            below = footprint(state.position, state.quaternion, simulation.model.terrain)
+            frames = ((base, (place, turned)), (frame_of(self._vehicle, "base_footprint"), below))
+            now = simulation.time
+            self._tf.publish(TFMessage(transforms=[_transform(now, odom, child, *pose) for child, pose in frames]))
+
+
+def _transform(time: float, parent: str, child: str, place: Any, quat_xyzw: Any) -> TransformStamped:
+    made = TransformStamped(header=header(time, parent), child_frame_id=child)
+    t, q = made.transform.translation, made.transform.rotation
+    t.x, t.y, t.z = place
+    q.x, q.y, q.z, q.w = quat_xyzw
+    return made

@@ -1,0 +1,316 @@
+"""state_estimator_node: where a land-air vehicle is, from its sensors alone. A thin shell around StateEstimator."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rfly_suite.msg import SimulationTick
+from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
+from std_msgs.msg import Float64MultiArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_amphibious.description.footprint import footprint
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.ros import amphibious_msgs as convert
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
+from rfly_amphibious.simulation.tick_gate import TickGate
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.warm_up import warm_up
+from rfly_common.errors import SensorMessageError
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
+from rfly_common.ros import (
+    OK,
+    STALE,
+    STATE_OUT,
+    TF,
+    TF_STATIC_OUT,
+    WARN,
+    Diagnostics,
+    declare,
+    ns_to_stamp,
+    publisher,
+    run,
+    sensor_qos,
+    stamp_to_ns,
+    subscription,
+)
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import LatestTerrain
+
+TF_RATE = 50
+"""Hz"""
+SILENCE_S = 1.0
+MOST_HELD = 50_000
+"""readings that are held for the terrain_map which may come before the first estimate"""
+DOUBTED = 0.5
+"""share of a sensor's readings that are rejected, between two looks, above which that is told"""
+
+
+class StateEstimatorNode(Node):
+    """Publishes `odometry/filtered` and, by default, where the vehicle is on /tf."""
+
+    def __init__(self) -> None:
+        super().__init__("state_estimator_node")
+        self._vehicle: str = declare(
+            self, "vehicle_name", self.get_namespace().strip("/") or "amphibious", "prefix of the vehicle's frames"
+        )
+        vehicle = declare(self, "vehicle", "scale", "parameters: full, scale, scale_quad or a YAML file")
+        sensors = declare(self, "sensors", "", "sensor set: a shipped name or a YAML file (default: the vehicle's)")
+        weights = declare(
+            self, "estimator", "", "estimator set: a shipped name or a YAML file (default: the vehicle's)"
+        )
+        self._lock_step: bool = declare(self, "lock_step", False, "answer each simulation_tick, and nothing else")
+        rate = declare(
+            self, "publish_rate", 100.0, "odometry/filtered a second, Hz; 0: at each imu/data", low=0.0, high=10_000.0
+        )
+        source = declare(
+            self,
+            "tf_source",
+            "estimate",
+            "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)",
+            choices=("estimate", "truth"),
+        )
+        self._params = VehicleParameters.load(vehicle)
+        own = self._params.name
+        self._sensors = SensorParameters.load(sensors or (own if own in shipped_sensor_sets() else "scale"))
+        self._weights = EstimatorParameters.load(weights or (own if own in shipped_estimator_sets() else "scale"))
+        self._period_ns = 0 if rate == 0.0 else round(1e9 / rate)
+        self._geo_origin = DEFAULT_GEO_ORIGIN
+        self._estimator = StateEstimator(self._weights, self._sensors, self._params, self._geo_origin)
+        self._held: list[tuple[str, Any]] = []
+        self._waiting: list[tuple[str, Any]] = []
+        self._imu_time, self._heard_at = -math.inf, -math.inf
+        self._published_ns, self._transformed_ns = -1, -1
+        self._answer: Odometry | None = None
+        self._answer_ns = -1
+        self._seen = (self._estimator.accepted, self._estimator.rejected)
+        self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._say)
+        self._out = publisher(self, Odometry, "odometry/filtered", STATE_OUT)
+        self._tf = publisher(self, TFMessage, "/tf", TF) if source == "estimate" else None
+        self._static = publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT) if source == "estimate" else None
+        if self._static is not None:
+            self._static.publish(TFMessage(transforms=[self._transform(0, convert.WORLD, self._frame("odom"))]))
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        warm_up()  # before anybody waits for an answer
+        watched = self._listen()
+        self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
+        if self._gate is not None:
+            subscription(self, SimulationTick, "simulation_tick", self._take_tick, STATE_OUT)
+        self._ground.start()
+        self._say()
+        self.get_logger().info(
+            f"{self._vehicle}: vehicle {own!r}, sensors {', '.join(self._sensors.sensors())}"
+            f"{', in lock-step' if self._lock_step else ''}"
+        )
+
+    def _listen(self) -> list[int]:
+        """Subscribes to the sensors that there are; their indices in SimulationTick."""
+        joints, pairs, qos = convert.JointReader(self._params), convert.GpsPairs(), sensor_qos(self._lock_step)
+        tick, sensors = SimulationTick, self._sensors
+        topics: list[tuple[Any, int, str, Any, str, Callable[[Any], Any]]] = [
+            (sensors.wheel_loads, tick.WHEEL_LOADS, "wheel_loads", Float64MultiArray, "wheel_loads", self._loads),
+            (sensors.encoders, tick.JOINTS, "joint_states", JointState, "joints", joints),
+            (sensors.gps, tick.GPS, "gps/fix", NavSatFix, "gps", pairs.fix),
+            (sensors.gps, tick.GPS, "gps/vel", TwistStamped, "gps", pairs.velocity),
+            (sensors.magnetometer, tick.MAGNETOMETER, "imu/mag", MagneticField, "magnetometer",
+             convert.magnetometer_samples),
+            (sensors.barometer, tick.BAROMETER, "baro", FluidPressure, "barometer", convert.barometer_samples),
+            (sensors.height, tick.HEIGHT, "height_above_ground", Range, "height", convert.height_samples),
+            (sensors.imu, tick.IMU, "imu/data", Imu, "imu", convert.imu_samples),
+        ]  # fmt: skip
+        watched = []
+        for sensor, index, topic, of, kind, reader in topics:
+            if sensor is not None:
+                watched.append(index)
+                subscription(self, of, topic, self._taker(kind, index, reader), qos)
+        return sorted(set(watched))
+
+    # what comes in
+
+    def _taker(self, kind: str, index: int, reader: Callable[[Any], Any]) -> Callable[[Any], None]:
+        def take(message: Any) -> None:
+            try:
+                samples = reader(message)
+            except SensorMessageError as error:
+                self._diagnostics.count("refused_messages")
+                self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+            else:
+                if samples is None:  # the other half is still to come
+                    return
+                if kind == "imu":
+                    self._heard_at = time.monotonic()
+                if self._gate is not None:
+                    self._waiting.append((kind, samples))
+                else:
+                    self._take(kind, samples)
+            if self._gate is not None:
+                self._gate.heard(index)
+
+        return take
+
+    def _loads(self, message: Float64MultiArray) -> Any:
+        """Without a stamp: of the sensor's last time up to now; in lock-step the tick's time tells."""
+        return convert.wheel_load_samples(message, self._load_time(self._imu_time))
+
+    def _load_time(self, now: float, before: int = 0) -> float:
+        """When the sensor was last read up to now, or some readings before that."""
+        rate = self._sensors.wheel_loads.rate if self._sensors.wheel_loads is not None else 1.0
+        return (math.floor(now * rate + 1e-4) - before) / rate if math.isfinite(now) else -1.0
+
+    def _take(self, kind: str, samples: Any) -> None:
+        if kind == "imu":
+            stamp = float(samples.time[-1])
+            if stamp < self._imu_time - convert.WENT_BACK_S:
+                self._begin_anew()
+            self._imu_time = stamp
+        self._feed(kind, samples)
+        if kind == "imu":
+            stamp_ns = round(self._imu_time * 1e9)
+            if stamp_ns - self._published_ns >= self._period_ns - 1000 or self._published_ns < 0:
+                self._publish(self._estimator.estimate, stamp_ns)
+
+    def _feed(self, kind: str, samples: Any) -> None:
+        getattr(self._estimator, kind)(samples)
+        if self._estimator.initialised:
+            self._held.clear()
+        elif len(self._held) < MOST_HELD:
+            self._held.append((kind, samples))
+
+    def _begin_anew(self) -> None:
+        self._diagnostics.count("clock_jumps_back")
+        self.get_logger().info("the time went back: begins anew")
+        self._estimator.reset()
+        self._held.clear()
+        self._waiting.clear()
+        self._imu_time, self._published_ns, self._transformed_ns = -math.inf, -1, -1
+        self._seen = (self._estimator.accepted, self._estimator.rejected)
+
+    def _take_terrain(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
+        """The map that the vehicle carries; readings before the first estimate are looked at again with it."""
+        moved = geo_origin != self._geo_origin
+        self._geo_origin = geo_origin
+        if self._estimator.initialised and not moved:
+            self._estimator.set_terrain(terrain)
+        else:
+            self._estimator = StateEstimator(self._weights, self._sensors, self._params, geo_origin, terrain)
+            self._seen = (self._estimator.accepted, self._estimator.rejected)
+            held, self._held = self._held, []
+            for kind, samples in held:
+                self._feed(kind, samples)
+        self.get_logger().info(f"on the ground of {terrain.name!r}")
+        self._say()
+
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
+        self._say()
+
+    # lock-step
+
+    def _take_tick(self, message: SimulationTick) -> None:
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        assert self._gate is not None
+        if stamp_ns < self._answer_ns:
+            self._begin_anew()
+            self._answer_ns = -1
+        self._gate.tick(stamp_ns, message.count)
+
+    def _answer_tick(self, stamp_ns: int) -> None:
+        if stamp_ns != self._answer_ns or self._answer is None:
+            tick = stamp_ns * 1e-9
+            waiting, self._waiting = self._waiting, []
+            loads = sum(kind == "wheel_loads" for kind, _ in waiting)
+            # the imu last: all else that belongs to its time is there then
+            for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
+                samples = read
+                if kind == "wheel_loads":
+                    loads -= 1
+                    samples = read._replace(time=np.array([self._load_time(tick, loads)]))
+                self._feed(kind, samples)
+            self._imu_time = tick
+            self._publish(self._estimator.estimate, stamp_ns)
+            return
+        self._out.publish(self._answer)
+
+    # what goes out
+
+    def _publish(self, estimate: Estimate | None, stamp_ns: int) -> None:
+        """In lock-step an answer goes out even where nothing is known yet."""
+        if estimate is None and not self._lock_step:
+            return
+        if estimate is None:
+            message = convert.unknown_odometry(self._vehicle)
+        else:
+            message = convert.estimate_to_odometry(estimate, self._vehicle)
+        message.header.stamp = ns_to_stamp(stamp_ns)
+        self._answer, self._answer_ns, self._published_ns = message, stamp_ns, stamp_ns
+        self._out.publish(message)
+        if self._tf is not None and estimate is not None and stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000:
+            self._transformed_ns = stamp_ns
+            place = self._transform(stamp_ns, self._frame("odom"), self._frame("base_link"))
+            pose = message.pose.pose
+            t = place.transform.translation
+            t.x, t.y, t.z = pose.position.x, pose.position.y, pose.position.z
+            place.transform.rotation = pose.orientation
+            below = self._transform(stamp_ns, self._frame("odom"), self._frame("base_footprint"))
+            point, turned = footprint(estimate.position, estimate.quaternion, self._ground.terrain)
+            t, q = below.transform.translation, below.transform.rotation
+            t.x, t.y, t.z = point
+            q.x, q.y, q.z, q.w = turned
+            self._tf.publish(TFMessage(transforms=[place, below]))
+
+    def _frame(self, name: str) -> str:
+        return convert.frame_of(self._vehicle, name)
+
+    def _transform(self, stamp_ns: int, parent: str, child: str) -> TransformStamped:
+        made = TransformStamped(child_frame_id=child)
+        made.header.stamp, made.header.frame_id = ns_to_stamp(stamp_ns), parent
+        return made
+
+    def _say(self) -> None:
+        estimator = self._estimator
+        accepted, rejected = estimator.accepted, estimator.rejected
+        before, self._seen = self._seen, (accepted, rejected)
+        values: dict[str, Any] = {"initialised": estimator.initialised, "coasting": estimator.coasting}
+        doubted = []
+        for name, number in rejected.items():
+            more, taken = number - before[1][name], accepted[name] - before[0][name]
+            if more > DOUBTED * (more + taken) and more >= 5:
+                doubted.append(name)
+            values[f"rejected_{name}"] = number
+        for name, nis in estimator.innovation.items():
+            if accepted[name] or rejected[name]:
+                values[f"innovation_{name}"] = f"{nis:.2f}"
+        late = {name: number for name, number in estimator.late.items() if number}
+        if late:
+            values["late"] = ", ".join(f"{name} {number}" for name, number in late.items())
+        invalid = sum(estimator.invalid.values())
+        if invalid:
+            values["not_finite"] = invalid
+        silence = time.monotonic() - self._heard_at
+        if not estimator.initialised:
+            waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
+            self._diagnostics.set(STALE, f"not aligned yet{waits}", **values)
+        elif silence > SILENCE_S:
+            self._diagnostics.set(STALE, f"no imu/data for {silence:.0f} s", **values)
+        elif doubted:
+            self._diagnostics.set(WARN, f"readings do not fit: {', '.join(doubted)}", **values)
+        elif estimator.coasting or self._ground.trouble:
+            why = self._ground.trouble or "goes on without the IMU"
+            self._diagnostics.set(WARN, why, **values)
+        else:
+            ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
+            self._diagnostics.set(OK, f"estimates {ground}", **values)
+
+
+def main() -> None:
+    """Entry point of the executable `state_estimator_node`."""
+    run(StateEstimatorNode, often=True)

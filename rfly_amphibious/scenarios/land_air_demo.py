@@ -1,0 +1,53 @@
+"""The shipped half minute: drive, over a bump, take off, fly on, land, drive away. On ground of its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.control.pilot import Pilot
+from rfly_amphibious.dynamics.model import AmphibiousModel, ModelState
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_terrain.height_map.height_map import HeightMap
+
+DURATION = 30.0
+"""s"""
+BUMP_SAMPLES = 60
+
+
+def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelState, Pilot]:
+    """The model over level ground with one bump, where it starts, and the pilot for `AmphibiousModel.run`.
+
+    The bump lies across the way and has the length of a wheelbase and a tenth of the wheels' radius in height.
+    """
+    size = params.wheelbase
+    terrain = _ground(0.1 * params.wheel_radius, size, 3.0 * size)
+    model = AmphibiousModel(params, terrain)
+    speed = 1.2 * math.sqrt(size)
+    begin = model.standing()
+    stop = 4.0 + 4.0 * size / speed
+    flight = (9.0 * size, 1.0 * size, 2.5 + params.origin_height)
+    orders = [
+        Order(0.0, speed=speed),
+        Order(stop, speed=0.0),
+        Order(stop + 2.0, Mode.TAKEOFF),
+        Order(stop + 7.0, target=flight),
+        Order(20.0, Mode.LAND),
+        Order(27.0, speed=0.7 * speed, steering=0.1),
+    ]
+    return model, begin, Pilot(model, orders)
+
+
+def _ground(height: float, length: float, start: float) -> HeightMap:
+    """Level, but for a cosine bump from x = start on, which spans all of y."""
+    step = length / BUMP_SAMPLES
+    x = np.arange(-10.0 * length, 40.0 * length, step)
+    inside = (x > start) & (x < start + length)
+    profile = np.where(inside, 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length)), 0.0)
+    reach = 20.0 * length
+    return HeightMap(
+        np.stack([profile, profile], axis=1), origin_x=float(x[0]), origin_y=-reach, step_x=step, step_y=2.0 * reach
+    )

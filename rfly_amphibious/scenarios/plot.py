@@ -1,0 +1,168 @@
+"""The picture of a run: track over the shaded relief, heights, attitude, tyre and rotor forces, power."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.scenarios.run import ScenarioRun
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.frames import quat_to_euler
+from rfly_terrain.plots.relief import check_picture_format, draw_relief
+
+_COLOURS = {
+    Mode.DISARMED: "#9a9a9a",
+    Mode.DRIVE: "#2f6db3",
+    Mode.TAKEOFF: "#e39b1d",
+    Mode.FLIGHT: "#c8322b",
+    Mode.LAND: "#8e3fa8",
+    Mode.SPOOL_DOWN: "#3d9970",
+    Mode.ABORT: "#111111",
+}
+
+
+def draw_run(run: ScenarioRun, path: Path) -> None:
+    """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError for an
+    ending that is no picture's."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    check_picture_format(path)
+    figure = Figure(figsize=(15.0, 9.5), dpi=110, layout="constrained")
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.15, h_pad=0.1)
+    FigureCanvasAgg(figure)
+    panels = figure.subplot_mosaic(
+        [["map", "attitude"], ["map", "tyres"], ["map", "rotors"], ["height", "power"]], width_ratios=(1.05, 1)
+    )
+    _draw_track(panels["map"], run)
+    figure.suptitle(f"{run.scenario.name}: {run.ending}")
+    _draw_height(panels["height"], run)
+    _draw_attitude(panels["attitude"], run)
+    _draw_tyres(panels["tyres"], run)
+    _draw_rotors(panels["rotors"], run)
+    _draw_power(panels["power"], run)
+    times = [panels[name] for name in ("height", "attitude", "tyres", "rotors", "power")]
+    for axes in times:
+        axes.grid(alpha=0.3)
+        axes.tick_params(labelsize="small")
+        axes.set_xlim(0.0, max(run.duration, 0.1))
+        _shade_modes(axes, run)
+    for axes in (panels["height"], panels["power"]):
+        axes.set_xlabel("time (s)")
+    for name in ("attitude", "tyres", "rotors"):
+        panels[name].tick_params(labelbottom=False)
+    figure.savefig(path)
+
+
+def _spans(run: ScenarioRun) -> list[tuple[float, float, Mode]]:
+    ends = [time for time, _ in run.modes[1:]] + [run.duration]
+    return [(begin, end, mode) for (begin, mode), end in zip(run.modes, ends, strict=True) if end > begin]
+
+
+def _shade_modes(axes: Any, run: ScenarioRun) -> None:
+    for begin, end, mode in _spans(run):
+        axes.axvspan(begin, end, color=_COLOURS[mode], alpha=0.08, linewidth=0)
+
+
+def _draw_track(axes: Any, run: ScenarioRun) -> None:
+    places, terrain = run.position[:, :2], run.scenario.terrain
+    low, high = places.min(axis=0), places.max(axis=0)
+    half = np.full(2, max(0.62 * float((high - low).max()), 5.0))
+    if terrain is None:
+        (left, bottom), (right, top) = (low + high) / 2 - half, (low + high) / 2 + half
+        axes.set(aspect="equal", xlim=(left, right), ylim=(bottom, top), xlabel="x east (m)", ylabel="y north (m)")
+        axes.grid(alpha=0.3)
+    else:
+        half = np.maximum(half, 4 * np.abs([terrain.step_x, terrain.step_y]))
+        x_min, x_max, y_min, y_max = terrain.bounds
+        middle = np.clip((low + high) / 2, (x_min, y_min), (x_max, y_max))
+        (left, bottom), (right, top) = middle - half, middle + half
+        draw_relief(axes, terrain, region=(max(left, x_min), min(right, x_max), max(bottom, y_min), min(top, y_max)))
+    axes.plot(*places.T, color="white", linewidth=4.0, alpha=0.7, zorder=2)
+    shown: set[Mode] = set()
+    for begin, end, mode in _spans(run):
+        part = places[(run.time >= begin - 0.03) & (run.time <= end + 0.03)]
+        label = None if mode in shown else mode.value
+        axes.plot(*part.T, color=_COLOURS[mode], linewidth=2.0, zorder=3, label=label)
+        shown.add(mode)
+    axes.plot(*places[0], "o", color="white", markeredgecolor="black", markersize=8, zorder=4, label="start")
+    axes.plot(*places[-1], "s", color="white", markeredgecolor="black", markersize=8, zorder=4, label="end")
+    for touchdown in run.touchdowns:
+        axes.plot(*touchdown.position[:2], "v", color="yellow", markeredgecolor="black", markersize=8, zorder=4)
+    axes.legend(fontsize="x-small", loc="best")
+
+
+def _draw_height(axes: Any, run: ScenarioRun) -> None:
+    terrain, (x, y, z) = run.scenario.terrain, run.position.T
+    ground = np.zeros_like(x) if terrain is None else terrain.altitude(x, y)
+    axes.fill_between(run.time, ground, min(ground.min(), z.min()) - 1.0, color="#b59f7b", alpha=0.7, linewidth=0)
+    axes.plot(run.time, z, color="black", linewidth=1.4, label="vehicle")
+    axes.plot(run.time, ground, color="#7a6440", linewidth=1.0, label="ground below")
+    axes.set_ylabel("z up (m)")
+    axes.legend(fontsize="x-small", loc="best")
+    top = axes.get_ylim()[1]
+    for begin, end, mode in _spans(run):
+        if end - begin > 0.05 * run.duration:
+            axes.text(
+                (begin + end) / 2,
+                top,
+                mode.value,
+                ha="center",
+                va="bottom",
+                fontsize=7,
+                color=_COLOURS[mode],
+                clip_on=False,
+            )
+
+
+def _draw_attitude(axes: Any, run: ScenarioRun) -> None:
+    quaternion = np.roll(run.x[:, at.QUATERNION : at.QUATERNION + 4], -1, axis=1)
+    roll, pitch, yaw = np.degrees(quat_to_euler(quaternion)).T
+    axes.plot(run.time, roll, linewidth=1.0, label="roll")
+    axes.plot(run.time, pitch, linewidth=1.0, label="pitch, nose down +")
+    axes.set_ylabel("roll, pitch (°)")
+    right = axes.twinx()
+    right.plot(
+        run.time, np.degrees(np.unwrap(np.radians(yaw))), color="0.35", linewidth=1.0, linestyle="--", label="yaw"
+    )
+    right.set_ylabel("yaw (°)", color="0.35")
+    right.tick_params(labelsize="small")
+    lines = [*axes.get_lines(), *right.get_lines()]
+    axes.legend(lines, [line.get_label() for line in lines], fontsize="x-small", loc="best", ncols=3)
+
+
+def _scaled(values: Any, unit: str) -> tuple[float, str]:
+    return (1e-3, f"k{unit}") if float(np.abs(values).max(initial=0.0)) > 2000.0 else (1.0, unit)
+
+
+def _draw_tyres(axes: Any, run: ScenarioRun) -> None:
+    out = run.outputs
+    scale, unit = _scaled(out.wheel_load, "N")
+    for wheel, name in enumerate(at.WHEELS):
+        axes.plot(run.time, scale * out.wheel_load[:, wheel], linewidth=0.8, alpha=0.8, label=f"load {name}")
+    axes.plot(run.time, scale * out.tyre_force_x.sum(axis=1), color="black", linewidth=1.0, label="along, sum")
+    axes.plot(run.time, scale * out.tyre_force_y.sum(axis=1), color="0.5", linewidth=1.0, label="to the left, sum")
+    axes.set_ylabel(f"tyre forces ({unit})")
+    axes.legend(fontsize="x-small", loc="best", ncols=3)
+
+
+def _draw_rotors(axes: Any, run: ScenarioRun) -> None:
+    thrust = run.outputs.thrust
+    scale, unit = _scaled(thrust, "N")
+    for rotor in range(thrust.shape[1]):
+        axes.plot(run.time, scale * thrust[:, rotor], linewidth=0.8, alpha=0.8, label=f"{rotor + 1}")
+    axes.set_ylabel(f"rotor thrust ({unit})")
+    axes.legend(fontsize="x-small", loc="best", ncols=4, title="rotor", title_fontsize="x-small")
+
+
+def _draw_power(axes: Any, run: ScenarioRun) -> None:
+    rotors, wheels = np.asarray(run.outputs.rotor_power), run.wheel_power
+    scale, unit = _scaled(np.concatenate([rotors, wheels]), "W")
+    axes.plot(run.time, scale * rotors, linewidth=1.0, label=f"rotors, {run.rotor_energy / 1000:.1f} kJ")
+    axes.plot(run.time, scale * wheels, linewidth=1.0, label=f"wheels, {run.wheel_energy / 1000:.1f} kJ")
+    axes.set_ylabel(f"shaft power ({unit})")
+    axes.legend(fontsize="x-small", loc="best")

@@ -1,0 +1,1 @@
+"""What it senses: IMU … lidar, cameras, noise, the scene's rays."""

@@ -1,0 +1,173 @@
+"""Depth, infrared and colour images of a scene from pinhole cameras, by the lidar's rays. Section 11.
+
+Optical axes: z forward, x right, y down. Pixel (0, 0) is the upper left one, and whole numbers are the middles of
+pixels, as in OpenCV and sensor_msgs/CameraInfo. Images are taken at one instant.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.sensors.range_sensor_parameters import (
+    ColorCameraParameters,
+    DepthCameraParameters,
+    GimbalParameters,
+    ImageParameters,
+)
+from rfly_amphibious.sensors.scene_rays import NOTHING, Hits, SceneRays
+from rfly_amphibious.sensors.surface_colors import SUN, surface_colors
+from rfly_amphibious.sensors.weather import Weather
+from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate
+
+Floats = NDArray[np.float64]
+
+GROUND_REFLECTIVITY, BODY_REFLECTIVITY = 0.3, 0.6
+"""in the infrared"""
+SUN_SHARE = 0.25
+"""of the infrared image's full scale: a white surface that faces the sun at full light"""
+FULL_SCALE_RANGE = 0.5
+"""m at which a white surface fills the infrared image's scale by the camera's own light"""
+SKY = np.array((0.56, 0.72, 0.90))
+FOG = np.array((0.78, 0.80, 0.82))
+
+
+class CameraPose(NamedTuple):
+    """Of camera_link (x forward, y left, z up) in the world."""
+
+    position: Floats
+    """(3,) m"""
+    rotation: Floats
+    """(3, 3) camera_link -> world"""
+
+
+def camera_pose(position: Floats, rotation: Floats, mount: GimbalParameters, pitch: float) -> CameraPose:
+    """On a vehicle with base_link at `position` (3,), `rotation` (3, 3) body -> world, its gimbal at `pitch` (rad)."""
+    c, s = math.cos(pitch), math.sin(pitch)
+    turn = np.array(((c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c)))
+    return CameraPose(position + rotation @ np.asarray(mount.position), rotation @ turn)
+
+
+class Pinhole:
+    """Where the pixels of an image look."""
+
+    def __init__(self, parameters: ImageParameters) -> None:
+        p = parameters
+        self.width, self.height = p.width, p.height
+        self.focal_x = 0.5 * p.width / math.tan(0.5 * p.horizontal_fov)
+        self.focal_y = 0.5 * p.height / math.tan(0.5 * p.vertical_fov)
+        self.center_x, self.center_y = 0.5 * (p.width - 1), 0.5 * (p.height - 1)
+        x = (np.arange(p.width) - self.center_x) / self.focal_x
+        y = (np.arange(p.height) - self.center_y) / self.focal_y
+        optical = np.ones((p.height, p.width, 3))
+        optical[..., 0], optical[..., 1] = x, y[:, None]
+        length = np.linalg.norm(optical, axis=-1)
+        self.along: Floats = 1.0 / length.reshape(-1)
+        """(pixels,) what of a range is depth, z along the axis"""
+        forward = quat_rotate(QUAT_FLU_OPTICAL_XYZW, optical / length[..., None])
+        self._directions = np.asarray(forward.reshape(-1, 3), np.float64)
+
+    @property
+    def matrix(self) -> tuple[float, ...]:
+        """K row by row, as CameraInfo has it."""
+        return (self.focal_x, 0.0, self.center_x, 0.0, self.focal_y, self.center_y, 0.0, 0.0, 1.0)
+
+    def cast(self, pose: CameraPose, scene: SceneRays, max_range: float, time: float) -> tuple[Hits, Floats]:
+        """What each pixel sees, and the directions (pixels, 3) in the world."""
+        directions = self._directions @ pose.rotation.T
+        origins = np.repeat(np.asarray(pose.position, float)[None], len(directions), 0)
+        return scene.cast(origins, directions, max_range, time), directions
+
+
+class DepthImages(NamedTuple):
+    """Of one instant."""
+
+    depth: NDArray[np.float32]
+    """(height, width) m along the optical axis; -inf nearer and inf farther than the camera sees (REP 118)"""
+    infrared: NDArray[np.uint16]
+    """(height, width)"""
+
+
+class DepthCamera:
+    """Depth and infrared. Image k depends on the seed and k alone, whichever images are asked for.
+
+    The infrared image is what a surface returns of the camera's own light, which falls with the square of the range,
+    and of the sun: full scale · ρ · (cos incidence · (FULL_SCALE_RANGE / r)² · exp(-2 α r) + SUN_SHARE · light · cos of
+    the sun's incidence · exp(-α r)). In fog, depths end where a return is as weak as that of the limit in clear air.
+    """
+
+    def __init__(self, parameters: DepthCameraParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
+        self.parameters, self.noise, self._seed = parameters, noise, seed
+        self.pinhole = Pinhole(parameters)
+        # the sun's part of the infrared image needs no return of the camera's own light
+        self._sight = 100.0 * parameters.max_range
+
+    def image(
+        self, number: int, pose: CameraPose, scene: SceneRays, weather: Weather | None = None, *, time: float = 0.0
+    ) -> DepthImages:
+        """Image `number`, taken at `time` (s), which tells where moving bodies are."""
+        p, weather = self.parameters, weather or Weather()
+        hits, directions = self.pinhole.cast(pose, scene, self._sight, time)
+        depth, reach = hits.ranges * self.pinhole.along, weather.reach(p.max_range)
+        depth[depth > reach] = np.inf  # before the noise, whose deviation far away is larger than the range
+        if self.noise:
+            seen = np.isfinite(depth)
+            error = _generator(self._seed, "depth_camera", number).standard_normal(len(depth))
+            depth[seen] += error[seen] * (p.noise + p.noise_square * depth[seen] ** 2)
+        depth[depth > reach] = np.inf
+        depth[depth < p.min_range] = -np.inf
+        shape = p.height, p.width
+        infrared = self._infrared(hits, directions, weather)
+        return DepthImages(depth.astype(np.float32).reshape(shape), infrared.reshape(shape))
+
+    def _infrared(self, hits: Hits, directions: Floats, weather: Weather) -> NDArray[np.uint16]:
+        found = hits.body != NOTHING
+        ranges, normals = hits.ranges[found], hits.normals[found]
+        facing = np.abs(np.einsum("ij,ij->i", directions[found], normals))
+        own = facing * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3)) * weather.transmission(2.0 * ranges)
+        sun = SUN_SHARE * weather.light * np.maximum(normals @ SUN, 0.0) * weather.transmission(ranges)
+        reflectivity = np.where(hits.body[found] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
+        out = np.zeros(len(hits.ranges), np.uint16)
+        out[found] = np.rint(65535.0 * np.minimum(reflectivity * (own + sun), 1.0))
+        return out
+
+
+class ColorCamera:
+    """Colour: ground by height and light, bodies each in a colour of its id, sky. Image k as with the depth camera.
+
+    A surface of colour C at range r is seen as light · (C · T + fog · (1 - T)) with T = exp(-α r) (Koschmieder).
+    """
+
+    def __init__(self, parameters: ColorCameraParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
+        self.parameters, self.noise, self._seed = parameters, noise, seed
+        self.pinhole = Pinhole(parameters)
+
+    def image(
+        self, number: int, pose: CameraPose, scene: SceneRays, weather: Weather | None = None, *, time: float = 0.0
+    ) -> NDArray[np.uint8]:
+        """(height, width, 3) RGB of image `number`, taken at `time` (s)."""
+        p, weather = self.parameters, weather or Weather()
+        hits, directions = self.pinhole.cast(pose, scene, p.max_range, time)
+        found = hits.body != NOTHING
+        picture = np.empty((len(found), 3))
+        picture[~found] = SKY
+        points = pose.position + hits.ranges[found, None] * directions[found]
+        picture[found] = surface_colors(scene, points, hits.normals[found], hits.body[found])
+        if not math.isinf(weather.visibility):
+            left = weather.transmission(hits.ranges)[:, None]
+            picture = picture * left + FOG * (1.0 - left)
+        picture *= 255.0 * weather.light
+        if self.noise:
+            draw = _generator(self._seed, "color_camera", number).standard_normal(picture.shape, dtype=np.float32)
+            picture += p.noise * draw
+        return np.clip(np.rint(picture), 0, 255).astype(np.uint8).reshape(p.height, p.width, 3)
+
+
+def _generator(seed: int | Sequence[int], name: str, number: int) -> np.random.Generator:
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), number))
+    return np.random.Generator(np.random.PCG64(sequence))

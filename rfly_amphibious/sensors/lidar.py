@@ -1,0 +1,145 @@
+"""A spinning lidar over a scene: sweeps whose columns are fired at times of their own. Section 11."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
+from rfly_amphibious.sensors.scene_rays import SceneRays
+from rfly_amphibious.sensors.vehicle_track import VehicleTrack
+from rfly_amphibious.sensors.weather import Weather
+from rfly_common.frames import euler_to_quat, quat_rotate
+
+Floats = NDArray[np.float64]
+
+POINT_WORDS = 6
+"""32-bit words of a point: x, y, z, intensity, ring, time"""
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What one turn has measured. Columns in the order in which they were fired."""
+
+    start: float
+    """s, simulation time of the first column"""
+    ranges: Floats
+    """(columns, rings) m as measured; inf: no return, -inf: too near (REP 117), NaN: lost"""
+    intensity: NDArray[np.float32]
+    """(columns, rings) 0 … 255; 0 without a return"""
+    rings: NDArray[np.int64]
+    """(rings,) which these are"""
+    times: NDArray[np.float32]
+    """(columns,) s since `start`"""
+    azimuths: Floats
+    """(columns,) rad"""
+    directions: Floats
+    """(columns, rings, 3) unit vectors in the lidar's axes"""
+
+    def points(self) -> NDArray[np.float32]:
+        """(n, POINT_WORDS) of all returns, in the lidar's axes at the time of each.
+
+        x, y, z m, intensity, ring (a uint32 in these four bytes), time s since `start`.
+        """
+        rings = self.ranges.shape[1]
+        found = np.flatnonzero(np.isfinite(self.ranges.reshape(-1)))
+        column = found // rings
+        out = np.empty((len(found), POINT_WORDS), np.float32)
+        np.multiply(
+            self.directions.reshape(-1, 3)[found],
+            self.ranges.reshape(-1)[found, None],
+            out=out[:, :3],
+            casting="same_kind",
+        )
+        out[:, 3] = self.intensity.reshape(-1)[found]
+        out.view(np.uint32)[:, 4] = self.rings[found - column * rings]
+        out[:, 5] = self.times[column]
+        return out
+
+
+class Lidar:
+    """One lidar. Sweep k depends on the seed and k alone, whichever sweeps are asked for."""
+
+    def __init__(self, parameters: LidarParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
+        self.parameters, self.noise = parameters, noise
+        self._seed = seed
+        self.times = np.arange(parameters.columns) / (parameters.columns * parameters.rate)
+        elevation, azimuth = parameters.elevations, parameters.azimuths
+        flat = np.cos(elevation)
+        unit = np.empty((parameters.columns, parameters.beams, 3))
+        unit[..., 0] = flat * np.cos(azimuth)[:, None]
+        unit[..., 1] = flat * np.sin(azimuth)[:, None]
+        unit[..., 2] = np.sin(elevation)
+        self._unit, self._azimuth = unit, azimuth
+        quaternion = euler_to_quat(parameters.rotation)
+        self._mounting = np.stack([quat_rotate(quaternion, axis) for axis in np.eye(3)], axis=-1)
+
+    @property
+    def period(self) -> float:
+        """s from one sweep to the next."""
+        return 1.0 / self.parameters.rate
+
+    def sweep(
+        self,
+        number: int,
+        track: VehicleTrack,
+        scene: SceneRays,
+        weather: Weather | None = None,
+        *,
+        start: float | None = None,
+        rings: Sequence[int] | None = None,
+    ) -> Sweep:
+        """Sweep `number`, which begins at number · period unless `start` says otherwise.
+
+        `track` holds base_link's poses over the turn. `rings`: only these, with the same noise as in a whole sweep.
+        """
+        p, weather = self.parameters, weather or Weather()
+        start = number * self.period if start is None else start
+        which = np.arange(p.beams) if rings is None else np.asarray(rings, np.int64)
+        unit = self._unit if rings is None else np.ascontiguousarray(self._unit[:, which])
+        place, body = track.at(start + self.times)
+        place = place + body @ np.asarray(p.position)
+        columns, count = unit.shape[:2]
+        directions = np.matmul(unit, np.swapaxes(body @ self._mounting, 1, 2)).reshape(-1, 3)
+        origins = np.repeat(place, count, axis=0)
+        reach = min(p.max_range, weather.reach(p.max_range))
+        hits = scene.cast(origins, directions, reach, np.repeat(start + self.times, count))
+        ranges = hits.ranges
+        found = np.isfinite(ranges)
+        cosine = np.abs(np.einsum("ij,ij->i", directions, hits.normals))
+        reflectivity = np.where(hits.body >= 0, p.body_reflectivity, p.ground_reflectivity)
+        intensity = 255.0 * reflectivity * cosine
+        if not math.isinf(weather.visibility):
+            intensity *= weather.transmission(2.0 * ranges)
+        intensity[~found] = 0.0
+        if self.noise:
+            errors, lost = self._errors(number)
+            ranges = ranges + errors[:, which].reshape(-1)
+            ranges[found & (ranges > reach)] = np.inf
+        near = ranges < p.min_range
+        ranges = np.where(near, -np.inf, ranges)
+        if self.noise:
+            ranges[lost[:, which].reshape(-1) & np.isfinite(ranges)] = np.nan
+        intensity[~np.isfinite(ranges)] = 0.0
+        return Sweep(
+            start,
+            ranges.reshape(columns, count),
+            intensity.astype(np.float32).reshape(columns, count),
+            which,
+            self.times.astype(np.float32),
+            self._azimuth,
+            unit,
+        )
+
+    def _errors(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """(columns, beams) errors of the ranges (m), and which returns are lost."""
+        sequence = np.random.SeedSequence(self._seed, spawn_key=(zlib.crc32(b"lidar"), number))
+        generator = np.random.Generator(np.random.PCG64(sequence))
+        shape = self.parameters.columns, self.parameters.beams
+        errors = generator.standard_normal(shape, dtype=np.float32) * np.float32(self.parameters.noise)
+        return errors, generator.random(shape, dtype=np.float32) < self.parameters.dropout

@@ -1,0 +1,104 @@
+"""Other vehicles and placed objects as the sensors of one vehicle see them: states in, bodies out. No clock, no ROS."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
+from rfly_collision.shapes.shape import Shape
+from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
+from rfly_collision.world.collision_world import within_limits
+from rfly_collision.world.fleet_table import FleetTable
+from rfly_collision.world.ground_fit import stand_on_ground
+from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
+from rfly_common.vehicle_states import VehicleStates
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
+
+class Neighbours:
+    """The newest state of each other vehicle, and the placed objects.
+
+    `own_id` is the vehicle that looks: it does not see itself. Who is silent for `stale_after_s` is gone.
+    """
+
+    def __init__(self, shapes: VehicleShapes, own_id: int, stale_after_s: float = 1.0) -> None:
+        self._shapes, self._own_id = shapes, own_id
+        self._seen = dataclasses.replace(
+            shapes, shapes=tuple(map(_whole, shapes.shapes)), default=_whole(shapes.default)
+        )
+        self._stale_after_ns = round(stale_after_s * 1e9)
+        self._table = FleetTable()
+        self._layout = -1
+        self._kind: NDArray[np.int64] = np.empty(0, np.int64)
+        self._forms: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
+        self.set_objects(no_objects())
+
+    def __len__(self) -> int:
+        return len(self._table) + len(self._objects)
+
+    def take(self, states: VehicleStates, time: float, steady_ns: int) -> dict[str, int]:
+        """States in `map`, all usable (`states_to_enu`), that came at the simulation's `time` (s).
+
+        They count as those of that time, since stamps may be another clock's. Returns how many were left out, by
+        reason.
+        """
+        good, dropped = within_limits(states)
+        others = good & (states.id != self._own_id)
+        if not others.all():
+            states = states.select(others)
+        if len(states):
+            self._table.update(states, round(time * 1e9), steady_ns)
+        return dropped
+
+    def set_objects(self, objects: PlacedBodies) -> None:
+        """All placed objects."""
+        self._objects = objects
+        forms, index = objects.shapes(self._seen)
+        count = len(objects)
+        self._placed = SceneBodies(
+            forms,
+            index,
+            np.asarray(objects.places, float),
+            np.asarray(objects.orientation, float),
+            np.zeros((count, 3)),
+            np.zeros(count),
+            objects.id,
+        )
+
+    def bodies(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
+        """All that can be seen beside the ground; vehicles that stand on the ground are put there."""
+        table = self._table
+        table.forget_silent(steady_ns, self._stale_after_ns)
+        if not len(table):
+            return self._placed
+        if self._layout != table.layout:
+            self._layout = table.layout
+            self._kind = self._shapes.index_of(table["vehicle_type"])
+            self._forms = self._seen.touching(self._kind, table["scale"])
+        position, orientation = table["position"].copy(), table["orientation"].copy()
+        fit = np.flatnonzero(table["fit_ground"])
+        if terrain is not None and len(fit):
+            kinds, scale = self._kind[fit], table["scale"][fit]
+            position[fit], orientation[fit] = stand_on_ground(
+                terrain,
+                position[fit],
+                orientation[fit],
+                self._shapes.column("centre_height")[kinds] * scale[:, 2],
+                self._shapes.footprint[kinds] * scale[:, :2],
+                self._shapes.column("upright")[kinds] > 0,
+            )
+        vehicles = SceneBodies(
+            *self._forms, position, orientation, table["velocity"].copy(), table["stamp_ns"] * 1e-9, table.id.copy()
+        )
+        return joined([vehicles, self._placed]) if len(self._objects) else vehicles
+
+
+def _whole(shape: VehicleShape) -> VehicleShape:
+    """With wheels and legs, which a lidar sees though they never count as touching."""
+    return dataclasses.replace(shape, ground_clearance=0.0)

@@ -1,0 +1,133 @@
+"""What separates a sensor's reading from the truth: scale, bias, white noise, random walk, Gauss–Markov error, range.
+
+y = (1 + k) x + b + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for a density σ; b, which
+begins at N(b₀, σ₀²), grows by σ_b √T ξ; m, of variance σ_m² from the first sample on, is e^(-T/τ) times the one before
+and as much noise as keeps its variance. Section 11 of the model's description.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.sensors import kernels as at
+from rfly_common.errors import ConfigError
+
+Floats = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """Of a sensor with some channels; each value is (channels,), or one number for all of them."""
+
+    channels: int
+    scale_error: ArrayLike = 0.0
+    """k, a share"""
+    bias: ArrayLike = 0.0
+    turn_on_bias: ArrayLike = 0.0
+    """standard deviation of what the bias begins with beside `bias`, drawn once"""
+    white_density: ArrayLike = 0.0
+    """unit / √Hz"""
+    white_sigma: ArrayLike = 0.0
+    """standard deviation of each sample, whatever the rate; on top of the density's"""
+    walk_density: ArrayLike = 0.0
+    """growth of the bias: unit / √s, which is unit/s / √Hz"""
+    markov_sigma: ArrayLike = 0.0
+    markov_time: ArrayLike = 1.0
+    """correlation time, s"""
+    low: ArrayLike = -math.inf
+    high: ArrayLike = math.inf
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self)[1:]:
+            try:
+                values = np.broadcast_to(np.asarray(getattr(self, field.name), float), (self.channels,))
+            except ValueError:
+                raise ConfigError(f"noise: {field.name} does not fit {self.channels} channels") from None
+            limited = field.name in ("low", "high")
+            if np.isnan(values).any() or not (limited or np.isfinite(values).all()):
+                raise ConfigError(f"noise: {field.name} is {values.tolist()}: numbers must be finite")
+            if field.name not in ("scale_error", "bias", "low", "high") and (values < 0.0).any():
+                raise ConfigError(f"noise: {field.name} is {values.tolist()}, expected ≥ 0")
+            object.__setattr__(self, field.name, values)
+        if (np.asarray(self.markov_time) <= 0.0).any():
+            raise ConfigError(f"noise: markov_time is {np.asarray(self.markov_time).tolist()} s, expected more than 0")
+
+    @classmethod
+    def joined(cls, parts: Sequence[NoiseModel]) -> NoiseModel:
+        """One sensor of the channels of several."""
+        names = [field.name for field in dataclasses.fields(cls)[1:]]
+        values = {name: np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in names}
+        return cls(sum(part.channels for part in parts), **values)
+
+    def silent(self) -> NoiseModel:
+        """Without any error; the range stays."""
+        return NoiseModel(self.channels, low=self.low, high=self.high)
+
+    def variance(self, period: float) -> Floats:
+        """(channels,) of a sample's error, but for scale and the bias' growth."""
+        white = np.asarray(self.white_sigma) ** 2 + np.asarray(self.white_density) ** 2 / period
+        total: Floats = white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
+        return total
+
+
+class NoiseSource:
+    """The errors of one sensor, sample after sample, from a generator of its own.
+
+    Each sample takes the same numbers from the generator, so that errors do not depend on how samples are grouped, nor
+    one kind of error on whether another is there. `seed`: numbers; `name` tells the sensors of one seed apart.
+    """
+
+    def __init__(self, model: NoiseModel, period: float, seed: int | Sequence[int], name: str) -> None:
+        if not (math.isfinite(period) and period > 0.0):
+            raise ConfigError(f"{name}: the period between samples is {period} s, expected more than 0")
+        self.model, self.period = model, period
+        sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))
+        self._generator = np.random.Generator(np.random.PCG64(sequence))
+        n = model.channels
+        keep = np.exp(-period / np.asarray(model.markov_time))
+        self._coefficients = np.empty((at.COEFFICIENTS, n))
+        self._coefficients[at.GAIN] = 1.0 + np.asarray(model.scale_error)
+        white = np.asarray(model.white_sigma) ** 2 + np.asarray(model.white_density) ** 2 / period
+        self._coefficients[at.WHITE] = np.sqrt(white)
+        self._coefficients[at.WALK] = np.asarray(model.walk_density) * math.sqrt(period)
+        self._coefficients[at.KEEP] = keep
+        self._coefficients[at.ADD] = np.asarray(model.markov_sigma) * np.sqrt(1.0 - keep * keep)
+        self._coefficients[at.LOW], self._coefficients[at.HIGH] = model.low, model.high
+        begin = self._generator.standard_normal((2, n))
+        self._memory = np.empty((2, n))
+        self._memory[at.BIAS] = np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
+        self._memory[at.MARKOV] = np.asarray(model.markov_sigma) * begin[1]
+
+    @property
+    def bias(self) -> Floats:
+        """(channels,) that the next sample will have."""
+        return self._memory[at.BIAS].copy()
+
+    def disturb(self, truth: Floats, first: int = 0) -> Floats:
+        """(k, channels) readings of the next samples; the truth is in columns of `truth` from `first` on."""
+        out = np.empty((truth.shape[0], self.model.channels))
+        normals = self._generator.standard_normal((out.shape[0], 3 * out.shape[1]))
+        at.disturb(np.ascontiguousarray(truth), first, normals, self._coefficients, self._memory, out)
+        return out
+
+    def save(self) -> dict[str, Any]:
+        """All that the next samples depend on, as numbers, strings, lists and dicts."""
+        return {"generator": self._generator.bit_generator.state, "memory": self._memory.tolist()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Goes on from `save`. Raises ConfigError where it does not fit."""
+        try:
+            memory = np.array(saved["memory"], np.float64)
+            if memory.shape != self._memory.shape or not np.isfinite(memory).all():
+                raise ValueError(f"memory of shape {memory.shape}, expected {self._memory.shape}")
+            self._generator.bit_generator.state = saved["generator"]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ConfigError(f"no saved state of this sensor's noise ({error})") from None
+        self._memory = memory

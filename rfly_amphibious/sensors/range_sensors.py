@@ -1,0 +1,123 @@
+"""RangeSensors: lidar and cameras of one vehicle, which go along with its simulation. Section 11.
+
+What is due is told apart from measuring it: a sweep takes milliseconds, and may be taken in another thread, or not at
+all where nobody wants it. Measurement k of a sensor depends on the seed and k alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera, DepthImages, camera_pose
+from rfly_amphibious.sensors.gimbal import Gimbal
+from rfly_amphibious.sensors.lidar import Lidar, Sweep
+from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
+from rfly_amphibious.sensors.scene_rays import SceneRays
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.vehicle_track import VehicleTrack
+from rfly_amphibious.sensors.weather import Weather
+
+Floats = NDArray[np.float64]
+
+LIDAR, DEPTH_CAMERA, COLOR_CAMERA = "lidar", "depth_camera", "color_camera"
+SLACK = 1e-9
+"""s by which a time may have been rounded"""
+
+
+class Due(NamedTuple):
+    """A measurement that can be made now."""
+
+    sensor: str
+    number: int
+    time: float
+    """s: of the image, or of the sweep's begin"""
+    track: VehicleTrack
+    """of base_link, over the whole measurement"""
+    pitch: float
+    """of the gimbal, rad"""
+
+
+class RangeSensors:
+    """`restart` where the simulation begins or jumps, `advance` with each tick; then measure what is due.
+
+    Sweep k of a lidar begins at k periods and is due when it ends; image k of a camera is taken at k periods.
+    """
+
+    def __init__(self, parameters: SensorParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
+        p = parameters
+        self.parameters = p
+        self.lidar = None if p.lidar is None else Lidar(p.lidar, seed=seed, noise=noise)
+        self.depth_camera = None if p.depth_camera is None else DepthCamera(p.depth_camera, seed=seed, noise=noise)
+        self.color_camera = None if p.color_camera is None else ColorCamera(p.color_camera, seed=seed, noise=noise)
+        self.gimbal = Gimbal(p.gimbal or GimbalParameters())
+        sections = {LIDAR: p.lidar, DEPTH_CAMERA: p.depth_camera, COLOR_CAMERA: p.color_camera}
+        self.periods = {name: 1.0 / section.rate for name, section in sections.items() if section is not None}
+        """s, by the names of the sensors that are there"""
+        self._next: dict[str, int] = {}
+        self._way: deque[VehicleTrack] = deque()
+        self._now = math.nan
+
+    def restart(self, time: float, position: ArrayLike, orientation: ArrayLike) -> None:
+        """base_link is at `position` (3,), `orientation` (4,) w x y z, at `time` (s), wherever it was before."""
+        pose = VehicleTrack(
+            np.array([time]), np.array(position, float).reshape(1, 3), np.array(orientation, float).reshape(1, 4)
+        )
+        self._way = deque([pose])
+        self._next = {name: math.ceil((time - SLACK) / period) for name, period in self.periods.items()}
+        self._now = time
+
+    def advance(self, times: Floats, positions: Floats, orientations: Floats) -> list[Due]:
+        """Where base_link has been since: (k,) s, (k, 3), (k, 4) w x y z; returns what is due now.
+
+        Raises ValueError where these times do not follow those before.
+        """
+        if not (self._way and times[0] > self._now):
+            raise ValueError(f"poses of {times[0]:.6g} s on come after those of {self._now:.6g} s: restart first")
+        now = float(times[-1])
+        pitch = self.gimbal.advance(now - self._now)
+        self._now = now
+        self._way.append(VehicleTrack(times.copy(), positions.copy(), orientations.copy()))
+        found: list[Due] = []
+        track: VehicleTrack | None = None
+        for name, period in self.periods.items():
+            length = period if name == LIDAR else 0.0
+            while self._next[name] * period + length <= now + SLACK:
+                number = self._next[name]
+                self._next[name] = number + 1
+                if track is None:
+                    track = VehicleTrack(*(np.concatenate(parts) for parts in zip(*self._way, strict=True)))
+                found.append(Due(name, number, number * period, track, pitch))
+        self._forget()
+        return found
+
+    def sweep(self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None) -> Sweep:
+        """Of the lidar."""
+        assert self.lidar is not None
+        return self.lidar.sweep(due.number, due.track, scene, weather, rings=rings)
+
+    def depth_images(self, due: Due, scene: SceneRays, weather: Weather) -> DepthImages:
+        """Of the depth camera."""
+        assert self.depth_camera is not None
+        return self.depth_camera.image(due.number, self.camera_pose(due), scene, weather, time=due.time)
+
+    def color_image(self, due: Due, scene: SceneRays, weather: Weather) -> NDArray[np.uint8]:
+        """Of the colour camera."""
+        assert self.color_camera is not None
+        return self.color_camera.image(due.number, self.camera_pose(due), scene, weather, time=due.time)
+
+    def camera_pose(self, due: Due) -> CameraPose:
+        """Of camera_link when the image is taken."""
+        position, rotation = due.track.at(np.array([due.time]))
+        return camera_pose(position[0], rotation[0], self.gimbal.parameters, due.pitch)
+
+    def _forget(self) -> None:
+        """Poses that nothing to come needs."""
+        needed = min((self._next[name] * period for name, period in self.periods.items()), default=math.inf)
+        while len(self._way) > 1 and self._way[1].time[0] <= needed:
+            self._way.popleft()

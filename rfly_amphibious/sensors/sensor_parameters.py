@@ -1,0 +1,270 @@
+"""Which sensors a vehicle has, where, how often, how well: YAML files that fit `data/schemas/sensors.schema.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.sensors.noise import NoiseModel
+from rfly_amphibious.sensors.range_sensor_parameters import (
+    ColorCameraParameters,
+    DepthCameraParameters,
+    GimbalParameters,
+    LidarParameters,
+    ScanParameters,
+    color_camera_of,
+    depth_camera_of,
+    gimbal_of,
+    lidar_of,
+    scan_of,
+)
+from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.parameters import GRAVITY
+from rfly_common.config.marked_yaml import Key
+from rfly_common.config.schema_errors import key_path
+from rfly_common.errors import ConfigError
+
+Triple = tuple[float, float, float]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sensor:
+    """What all have: samples a second, and the place in body axes from the sprung centre of mass, m."""
+
+    rate: float
+    position: Triple = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rate) and self.rate > 0.0):
+            raise ConfigError(f"rate is {self.rate} Hz, expected more than 0")
+        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
+            raise ConfigError(f"position is {self.position}, expected three finite numbers of metres")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoisySensor(Sensor):
+    """With the common noise model."""
+
+    noise: NoiseModel
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Imu(NoisySensor):
+    """Channels: specific force 3 (m/s²), rates 3 (rad/s), error of the attitude about east, north, up (rad)."""
+
+    rotation: Triple = (0.0, 0.0, 0.0)
+    """of its axes against the body's: roll, pitch, yaw, rad; the magnetometer's too"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Gps(NoisySensor):
+    """Channels: position 3 (m, ENU), velocity 3 (m/s, ENU)."""
+
+    latency: float = 0.1
+    """s from a measurement to its delivery"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Magnetometer(NoisySensor):
+    """Channels: field 3 (T), in the IMU's axes."""
+
+    earth_field: Triple = (0.0, 21.5e-6, -42.5e-6)
+    """T, ENU"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Encoders(Sensor):
+    """Of wheels, steering, struts and rotors. Counts a turn, 0: exact."""
+
+    wheel_counts: int = 2048
+    steering_counts: int = 2048
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HeightSensor(NoisySensor):
+    """Channel: the distance straight down to the ground (m)."""
+
+    min_range: float = 0.05
+    max_range: float = 100.0
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorParameters:
+    """The sensors of one kind of vehicle, SI units; None: it has none. `replace(gps=None)` gives a changed copy."""
+
+    name: str = ""
+    imu: Imu | None = None
+    gps: Gps | None = None
+    magnetometer: Magnetometer | None = None
+    barometer: NoisySensor | None = None
+    """channel: pressure (Pa)"""
+    encoders: Encoders | None = None
+    height: HeightSensor | None = None
+    wheel_loads: Sensor | None = None
+    wind: Sensor | None = None
+    ground_truth: Sensor | None = None
+    lidar: LidarParameters | None = None
+    scan: ScanParameters | None = None
+    depth_camera: DepthCameraParameters | None = None
+    color_camera: ColorCameraParameters | None = None
+    gimbal: GimbalParameters | None = None
+    """without one the cameras are fixed in the body's origin"""
+    lines: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    """`file:line` of each sensor's rate, for errors that are found later"""
+
+    @classmethod
+    def load(cls, name_or_path: str | os.PathLike[str]) -> SensorParameters:
+        """A shipped set (`shipped_sensor_sets()`: they bear the names of the vehicles) or a YAML file.
+
+        Raises ConfigError that names file, line, key and what is allowed.
+        """
+        return cls.parse(*read_parameters("sensors", "sensors", name_or_path))
+
+    @classmethod
+    def parse(cls, data: bytes, file: str, name: str = "") -> SensorParameters:
+        """The sensors of a file's content; `file` is what errors call it."""
+        document = checked_document(data, file, "sensors", "version, imu, gps")
+        for section, low, high in _LIMITS:
+            limits = document.value.get(section)
+            if limits and limits[low] >= limits[high]:
+                path: tuple[Key, ...] = (section, low)
+                text = f"{limits[low]}, expected less than {high}, {limits[high]}"
+                raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}")
+        if "scan" in document.value and "lidar" not in document.value:
+            raise ConfigError(f"{file}:{document.line(('scan',))}: scan: a ring of the lidar, which is not there")
+        sensors = {key: _MAKERS[key](section) for key, section in document.value.items() if key != "version"}
+        lines = {key: f"{file}:{document.line((key, 'rate_hz'))}" for key in sensors}
+        return cls(name or file, **sensors, lines=lines)
+
+    def replace(self, **changes: Any) -> SensorParameters:
+        """A copy with other sensors."""
+        return dataclasses.replace(self, **changes)
+
+    def sensors(self) -> dict[str, Sensor]:
+        """Those of a `SensorSuite` that are there, by name: all but lidar and cameras."""
+        found = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        return {name: value for name, value in found if isinstance(value, Sensor)}
+
+
+def shipped_sensor_sets() -> list[str]:
+    """Names of the sets that come with the package."""
+    return shipped_sets("sensors")
+
+
+def _triple(values: Any, unit: float = 1.0) -> Triple:
+    x, y, z = (float(value) * unit for value in values)
+    return x, y, z
+
+
+def _imu(section: Mapping[str, Any]) -> Imu:
+    gyro, force, attitude = section["gyroscope"], section["accelerometer"], section["orientation"]
+    limit, most = GRAVITY * force["range_g"], gyro["range_radps"]
+    noise = NoiseModel.joined(
+        [
+            NoiseModel(
+                3,
+                scale_error=force.get("scale_error", 0.0),
+                turn_on_bias=force.get("turn_on_bias_mps2", 0.0),
+                white_density=force["noise_mps2_per_sqrthz"],
+                walk_density=force["walk_mps3_per_sqrthz"],
+                low=-limit,
+                high=limit,
+            ),
+            NoiseModel(
+                3,
+                scale_error=gyro.get("scale_error", 0.0),
+                turn_on_bias=gyro.get("turn_on_bias_radps", 0.0),
+                white_density=gyro["noise_radps_per_sqrthz"],
+                walk_density=gyro["walk_radps2_per_sqrthz"],
+                low=-most,
+                high=most,
+            ),
+            NoiseModel(
+                3,
+                white_sigma=attitude["noise_rad"],
+                markov_sigma=attitude["drift_rad"],
+                markov_time=attitude["drift_time_s"],
+            ),
+        ]
+    )
+    rotation = _triple(section.get("rotation_rpy_deg", (0.0, 0.0, 0.0)), math.pi / 180.0)
+    return Imu(rate=section["rate_hz"], position=_triple(section["position_m"]), rotation=rotation, noise=noise)
+
+
+def _gps(section: Mapping[str, Any]) -> Gps:
+    white, drift = (
+        np.array([section[f"{kind}_{axis}_m"] for axis in ("horizontal", "horizontal", "vertical")])
+        for kind in ("noise", "drift")
+    )
+    place = NoiseModel(3, white_sigma=white, markov_sigma=drift, markov_time=section["drift_time_s"])
+    noise = NoiseModel.joined([place, NoiseModel(3, white_sigma=section["noise_velocity_mps"])])
+    return Gps(
+        rate=section["rate_hz"], position=_triple(section["position_m"]), latency=section["latency_s"], noise=noise
+    )
+
+
+def _magnetometer(section: Mapping[str, Any]) -> Magnetometer:
+    noise = NoiseModel(3, white_sigma=1e-6 * section["noise_ut"], turn_on_bias=1e-6 * section["turn_on_bias_ut"])
+    return Magnetometer(rate=section["rate_hz"], noise=noise, earth_field=_triple(section["earth_field_ut"], 1e-6))
+
+
+def _barometer(section: Mapping[str, Any]) -> NoisySensor:
+    noise = NoiseModel(
+        1,
+        white_sigma=section["noise_pa"],
+        walk_density=section["drift_pa_per_sqrth"] / math.sqrt(3600.0),
+        turn_on_bias=section.get("turn_on_bias_pa", 0.0),
+    )
+    return NoisySensor(rate=section["rate_hz"], position=_triple(section["position_m"]), noise=noise)
+
+
+def _encoders(section: Mapping[str, Any]) -> Encoders:
+    return Encoders(
+        rate=section["rate_hz"],
+        wheel_counts=section["wheel_counts_per_turn"],
+        steering_counts=section["steering_counts_per_turn"],
+    )
+
+
+def _height(section: Mapping[str, Any]) -> HeightSensor:
+    return HeightSensor(
+        rate=section["rate_hz"],
+        position=_triple(section["position_m"]),
+        noise=NoiseModel(1, white_sigma=section["noise_m"]),
+        min_range=section["min_range_m"],
+        max_range=section["max_range_m"],
+    )
+
+
+def _plain(section: Mapping[str, Any]) -> Sensor:
+    return Sensor(rate=section["rate_hz"])
+
+
+_MAKERS: dict[str, Any] = {
+    "imu": _imu,
+    "gps": _gps,
+    "magnetometer": _magnetometer,
+    "barometer": _barometer,
+    "encoders": _encoders,
+    "height": _height,
+    "wheel_loads": _plain,
+    "wind": _plain,
+    "ground_truth": _plain,
+    "lidar": lidar_of,
+    "scan": scan_of,
+    "depth_camera": depth_camera_of,
+    "color_camera": color_camera_of,
+    "gimbal": gimbal_of,
+}
+_LIMITS = (
+    ("height", "min_range_m", "max_range_m"),
+    ("lidar", "min_range_m", "max_range_m"),
+    ("depth_camera", "min_range_m", "max_range_m"),
+    ("gimbal", "min_pitch_deg", "max_pitch_deg"),
+)
+"""section, and two of its keys of which the first has the smaller value"""

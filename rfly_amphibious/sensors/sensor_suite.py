@@ -1,0 +1,381 @@
+"""SensorSuite: a vehicle's pose and environment sensors, which go along with its simulation. Section 11."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.dynamics.atmosphere import standard_pressure
+from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
+from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.sensors import kernels, samples
+from rfly_amphibious.sensors.noise import NoiseSource
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
+from rfly_amphibious.sensors.wheel_odometry import WheelOdometry
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.vehicle_record import vehicle_record
+from rfly_common.errors import ConfigError
+from rfly_common.frames import enu_to_ned, euler_to_quat, rotation_matrix
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TURN = 2.0 * math.pi
+
+
+def joint_names(params: VehicleParameters) -> list[str]:
+    """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
+    steered = {"front": at.WHEELS[:2], "rear": at.WHEELS[2:], "all": at.WHEELS, "none": ()}[params.steered]
+    kinds: tuple[tuple[str, tuple[str, ...]], ...] = (("wheel", at.WHEELS), ("steer", steered), ("strut", at.WHEELS))
+    names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
+    return names + [f"rotor_{j + 1}" for j in range(params.rotors)]
+
+
+class SensorSuite:
+    """The sensors of one vehicle. Advances with its simulation and hands out what is due, tick by tick.
+
+    A sensor of rate f measures at every multiple of 1/f. The same seed gives the same readings, bit by bit, however
+    the time is cut into ticks; `seed` may be several numbers, such as a run's and a vehicle's. `noise` False: readings
+    are the truth. `geo_origin`: latitude, longitude (deg), altitude (m) of the world's origin; by default the map's.
+    """
+
+    def __init__(
+        self,
+        model: AmphibiousModel,
+        sensors: SensorParameters,
+        *,
+        seed: int | Sequence[int] = 0,
+        noise: bool = True,
+        step: float = 0.001,
+        geo_origin: Sequence[float] | None = None,
+    ) -> None:
+        if not (math.isfinite(step) and step > 0.0):
+            raise ConfigError(f"step is {step} s, expected more than 0")
+        self.model, self.parameters, self.step, self.noise = model, sensors, step, noise
+        of_map = model.terrain.geo_origin if model.terrain is not None else None
+        self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
+        self._sensors = sensors.sensors()
+        self._every = {name: self._period(name, sensor) for name, sensor in self._sensors.items()}
+        self._sources = {
+            name: NoiseSource(sensor.noise if noise else sensor.noise.silent(), self._every[name] * step, seed, name)
+            for name, sensor in self._sensors.items()
+            if isinstance(sensor, NoisySensor)
+        }
+        self._measure = {name: getattr(self, f"_{name}") for name in self._sensors}
+        self._off: set[str] = set()
+        self._place_sensors()
+        self._prepare_joints()
+        self._step: int | None = None
+        self._latency = 0 if sensors.gps is None else self._whole_steps("gps", "latency", sensors.gps.latency)
+        self._pending: list[tuple[int, list[float]]] = []
+
+    def _period(self, name: str, sensor: Sensor) -> int:
+        steps = round(1.0 / (sensor.rate * self.step))
+        if steps < 1 or abs(steps * sensor.rate * self.step - 1.0) > 1e-6:
+            near = sorted({max(steps + k, 1) for k in (-1, 0, 1)}, reverse=True)
+            rates = ", ".join(f"{1.0 / (k * self.step):.6g}" for k in near)
+            where = self.parameters.lines.get(name)
+            raise ConfigError(
+                f"{f'{where}: ' if where else ''}{name}.rate_hz: {sensor.rate:g}, expected a period of whole "
+                f"simulation steps of {self.step:g} s, such as {rates}"
+            )
+        return steps
+
+    def _whole_steps(self, name: str, key: str, seconds: float) -> int:
+        if not (math.isfinite(seconds) and seconds >= 0.0):
+            raise ConfigError(f"{name}: {key} is {seconds} s, expected 0 or more")
+        return round(seconds / self.step)
+
+    def _place_sensors(self) -> None:
+        p = self.parameters
+        self._levers = np.zeros((4, 3))
+        for row, sensor in (
+            (kernels.IMU, p.imu),
+            (kernels.GPS, p.gps),
+            (kernels.BARO, p.barometer),
+            (kernels.HEIGHT, p.height),
+        ):
+            if sensor is not None:
+                self._levers[row] = sensor.position
+        rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
+        self._turned = np.roll(euler_to_quat(rotation), 1)
+        self._mounting = np.ascontiguousarray(rotation_matrix(self._turned))
+        self._field = np.array(p.magnetometer.earth_field if p.magnetometer is not None else (0.0, 0.0, 0.0))
+
+    def _prepare_joints(self) -> None:
+        params = self.model.params
+        record = vehicle_record(params, False, False, 0.0)
+        self._steered, self._across = np.array(record.steering_sign, float), np.array(record.point_y[:4], float)
+        self._lever, self._spin = float(record.steering_lever), np.array(params.rotor_spin, float)
+        joints = 4 + params.rotors
+        self._joints = np.concatenate([np.zeros(joints), np.full(joints, np.nan)])
+        self._counted = np.zeros(4)
+        self._odometry = WheelOdometry(params, np.zeros(4))
+
+    # what callers ask
+
+    @property
+    def joint_names(self) -> list[str]:
+        """As in `joint_positions`: wheels, steered wheels, struts, rotors."""
+        return joint_names(self.model.params)
+
+    def joint_positions(self, joints: samples.JointSamples) -> Floats:
+        """(k, joints) rad and m in the order of `joint_names`."""
+        steered = joints.steering[:, self._steered != 0.0]
+        return np.concatenate([joints.wheel_angle, steered, joints.strut, joints.rotor_angle], axis=1)
+
+    def variance(self, sensor: str) -> Floats:
+        """(channels,) variance of a sample's error, for covariances of messages; channels as in `sensor_parameters`."""
+        source = self._sources[sensor]
+        return source.model.variance(source.period)
+
+    def switch(self, sensor: str, on: bool) -> None:
+        """Off: nothing more comes from this sensor, until it is on again. Others do not change by it.
+
+        Samples on their way when it goes off are lost. Raises ConfigError for a sensor that is not there.
+        """
+        if sensor not in self._sensors:
+            raise ConfigError(f"sensor {sensor!r}: there are {', '.join(self._sensors)}")
+        if on:
+            self._off.discard(sensor)
+        else:
+            self._off.add(sensor)
+
+    # going along
+
+    def advance(
+        self,
+        state: ModelState,
+        controls: Controls,
+        duration: float,
+        *,
+        wind: Wind = STILL,
+        method: Method = "rk4",
+    ) -> tuple[ModelState, SensorSamples]:
+        """Simulates a tick of `duration` seconds with the controls held: the state then, and what was sensed in it.
+
+        Raises DynamicsError as the model does.
+        """
+        run = self.model.run(state, controls, duration, self.step, wind=wind, method=method, sample_period=self.step)
+        return run.final, self.observe(state, run.x, run.memory, controls, wind)
+
+    def observe(
+        self, before: ModelState, x: Floats, memory: Floats, controls: Controls, wind: Wind = STILL
+    ) -> SensorSamples:
+        """What is sensed in a tick that has been simulated already: `x` (k, states) and `memory` (k, 9) of every step.
+
+        `before` is the state at its beginning, where the tick before has ended. Raises ConfigError where it is not.
+        """
+        if x.ndim != 2 or len(x) != len(memory):
+            raise ValueError(f"expected the steps of one vehicle, got x of shape {x.shape}, memory of {memory.shape}")
+        begin = round(before.time / self.step)
+        if self._step is None:
+            self._turn(before.x.reshape(1, -1))
+        elif self._step != begin:
+            raise ConfigError(
+                f"the tick begins at {before.time:.6g} s, but the sensors are at {self._step * self.step:.6g} s"
+            )
+        self._step = end = begin + len(x)
+        turned = self._turn(x)
+        due = {
+            name: steps
+            for name, every in self._every.items()
+            if (steps := range((begin // every + 1) * every, end + 1, every))
+        }
+        found: dict[str, Any] = {}
+        if due:
+            union = np.array(sorted(set().union(*due.values())))
+            seen = self._look(union, x, memory, begin, controls, wind)
+            turned = turned[union - begin - 1]
+            for name, steps in due.items():
+                if len(steps) == len(union):
+                    found |= self._measure[name](union, seen, turned)
+                    continue
+                own = np.array(steps)
+                rows = np.searchsorted(union, own)
+                found |= self._measure[name](own, _Seen(*(array[rows] for array in seen)), turned[rows])
+        if self._pending:
+            found["gps"] = self._deliver(end)
+        for name in self._off:
+            for made in _MADE.get(name, (name,)):
+                found.pop(made, None)
+        return SensorSamples(**found)
+
+    def _turn(self, x: Floats) -> Floats:
+        """Angles and rates of the joints at every step."""
+        rotors = self.model.params.rotors
+        out = np.empty((len(x), 12 + 2 * rotors))
+        x = np.ascontiguousarray(x)
+        columns = at.RATES, at.WHEEL_SPEED, at.ROTOR_SPEED
+        kernels.turn_joints(
+            self.step, x, *columns, self._steered, self._across, self._lever, self._spin, self._joints, out
+        )
+        return out
+
+    def _look(self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind) -> _Seen:
+        """All that can be seen at these steps."""
+        rows = steps - begin - 1
+        x, memory = x[rows], memory[rows]
+        commands = controls.rows(self.model.params.rotors, len(x))
+        blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
+        acting = memory[:, at.BRAKE_ACTING : at.BRAKE_ACTING + 4].copy()
+        dx, numbers = self.model.evaluate_rows(x, commands, controls.torques, acting, blowing)
+        dead = memory[:, at.CRASHED] != 0.0
+        if dead.any():  # what has crashed obeys nobody
+            brakes = Controls(brake_torque=self.model.params.max_brake_torque)
+            dx[dead], still = self.model.evaluate(ModelState(x[dead], memory[dead]), brakes, wind.mean)
+            numbers[dead] = still.numbers
+        truth = np.empty((len(x), kernels.TRUTHS))
+        force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
+        kernels.truths(x, at.RATES, dx, force, self._levers, self._mounting, self._turned, self._field, truth)
+        return _Seen(x, truth, numbers[:, at.WHEEL_LOAD : at.WHEEL_LOAD + 4], blowing)
+
+    # the sensors
+
+    def _time(self, steps: Ints) -> Floats:
+        return steps.astype(np.float64) * self.step
+
+    def _imu(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        read = self._sources["imu"].disturb(seen.truth, kernels.F)
+        attitude = np.empty((len(steps), 4))
+        kernels.turned_by(seen.truth, read, 6, attitude)
+        return {"imu": samples.ImuSamples(self._time(steps), read[:, :3], read[:, 3:6], attitude)}
+
+    def _gps(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        read = self._sources["gps"].disturb(seen.truth, kernels.GPS_POSITION)
+        if "gps" not in self._off:
+            self._pending += zip(steps.tolist(), read.tolist(), strict=True)
+        return {}
+
+    def _deliver(self, end: int) -> samples.GpsSamples | None:
+        """What was measured a latency ago or earlier."""
+        if "gps" in self._off:
+            self._pending.clear()
+        ready = [item for item in self._pending if item[0] + self._latency <= end]
+        if not ready:
+            return None
+        del self._pending[: len(ready)]
+        numbers = np.array([numbers for _, numbers in ready])
+        geodetic = ned_to_geodetic(enu_to_ned(numbers[:, :3]), self.geo_origin)
+        return samples.GpsSamples(np.array([step for step, _ in ready]) * self.step, geodetic, numbers[:, 3:])
+
+    def _magnetometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        read = self._sources["magnetometer"].disturb(seen.truth, kernels.FIELD)
+        return {"magnetometer": samples.MagnetometerSamples(self._time(steps), read)}
+
+    def _barometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        pressure = standard_pressure(seen.truth[:, kernels.BARO_Z] + self.geo_origin[2])
+        read = self._sources["barometer"].disturb(pressure[:, None])
+        return {"barometer": samples.BarometerSamples(self._time(steps), read[:, 0])}
+
+    def _height(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        sensor, terrain = self.parameters.height, self.model.terrain
+        assert sensor is not None
+        x, y, z = (seen.truth[:, kernels.HEIGHT_PLACE + k] for k in range(3))
+        read = self._sources["height"].disturb((z if terrain is None else z - terrain.altitude(x, y))[:, None])[:, 0]
+        read[read < sensor.min_range] = -math.inf
+        read[read > sensor.max_range] = math.inf
+        return {"height": samples.HeightSamples(self._time(steps), read)}
+
+    def _encoders(self, steps: Ints, seen: _Seen, turned: Floats) -> dict[str, Any]:
+        sensor, rotors = self.parameters.encoders, self.model.params.rotors
+        assert sensor is not None
+        time, period = self._time(steps), self._every["encoders"] * self.step
+        steering, rate, angle = turned[:, :4], turned[:, 4:8], turned[:, 8:12]
+        if self.noise and sensor.steering_counts:
+            steering = np.round(steering * (sensor.steering_counts / TURN)) * (TURN / sensor.steering_counts)
+        if self.noise and sensor.wheel_counts:
+            counts = np.floor(angle * (sensor.wheel_counts / TURN))
+            angle = counts * (TURN / sensor.wheel_counts)
+            rate = np.diff(counts, axis=0, prepend=self._counted[None]) * (TURN / sensor.wheel_counts / period)
+            self._counted = counts[-1]
+        motions = [self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)]
+        strut, strut_rate = seen.x[:, at.STRUT : at.STRUT + 4], seen.x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
+        spin, rotor = turned[:, 12 : 12 + rotors], turned[:, 12 + rotors :]
+        joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
+        return {"joints": joints, "wheel_odometry": _odometry_samples(time, np.array(motions))}
+
+    def _wheel_loads(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        return {"wheel_loads": samples.WheelLoadSamples(self._time(steps), seen.loads)}
+
+    def _wind(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        return {"wind": samples.WindSamples(self._time(steps), seen.wind)}
+
+    def _ground_truth(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+        x = seen.x
+        velocity = seen.truth[:, kernels.BODY_VELOCITY : kernels.BODY_VELOCITY + 3]
+        pose = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION : at.QUATERNION + 4]
+        truth = samples.OdometrySamples(self._time(steps), *pose, velocity, x[:, at.RATES : at.RATES + 3])
+        return {"ground_truth": truth}
+
+    # keeping
+
+    def save(self) -> dict[str, Any]:
+        """All that later samples depend on beside the vehicle's state, fit for JSON: numbers, strings, lists, dicts."""
+        return {
+            "step": self._step,
+            "noise": {name: source.save() for name, source in self._sources.items()},
+            "joints": self._joints.tolist() if self._step is not None else None,
+            "counted": self._counted.tolist(),
+            "odometry": self._odometry.save(),
+            "pending": [[step, *numbers] for step, numbers in self._pending],
+            "off": sorted(self._off),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Goes on from `save` of a suite like this one. Raises ConfigError where it does not fit."""
+        try:
+            step, off = saved["step"], set(saved["off"])
+            joints = np.full(len(self._joints), np.nan) if saved["joints"] is None else np.array(saved["joints"], float)
+            counted = np.array(saved["counted"], float)
+            pending = [(int(first), [float(number) for number in numbers]) for first, *numbers in saved["pending"]]
+            noise, odometry = dict(saved["noise"]), list(saved["odometry"])
+            if not (step is None or isinstance(step, int)):
+                raise ValueError(f"step is {step!r}")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(f"no saved state of sensors ({error!r})") from None
+        if (
+            set(noise) != set(self._sources)
+            or joints.shape != self._joints.shape
+            or counted.shape != (4,)
+            or not off <= set(self._sensors)
+            or any(len(numbers) != 6 for _, numbers in pending)
+        ):
+            raise ConfigError("this saved state is that of other sensors, or of another vehicle")
+        for name, source in self._sources.items():
+            source.restore(noise[name])
+        self._odometry.restore(odometry)
+        if step is None:
+            joints = np.concatenate([np.zeros(len(joints) // 2), np.full(len(joints) // 2, np.nan)])
+        self._step, self._joints, self._counted, self._pending, self._off = step, joints, counted, pending, off
+
+
+class _Seen(NamedTuple):
+    """The truth at some steps, a row for each."""
+
+    x: Floats
+    truth: Floats
+    """columns as in `sensor_kernels`"""
+    loads: Floats
+    wind: Floats
+
+
+def _odometry_samples(time: Floats, motions: Floats) -> samples.OdometrySamples:
+    """Of rows of PlanarMotion."""
+    flat = np.zeros((3, len(time), 3))
+    position, velocity, rates = flat[0], flat[1], flat[2]
+    position[:, :2], velocity[:, :2], rates[:, 2] = motions[:, :2], motions[:, 3:5], motions[:, 5]
+    attitude = np.zeros((len(time), 4))
+    attitude[:, 0], attitude[:, 3] = np.cos(0.5 * motions[:, 2]), np.sin(0.5 * motions[:, 2])
+    return samples.OdometrySamples(time, position, attitude, velocity, rates)
+
+
+_MADE = {"encoders": ("joints", "wheel_odometry")}
+"""what a sensor's samples are called, where not by its own name"""

@@ -1,0 +1,1 @@
+"""One vehicle in time: ticks, pacing, fail-safe, events."""

@@ -1,0 +1,382 @@
+"""Simulation: one vehicle with its sensors, tick by tick, driven by commands with a time. Sections 10 and 11."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand, controls_of
+from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState, Outputs
+from rfly_amphibious.dynamics.stepper import Stepper
+from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff
+from rfly_amphibious.simulation.failsafe import FailSafe
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.errors import CommandError, ConfigError
+
+Floats = NDArray[np.float64]
+
+STEP = 0.001
+"""s"""
+DEFAULT_STEPS = 4
+"""of a tick, where there is no IMU to set it"""
+COMMAND_TIMEOUT = 0.2
+"""s of simulation time"""
+BLOCK_TICKS = 1000
+"""for which gusts are drawn at once"""
+
+Place = tuple[float, float, float]
+
+
+class Simulation:
+    """The plant and its sensors, with the fail-safe. A tick lasts one period of the IMU.
+
+    `start`: a state, or x east, y north and heading (rad from east) of a vehicle that stands there. The same seed and
+    the same commands at the same times give the same numbers, bit by bit. Before its first command the vehicle stands
+    braked. An actuator whose newest command is older than `command_timeout` (s of simulation time) brings the
+    fail-safe, which lasts until `end_failsafe`.
+    """
+
+    def __init__(
+        self,
+        model: AmphibiousModel,
+        sensors: SensorParameters,
+        start: ModelState | Place = (0.0, 0.0, 0.0),
+        *,
+        wind: Wind = STILL,
+        seed: int | Sequence[int] = 0,
+        noise: bool = True,
+        method: Method = "rk4",
+        geo_origin: Sequence[float] | None = None,
+        command_timeout: float = COMMAND_TIMEOUT,
+        events: Sequence[Event] = (),
+    ) -> None:
+        if not (math.isfinite(command_timeout) and command_timeout > 0.0):
+            raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+        self.model, self.wind, self.method = model, wind, method
+        self.start = start if isinstance(start, ModelState) else model.standing(*start)
+        self.sensors = SensorSuite(model, sensors, seed=seed, noise=noise, step=STEP, geo_origin=geo_origin)
+        self.steps = DEFAULT_STEPS if sensors.imu is None else round(1.0 / (sensors.imu.rate * STEP))
+        """of a tick"""
+        self.command_timeout = command_timeout
+        self.blow = np.zeros(3)
+        """(3,) m/s, ENU: wind on top of mean, gusts and events, from the next tick on"""
+        self._gusts = [event for event in events if isinstance(event, Gust)]
+        self._silences = [event for event in events if isinstance(event, SensorOff)]
+        self._failures = [event for event in events if isinstance(event, RotorFails)]
+        for event in self._silences:
+            self.sensors.switch(event.sensor, True)  # raises for a sensor that is not there
+        self._braked = WheelCommand(0.0, brake_torque=np.full(4, model.params.max_brake_torque))
+        self._fresh_sensors = self.sensors.save()
+        self.dropped = 0
+        """commands older than one that was there already"""
+        self._done = 0
+        """steps"""
+        self._failed: list[int] = []
+        self._silent: set[str] = set()
+        self._rotors: RotorCommand | None = None
+        self._wheels: WheelCommand | None = None
+        self._controls: Controls | None = None
+        self._held = Controls()
+        self._failsafe: FailSafe | None = None
+        self._put(self.start)
+
+    # what there is
+
+    @property
+    def period(self) -> float:
+        """s of a tick."""
+        return self.steps * STEP
+
+    @property
+    def ticks(self) -> int:
+        """Since the time 0."""
+        return self._done // self.steps
+
+    @property
+    def time(self) -> float:
+        """s."""
+        return self._done * STEP
+
+    @property
+    def time_ns(self) -> int:
+        """The same in whole nanoseconds."""
+        return self._done * round(STEP * 1e9)
+
+    @property
+    def state(self) -> ModelState:
+        """Views of what is there now: they change with the next tick."""
+        now = self._stepper.state
+        return ModelState(now.x, now.memory, self.time)
+
+    @property
+    def outputs(self) -> Outputs:
+        """Of the last step; before the first tick those of the start."""
+        return self._outputs
+
+    @property
+    def way(self) -> tuple[Floats, Floats]:
+        """Times (k,) and states (k, states) of every step of the last tick; before the first tick: none."""
+        x = self._way[0]
+        steps = np.arange(self._done - len(x) + 1, self._done + 1)
+        return steps.astype(np.float64) * STEP, x
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the vehicle has crashed: its motors are off, its brakes on, whatever is commanded."""
+        return bool(self.state.crashed)
+
+    @property
+    def failsafe(self) -> bool:
+        """Whether the fail-safe acts instead of commands."""
+        return self._failsafe is not None
+
+    @property
+    def failed_rotors(self) -> tuple[int, ...]:
+        """Rotors (from 0) that turn no more."""
+        return tuple(self._failed)
+
+    @property
+    def wind_now(self) -> Floats:
+        """(3,) m/s, ENU: mean, gusts and events."""
+        wind: Floats = self._blown() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
+        return wind
+
+    def derivative(self) -> Floats:
+        """(states,) dx/dt now, with the commands of the last tick."""
+        wind = self.wind_now - self.state.memory[at.GUST : at.GUST + 3]
+        return self.model.evaluate(self.state, self._held, wind)[0]
+
+    # what is commanded
+
+    def command_rotors(self, command: RotorCommand) -> bool:
+        """Takes a command; False where it is older than the one that is there. Raises CommandError for a bad one."""
+        command.check(self.model.params)
+        self._check_time(command.time)
+        if self._rotors is not None and command.time < self._rotors.time:
+            self.dropped += 1
+            return False
+        self._rotors, self._controls = command, None
+        return True
+
+    def command_wheels(self, command: WheelCommand) -> bool:
+        """As `command_rotors`."""
+        command.check()
+        self._check_time(command.time)
+        if self._wheels is not None and command.time < self._wheels.time:
+            self.dropped += 1
+            return False
+        self._wheels, self._controls = command, None
+        return True
+
+    def _check_time(self, time: float) -> None:
+        if time > self.time + 0.5 * STEP:
+            raise CommandError(f"its stamp is {time:.6g} s, the simulation's time {self.time:.6g} s")
+
+    def stale(self, ahead: float = 0.0) -> list[str]:
+        """Which commands are too old (`ahead` s from now), and how old: [] while all that have ever come still come."""
+        ages = [
+            (name, self.time + ahead - command.time)
+            for name, command in (("rotors", self._rotors), ("wheels", self._wheels))
+            if command is not None
+        ]
+        return [f"{name}: {age:.3f} s" for name, age in ages if age > self.command_timeout + 0.5 * STEP]
+
+    def end_failsafe(self) -> str:
+        """Commands count again. "", or why not: some are still too old."""
+        stale = self.stale()
+        if stale:
+            return f"commands are older than {self.command_timeout:g} s ({', '.join(stale)})"
+        self._failsafe = None
+        return ""
+
+    def fail_rotor(self, rotor: int) -> None:
+        """Rotor (from 0) is driven no more. Raises ConfigError where there is none of this number."""
+        if not 0 <= rotor < self.model.params.rotors:
+            raise ConfigError(f"rotor {rotor}: there are 0 … {self.model.params.rotors - 1}")
+        if rotor not in self._failed:
+            self._failed.append(rotor)
+            self._controls = None
+            if self._failsafe is not None:
+                self._failsafe.lose_rotor(rotor)
+
+    # going on
+
+    def tick(self) -> SensorSamples:
+        """One period on: what became available in it. Raises DynamicsError as the model does."""
+        begin = self.time
+        self._obey_events(begin)
+        if self._failsafe is None and self.stale():
+            self._failsafe = FailSafe(self.model, self.period, self._failed)
+        before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
+        self._held = controls = self._commanded(before)
+        blow = self._blown()
+        if self._stepper.done == self._block:
+            self._new_block(before)
+        self._stepper.advance(controls, self.steps, blow)
+        self._done += self.steps
+        self._way, self._outputs = self._stepper.way, self._stepper.outputs
+        wind = self.wind if not blow.any() else dataclasses.replace(self.wind, mean=np.add(self.wind.mean, blow))
+        return self.sensors.observe(before, *self._way, controls, wind)
+
+    def _obey_events(self, now: float) -> None:
+        for failure in self._failures:
+            if failure.time <= now + 0.5 * STEP:
+                self.fail_rotor(failure.rotor)
+        for silence in self._silences:
+            off = silence.off(now + 0.5 * STEP)
+            if off != (silence.sensor in self._silent):
+                (self._silent.add if off else self._silent.discard)(silence.sensor)
+                self.sensors.switch(silence.sensor, not off)
+
+    def _blown(self) -> Floats:
+        blow = self.blow
+        for gust in self._gusts:
+            strength = gust.strength(self.time)
+            if strength:
+                blow = blow + strength * np.array(gust.velocity)
+        return blow
+
+    def _commanded(self, state: ModelState) -> Controls:
+        if self._failsafe is not None:
+            return self._without_failed(self._failsafe(state, self._outputs))
+        if self._controls is None:
+            self._controls = self._without_failed(controls_of(self._rotors, self._wheels or self._braked))
+        return self._controls
+
+    def _without_failed(self, controls: Controls) -> Controls:
+        if not self._failed:
+            return controls
+        name = "rotor_torque" if controls.torques else "rotor_speed"
+        given = getattr(controls, name)
+        values = np.zeros(self.model.params.rotors) + (0.0 if given is None else given)
+        values[self._failed] = 0.0
+        return dataclasses.replace(controls, **{name: values})
+
+    def _new_block(self, begin: ModelState) -> None:
+        self._block = BLOCK_TICKS * self.steps
+        self._stepper = Stepper(self.model, begin, self._block, STEP, self.wind, self.method, keep_steps=True)
+
+    # beginning anew, and elsewhere
+
+    def reset(self, *, time: bool = True, state: bool = True) -> None:
+        """To the start: its `time`, which begins at 0 again with the same noise and events, its `state`, or both.
+
+        Commands are forgotten and the fail-safe ends, in any case.
+        """
+        begin = self.start if state else self.state
+        if time:
+            self._done = 0
+            self.sensors.restore(self._fresh_sensors)
+            self._silent = set()
+        if state:
+            self._failed = []
+        self._rotors = self._wheels = self._controls = self._failsafe = None
+        self._held = Controls()
+        self._put(begin)
+
+    def _put(self, state: ModelState) -> None:
+        begin = ModelState(np.array(state.x), np.array(state.memory), self.time)
+        self._new_block(begin)
+        self._outputs = self.model.outputs(begin, wind=self.wind.mean)
+        self._way = np.empty((0, begin.x.size)), np.empty((0, at.MEMORY))
+
+    def set_pose(
+        self,
+        position: ArrayLike,
+        quaternion: ArrayLike,
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        rates: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> None:
+        """Elsewhere, from now on: position (3,) m, quaternion (4,) w x y z, velocity (3,) m/s, world; rates (3,) rad/s,
+        body. Wheels roll along, struts stay, a crash is forgotten. Raises ConfigError for numbers that can't be.
+        """
+        x = np.array(self.state.x)
+        memory = np.array(self.state.memory)
+        parts = (
+            ("position", position, at.POSITION, 3),
+            ("quaternion", quaternion, at.QUATERNION, 4),
+            ("velocity", velocity, at.VELOCITY, 3),
+            ("rates", rates, at.RATES, 3),
+        )
+        for name, given, first, size in parts:
+            numbers = np.asarray(given, float)
+            if numbers.shape != (size,) or not np.isfinite(numbers).all():
+                raise ConfigError(f"{name} is {numbers.tolist()}, expected {size} finite numbers")
+            x[first : first + size] = numbers
+        norm = float(np.linalg.norm(x[at.QUATERNION : at.QUATERNION + 4]))
+        if abs(norm - 1.0) > 1e-3:
+            raise ConfigError(f"quaternion has the length {norm:g}, expected 1")
+        x[at.QUATERNION : at.QUATERNION + 4] /= norm
+        w, qx, qy, qz = x[at.QUATERNION : at.QUATERNION + 4].tolist()
+        forward = np.array((1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + w * qz), 2 * (qx * qz - w * qy)))
+        rolling = float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
+        x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = rolling + x[at.RATES + 1]
+        x[at.TYRE_X : at.TYRE_X + 8] = 0.0
+        memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
+        memory[at.BRAKE_ACTING : at.BRAKE_ACTING + 4] = 0.0
+        self._put(ModelState(x, memory))
+
+    def save(self) -> dict[str, Any]:
+        """All that the next ticks depend on, fit for JSON; the same simulation goes on from it bit by bit."""
+        rotors, wheels = self._rotors, self._wheels
+        return {
+            "steps_done": self._done,
+            "x": self.state.x.tolist(),
+            "memory": self.state.memory.tolist(),
+            "outputs": self._outputs.numbers.tolist(),
+            "sensors": self.sensors.save(),
+            "silent": sorted(self._silent),
+            "blow": np.asarray(self.blow, float).tolist(),
+            "failed": list(self._failed),
+            "rotors": None if rotors is None else [rotors.time, rotors.torques, np.asarray(rotors.value).tolist()],
+            "wheels": None
+            if wheels is None
+            else [
+                wheels.time,
+                wheels.steering_angle,
+                np.asarray(wheels.drive_torque).tolist(),
+                np.asarray(wheels.brake_torque).tolist(),
+            ],
+            "failsafe": None if self._failsafe is None else self._failsafe.save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Goes on from `save` of a simulation like this one. Raises ConfigError where it does not fit."""
+        try:
+            done = int(saved["steps_done"])
+            x, memory, numbers, blow = (np.array(saved[key], np.float64) for key in ("x", "memory", "outputs", "blow"))
+            failed, silent = [int(rotor) for rotor in saved["failed"]], set(saved["silent"])
+            shapes = x.shape, memory.shape, numbers.shape, blow.shape
+            expected = (self.model.params.state_size,), (at.MEMORY,), (at.REPORTED,), (3,)
+            if shapes != expected:
+                raise ValueError(f"arrays of {shapes}, expected {expected}")
+            rotors: RotorCommand | None = None
+            wheels: WheelCommand | None = None
+            failsafe: FailSafe | None = None
+            if saved["rotors"] is not None:
+                time, torques, value = saved["rotors"]
+                rotors = RotorCommand(float(time), np.array(value, float), bool(torques))
+                rotors.check(self.model.params)
+            if saved["wheels"] is not None:
+                time, steering, drive, brake = saved["wheels"]
+                wheels = WheelCommand(float(time), float(steering), np.array(drive, float), np.array(brake, float))
+                wheels.check()
+            if saved["failsafe"] is not None:
+                failsafe = FailSafe.restored(self.model, self.period, saved["failsafe"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(f"no saved state of this simulation ({error!r})") from None
+        self.sensors.restore(saved["sensors"])
+        self._done = done
+        self._put(ModelState(x, memory))
+        self._outputs = Outputs(numbers, self.model.params.rotors)
+        self._failed, self._silent, self.blow = failed, silent, blow
+        self._rotors, self._wheels, self._failsafe, self._controls = rotors, wheels, failsafe, None

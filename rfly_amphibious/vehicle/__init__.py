@@ -1,0 +1,1 @@
+"""What the vehicle is: parameters, once."""

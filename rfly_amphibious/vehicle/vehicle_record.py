@@ -1,0 +1,113 @@
+"""VehicleParameters as one flat record, which compiled kernels read by name."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from rfly_amphibious.vehicle.parameters import AIR_DENSITY, GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR, MAX_ROTORS, POINTS, WHEELS
+from rfly_common.kernels.jit import use_numba
+
+_COPIED = (
+    "mass_unsprung",
+    "mass_sprung",
+    "mass",
+    "inertia",
+    "max_steering",
+    "max_steering_rate",
+    "steering_lag",
+    "max_drive_torque",
+    "drive_lag",
+    "max_brake_torque",
+    "wheel_radius",
+    "wheel_inertia",
+    "tyre_stiffness",
+    "tyre_damping",
+    "nominal_load",
+    "friction_x",
+    "friction_y",
+    "friction_load_loss",
+    "slip_stiffness",
+    "cornering_load_ratio",
+    "relaxation_x",
+    "relaxation_y",
+    "low_speed",
+    "low_speed_damping",
+    "max_slip_deflection",
+    "rolling_resistance",
+    "rolling_speed",
+    "bump_damping",
+    "rebound_damping",
+    "bump_stop",
+    "rebound_stop",
+    "bump_stop_stiffness",
+    "rebound_stop_stiffness",
+    "stop_damping",
+    "spring_load",
+    "thrust_coefficient",
+    "torque_coefficient",
+    "inflow_coefficient",
+    "rotor_drag_coefficient",
+    "rotor_radius",
+    "rotor_inertia",
+    "max_rotor_speed",
+    "max_rotor_torque",
+    "rotor_lag",
+    "linear_drag",
+    "rotational_drag",
+    "body_stiffness",
+    "body_damping",
+    "body_friction",
+)
+
+
+def peak_slip(shape: float, curvature: float) -> float:
+    """The slip ρ at which f(ρ; C, E) of section 5.4 is 1."""
+    z = brentq(lambda z: z - curvature * (z - np.arctan(z)) - np.tan(np.pi / (2.0 * shape)), 0.0, 1e4, xtol=1e-14)
+    return float(shape * z)
+
+
+def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmosphere: bool, map_altitude: float) -> Any:
+    """What the kernels take as `p`: a NumPy record, or a plain namespace for the path without numba."""
+    values: dict[str, Any] = {name: getattr(p, name) for name in _COPIED}
+    hubs, rotors = p.hub_position, p.rotor_position
+    half = 0.5 * np.array(p.body_box)
+    corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]
+    points = np.zeros((POINTS, 3))
+    points[: FIRST_ROTOR + p.rotors] = np.concatenate([hubs, corners, rotors])
+    values["point_x"], values["point_y"], values["point_z"] = points.T
+    values["slips"] = 8
+    values["shapes"] = np.repeat((p.shape_x, p.shape_y), 4)
+    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), 4)
+    front = np.array((1.0, 1.0, 0.0, 0.0))
+    values["spring"] = np.where(front > 0, p.front_spring, p.rear_spring)
+    values["anti_roll"] = np.where(front > 0, p.front_anti_roll, p.rear_anti_roll)
+    factor = np.where(front > 0, p.cornering_factor_front, p.cornering_factor_rear)
+    values["cornering_stiffness"] = factor * p.cornering_stiffness_per_rad * p.nominal_load
+    steering_sign = {"front": front, "rear": front - 1.0, "all": 2.0 * front - 1.0, "none": 0.0 * front}
+    values["steering_sign"] = steering_sign[p.steered]
+    values["steering_lever"] = p.wheelbase / 2.0 if p.steered == "all" else p.wheelbase
+    driven = np.array([wheel in p.driven for wheel in WHEELS])
+    values["driven"] = driven.astype(float)
+    values["drive_power"] = p.max_drive_power / max(int(driven.sum()), 1)
+    values["peak_slip"] = max(peak_slip(p.shape_x, p.curvature_x), peak_slip(p.shape_y, p.curvature_y))
+    values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
+    values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
+    values["rotors"] = p.rotors
+    values["gravity"] = GRAVITY
+    values["air_density"] = AIR_DENSITY
+    values["ground_effect"] = int(ground_effect)
+    values["standard_atmosphere"] = int(standard_atmosphere)
+    values["map_altitude"] = map_altitude
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    if not use_numba():
+        return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
+    dtype = np.dtype([(name, np.int64 if a.dtype.kind == "i" else np.float64, a.shape) for name, a in arrays.items()])
+    record = np.zeros(1, dtype).view(np.recarray)
+    for name, array in arrays.items():
+        record[name][0] = array
+    return record[0]

@@ -1,0 +1,1 @@
+"""The `rfly` command, one module a group."""

@@ -1,0 +1,49 @@
+"""`rfly drive`: a land-air vehicle by the keyboard.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+from typing import Annotated
+
+import typer
+
+from rfly_common.errors import ConfigError
+
+DRIVE_SPEED, FLY_SPEED, CLIMB_SPEED, CURVATURE, YAW_RATE_DEG = 3.0, 3.0, 1.0, 0.6, 45.0
+
+
+def drive(
+    vehicle: Annotated[
+        str, typer.Argument(metavar="VEHICLE", help="its name: the namespace of its topics")
+    ] = "amphibious_1",
+    drive_speed: Annotated[float, typer.Option(min=0.1, max=50.0, help="fastest drive, m/s")] = DRIVE_SPEED,
+    fly_speed: Annotated[float, typer.Option(min=0.1, max=50.0, help="fastest flight, m/s")] = FLY_SPEED,
+    climb_speed: Annotated[float, typer.Option(min=0.1, max=10.0, help="fastest climb and descent, m/s")] = CLIMB_SPEED,
+    curvature: Annotated[float, typer.Option(min=0.01, max=5.0, help="sharpest bend that is driven, 1/m")] = CURVATURE,
+    yaw_rate: Annotated[
+        float, typer.Option(min=1.0, max=180.0, help="fastest turn in flight, degrees/s")
+    ] = YAW_RATE_DEG,
+    stamped: Annotated[bool, typer.Option("--stamped/--unstamped", help="cmd_vel as TwistStamped or as Twist")] = True,
+) -> None:
+    """Drive and fly a land-air vehicle by the keyboard.
+
+    Needs ROS and the vehicle's nodes. A joystick does the same by way of teleop_node.
+
+    Examples:
+
+        rfly drive
+
+        rfly drive amphibious_2 --drive-speed 5
+    """
+    import math
+
+    from rfly_amphibious.control.teleop import TeleopLimits
+
+    try:
+        from rfly_bringup.ros.keyboard_teleop import drive as run
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not importable: this drives a running vehicle, which needs ROS 2 (rclpy and the "
+            "interfaces of rfly_suite) and a terminal of Linux"
+        ) from None
+    run(vehicle, TeleopLimits(drive_speed, curvature, fly_speed, climb_speed, math.radians(yaw_rate)), stamped)

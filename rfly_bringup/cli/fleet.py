@@ -1,0 +1,168 @@
+"""`rfly fleet`: check fleet files against their limits and a map, and draw them.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import (
+    DEMO_MAP,
+    MapOption,
+    MaybeFloat,
+    MaybePath,
+    MaybeText,
+    Overwrite,
+    SearchPath,
+    ThirdPixel,
+    check_target,
+    load_map,
+    status,
+)
+
+if TYPE_CHECKING:
+    from rfly_trajectory.fleet.fleet import Fleet
+
+fleet_app = typer.Typer(
+    help="Fleet files: check what they ask of their vehicles on a map, and draw them.\n\n"
+    "FILE is a fleet file, or the name of a shipped fleet.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet")]
+
+MOST_ROWS = 40
+"""vehicles in the table, and findings"""
+
+
+@fleet_app.command()
+def check(
+    file: FileArgument,
+    map_name: MapOption = DEMO_MAP,
+    seconds: Annotated[
+        MaybeFloat,
+        MaybePath,
+        typer.Option(min=0.1, help="s of fleet time for min_separation (default: every vehicle's way once)"),
+    ] = None,
+    out: Annotated[
+        MaybePath,
+        typer.Option("--out", "-o", help="draw the fleet too, with a red cross where something is wrong: .png, .pdf …"),
+    ] = None,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+) -> None:
+    """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its limits or comes too near.
+
+    Exit code 1 where anything is wrong, 2 where the file can't be read.
+
+    Examples:
+
+        rfly fleet check mixed_fleet
+
+        rfly fleet check my_fleet.yaml --map MountainTerrain --out check.png
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from rfly_bringup.cli.fleet_plot import draw_fleet
+    from rfly_trajectory.fleet.limit_check import check_separation, drive, duration
+    from rfly_trajectory.fleet.track_check import check_tracks
+    from rfly_trajectory.fleet.wheel_check import TOUCHING, wheel_gaps
+
+    if out is not None:
+        check_target(out, overwrite)
+    fleet = _load(file, map_name, search_path)
+    table = Table(
+        "vehicle",
+        "id",
+        "kind",
+        "way m",
+        "time s",
+        "m/s",
+        "radius m",
+        "m/s² sideways",
+        "slope °",
+        "wheel gap m",
+        box=None,
+    )
+    gaps = wheel_gaps(fleet)
+    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MOST_ROWS], gaps[:MOST_ROWS], strict=True)):
+        done = drive(fleet, index)
+        bend = float(abs(done.curvature).max())
+        table.add_row(
+            vehicle.name,
+            str(vehicle.id),
+            vehicle.kind,
+            f"{done.way[-1]:.1f}",
+            f"{duration(vehicle):.1f}",
+            f"{abs(done.speed).max():.2f}",
+            f"{1 / bend:.1f}" if bend > 1e-9 else "straight",
+            f"{abs(done.lateral_acceleration).max():.2f}",
+            f"{math.degrees(math.atan(abs(done.slope).max())):.1f}",
+            f"{wheels.gap:.3f}" if wheels else "",
+        )
+    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+    console.print(f"{file}: {len(fleet)} vehicles over {map_name}", markup=False)
+    console.print(table)
+    if len(fleet) > MOST_ROWS:
+        console.print(f"… and {len(fleet) - MOST_ROWS} more vehicles")
+    for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MOST_ROWS]:
+        if wheels and wheels.gap > TOUCHING:
+            console.print(
+                f"vehicle {vehicle.name!r}: not all of its wheels can touch: one is up to {wheels.gap:.3f} m above the "
+                f"ground at x {wheels.x:.1f}, y {wheels.y:.1f}, and more than {TOUCHING:g} m on "
+                f"{100 * wheels.share:.2g} % of its track",
+                markup=False,
+            )
+    with status("looking for vehicles that come too near"):
+        findings = check_tracks(fleet) + check_separation(fleet, seconds)
+    for finding in findings[:MOST_ROWS]:
+        where = f"{finding.where}: " if finding.where else ""
+        console.print(f"{where}vehicle {finding.vehicle!r}: {finding.text}", markup=False)
+    if len(findings) > MOST_ROWS:
+        console.print(f"… and {len(findings) - MOST_ROWS} more findings")
+    some = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
+    console.print(some if findings else "nothing is wrong")
+    if out is not None:
+        draw_fleet(fleet, out, findings=findings)
+        console.print(str(out), markup=False)
+    raise typer.Exit(1 if findings else 0)
+
+
+@fleet_app.command()
+def plot(
+    file: FileArgument,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")],
+    map_name: MapOption = DEMO_MAP,
+    title: Annotated[MaybeText, typer.Option(help="by default the fleet's and the map's name")] = None,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+) -> None:
+    """Draw the tracks over the shaded relief, with altitude, speed and slope along the way.
+
+    Examples:
+
+        rfly fleet plot mixed_fleet --out fleet.png
+
+        rfly fleet plot my_fleet.yaml --out fleet.pdf --map MountainTerrain
+    """
+    from rfly_bringup.cli.fleet_plot import draw_fleet
+
+    check_target(out, overwrite)
+    fleet = _load(file, map_name, search_path)
+    with status(f"drawing {out}"):
+        draw_fleet(fleet, out, title=title)
+    print(out)
+
+
+def _load(file: str, map_name: str, search_path: list[str] | None) -> "Fleet":
+    from rfly_trajectory.fleet.fleet_file import load_fleet
+
+    fleet = load_fleet(file)
+    return fleet.on_terrain(load_map(map_name, search_path, ThirdPixel.truncate))

@@ -1,0 +1,70 @@
+"""The `rfly` command. Imports lazily: `rfly --help` answers at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+
+from rfly_bringup.cli.drive import drive
+from rfly_bringup.cli.fleet import fleet_app
+from rfly_bringup.cli.mission import mission_app
+from rfly_bringup.cli.objects import objects_app
+from rfly_bringup.cli.plan import plan
+from rfly_bringup.cli.record import dissector, record, replay
+from rfly_bringup.cli.sim import sim_app
+from rfly_bringup.cli.terrain import terrain_app
+from rfly_bringup.cli.up_options import up_app
+from rfly_bringup.cli.view import view
+from rfly_bringup.cli.wire import listen, send
+from rfly_common.errors import RflyError
+
+app = typer.Typer(
+    name="rfly",
+    help="RflySim's terrain, vehicles and RflySim3D window for ROS 2.\n\n"
+    "Try: `rfly up`, then in another shell `rfly listen`; `rfly terrain plot JacksboroFault --out relief.png`",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.add_typer(terrain_app, name="terrain")
+app.add_typer(objects_app, name="objects")
+app.add_typer(mission_app, name="mission")
+app.add_typer(fleet_app, name="fleet")
+app.add_typer(sim_app, name="sim")
+app.add_typer(up_app, name="up")
+app.command()(send)
+app.command()(listen)
+app.command()(view)
+app.command(context_settings={"ignore_unknown_options": True})(plan)  # so that -200,80 is a place
+app.command()(drive)
+app.command()(record)
+app.command()(replay)
+app.command()(dissector)
+
+
+def main() -> None:
+    """Entry point of `rfly`: a mistake of the caller is one line on stderr and exit code 2."""
+    # typer carries click inside from 0.16 on and imports it before: the class is reached by way of its public child
+    usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    try:
+        code = app(standalone_mode=False)
+    except usage_error as error:
+        if not error.format_message():  # no arguments at all: the help is printed already
+            sys.exit(2)
+        _complain(error.format_message())
+    except RflyError as error:
+        _complain(str(error))
+    except OSError as error:
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(text: str) -> None:
+    print("rfly: " + " ".join(text.split()), file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,286 @@
+"""`rfly mission`: look at mission files, carry them into the other format, and fly them without ROS.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import math
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rfly_bringup.cli.options import (
+    NO_TRIPLE,
+    MaybeText,
+    Overwrite,
+    SearchPath,
+    ThirdPixel,
+    Triple,
+    check_target,
+    given,
+    load_map,
+)
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_trajectory.missions.files import Mission
+
+mission_app = typer.Typer(
+    help="Missions from QGroundControl (.plan) and Mission Planner (.waypoints): check, convert, fly.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+class UavType(str, Enum):
+    """How a vehicle flies, or drives."""
+
+    multirotor = "multirotor"
+    fixed_wing = "fixed-wing"
+    ground = "ground"
+    land_air = "land-air"
+
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
+MapOption = Annotated[
+    MaybeText, typer.Option("--map", "-m", help="name or path of the map to fly over", show_default=False)
+]
+OriginOption = Annotated[
+    Triple,
+    typer.Option(
+        "--geo-origin",
+        metavar="LAT LON ALT",
+        help="where the map's origin lies: degrees, m above sea (default: what the map says)",
+        show_default=False,
+    ),
+]
+UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
+RadiusOption = Annotated[float, typer.Option(min=0.01, help="m, of way-points that have none")]
+LoiterOption = Annotated[float, typer.Option(min=0.1, help="m, of orbits that have none, and of a fixed wing's hold")]
+
+
+@mission_app.command()
+def check(
+    file: FileArgument,
+    map: MapOption = None,
+    search_path: SearchPath = None,
+    geo_origin: OriginOption = NO_TRIPLE,
+    default_radius: RadiusOption = 2.0,
+    loiter_radius: LoiterOption = 25.0,
+) -> None:
+    """Show what a mission file says, item by item, and what of it is not flown.
+
+    Examples:
+
+        rfly mission check survey.plan
+
+        rfly mission check terrain_following.waypoints --map JacksboroFault
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from rfly_trajectory.missions.mavlink import mavlink_command
+    from rfly_trajectory.missions.runner import check_fence
+
+    mission, _, _ = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    table = Table("item", "in file", "mode", "north m", "east m", "up m", "params", box=None)
+    for index, (item, number) in enumerate(zip(mission.items, mission.numbers, strict=True)):
+        north, east, down = item.position.tolist()
+        command = mavlink_command(item)
+        mode = item.mode.name if command is None else f"{item.mode.name} (MAVLink {command})"
+        params = ", ".join(f"{value:g}" for value in item.params)
+        table.add_row(str(index), str(number), mode, f"{north:.2f}", f"{east:.2f}", f"{0.0 - down:.2f}", params)
+    console = Console(highlight=False, soft_wrap=True)
+    latitude, longitude, altitude = mission.home
+    console.print(
+        f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m", markup=False
+    )
+    console.print(table)
+    if mission.fence:
+        console.print(f"fence of {len(mission.fence.areas)} areas")
+    for text in (*mission.lost, *_never_done(mission)):
+        console.print(f"note: {text}", markup=False)
+    check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
+
+
+@mission_app.command()
+def convert(
+    file: FileArgument,
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints")],
+    uav_type: UavOption = UavType.multirotor,
+    default_radius: RadiusOption = 2.0,
+    loiter_radius: LoiterOption = 25.0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a mission file in the other format, and tell what it can't say.
+
+    Example:
+
+        rfly mission convert survey.plan survey.waypoints
+    """
+    from rfly_trajectory.missions.files import write_mission
+
+    check_target(target, overwrite)
+    mission, _, _ = _read(file, None, None, NO_TRIPLE, default_radius, loiter_radius)
+    changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
+    for text in (*mission.lost, *changed):
+        print(f"note: {text}")
+    print(f"{target}: {len(mission.items)} items")
+
+
+@mission_app.command()
+def fly(
+    file: FileArgument,
+    map: MapOption = None,
+    search_path: SearchPath = None,
+    geo_origin: OriginOption = NO_TRIPLE,
+    uav_type: UavOption = UavType.multirotor,
+    min_height: Annotated[float, typer.Option(min=0.0, help="m above the ground on the way")] = 2.0,
+    default_radius: RadiusOption = 2.0,
+    loiter_radius: LoiterOption = 25.0,
+    limit: Annotated[
+        float, typer.Option(min=1.0, help="s of flight after which a mission that does not end is left")
+    ] = 3600.0,
+    csv: Annotated[
+        MaybeText, typer.Option(help="write the track: time, x east, y north, z up, yaw", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1 where it doesn't end.
+
+    The vehicle starts on the ground at the mission's home. With a map, home lies where its geodetic origin says.
+
+    Examples:
+
+        rfly mission fly survey.plan
+
+        rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488 --uav-type fixed-wing
+    """
+    if csv is not None:
+        if not Path(csv).absolute().parent.is_dir():
+            raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
+        check_target(Path(csv), overwrite)
+    mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    for text in _never_done(mission):
+        raise ConfigError(f"{file}: {text}, and nobody says so here")
+    flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
+    for text in mission.lost:
+        print(f"note: {text}", file=sys.stderr)
+    for seconds, text in flown.told:
+        print(f"{seconds:8.1f} s  {text}")
+    lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"
+    print(f"{flown.seconds:8.1f} s  {'finished' if flown.finished else 'not finished'}{lowest}")
+    if csv is not None:
+        _write_track(Path(csv), flown.track)
+    raise typer.Exit(0 if flown.finished else 1)
+
+
+class _Flight:
+    """What a flight was like."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[float, str]] = []
+        self.track: list[tuple[float, float, float, float, float]] = []
+        self.lowest, self.seconds, self.finished = math.inf, 0.0, False
+
+
+STEP_S = 0.05
+
+
+def _fly(
+    mission: "Mission",
+    terrain: "HeightMap | None",
+    origin: Triple,
+    uav_type: UavType,
+    min_height: float,
+    loiter_radius: float,
+    limit: float,
+) -> _Flight:
+    from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
+    from rfly_common.geodesy import geodetic_to_ned
+    from rfly_trajectory.missions.ground import Ground
+    from rfly_trajectory.missions.items import MissionMode
+    from rfly_trajectory.missions.runner import MissionRunner
+    from rfly_trajectory.missions.vehicles import make_follower
+
+    ground = Ground(terrain, min_height)
+    north, east, down = 0.0, 0.0, 0.0
+    if terrain is not None:
+        north, east, down = geodetic_to_ned(mission.home, origin).tolist()
+        mission = mission.about(origin)
+        if not terrain.inside(east, north):
+            away = math.hypot(north, east) / 1000
+            raise ConfigError(
+                f"home {mission.home} lies off the map {terrain.name!r}, {away:.1f} km from its origin; "
+                "choose another map, or fly without one"
+            )
+    start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
+    follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)
+    flight = _Flight()
+    runner = MissionRunner(
+        uav_type.value,
+        follower=follower,
+        loiter_radius=loiter_radius,
+        log=lambda text: flight.told.append((flight.seconds, text)),
+    )
+    runner.load(
+        mission.items, (north, east, down), fence=mission.fence, numbers=mission.numbers, hold_at_waypoints=True
+    )
+    switches = -1
+    while flight.seconds < limit and not flight.finished:
+        state = runner.step(STEP_S)
+        flight.seconds += STEP_S
+        if runner.manager.switches != switches:
+            switches = runner.manager.switches
+            x, y, z = vector_ned_to_enu(follower.position)
+            mode = state.params.current.mode.name
+            flight.told.append((flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}"))
+        if state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT) and not state.driven:
+            height = ground.down(*follower.position[:2]) - follower.position[2]
+            if height >= min_height or math.isfinite(flight.lowest):  # once it has climbed there
+                flight.lowest = min(flight.lowest, height)
+        x, y, z = vector_ned_to_enu(follower.position)
+        flight.track.append((flight.seconds, x, y, z, float(yaw_ned_to_enu(follower.euler[2]))))
+        flight.finished = state.finished
+    return flight
+
+
+def _write_track(path: Path, track: list[tuple[float, float, float, float, float]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write("time_s,x_east_m,y_north_m,z_up_m,yaw_enu_rad\n")
+        file.writelines(",".join(f"{value:.4f}" for value in row) + "\n" for row in track)
+
+
+def _read(
+    file: Path, map_name: Any, search_path: Any, geo_origin: Triple, default_radius: float, loiter_radius: float
+) -> "tuple[Mission, HeightMap | None, Triple]":
+    from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
+    from rfly_trajectory.missions.files import read_mission
+
+    terrain = None if map_name is None else load_map(map_name, search_path, ThirdPixel.truncate)
+    origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
+    asked = given(geo_origin, "--geo-origin")
+    if asked is not None:
+        origin = geo_point(asked, "--geo-origin")
+
+    def above_sea(latitude: float, longitude: float) -> float:
+        assert terrain is not None
+        north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
+        return origin[2] + float(terrain.altitude(east, north))
+
+    ground = above_sea if terrain is not None else None
+    mission = read_mission(file, default_radius=default_radius, loiter_radius=loiter_radius, terrain=ground)
+    return mission, terrain, origin
+
+
+def _never_done(mission: "Mission") -> list[str]:
+    from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS
+
+    return [
+        f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when is_mode_done says so"
+        for index, command in mission.custom
+        if command <= LAST_NAVIGATION and command not in TIMED_COMMANDS
+    ]

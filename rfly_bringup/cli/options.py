@@ -1,0 +1,104 @@
+"""What the commands of `rfly terrain` share: argument types, loading a map, progress on stderr.
+
+typer 0.9 (Ubuntu 24.04) reads Optional[...] but not `... | None`, no annotations that are still text, and no None as
+the default of a tuple: none of these modules has `from __future__ import annotations`, and all NaN stands for a tuple
+that was not given.
+"""
+
+import math
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from rfly_terrain.files.png_txt import RflySimMap
+    from rfly_terrain.height_map.height_map import HeightMap
+
+DEMO_MAP = "JacksboroFault"
+
+MaybeFloat = Optional[float]  # noqa: UP045
+MaybeInt = Optional[int]  # noqa: UP045
+MaybePath = Optional[Path]  # noqa: UP045
+MaybeText = Optional[str]  # noqa: UP045
+MaybeTexts = Optional[list[str]]  # noqa: UP045
+Pair = tuple[float, float]
+Triple = tuple[float, float, float]
+Quadruple = tuple[float, float, float, float]
+NO_PAIR: Pair = (math.nan,) * 2
+NO_TRIPLE: Triple = (math.nan,) * 3
+NO_QUADRUPLE: Quadruple = (math.nan,) * 4
+Numbers = TypeVar("Numbers", Pair, Triple, Quadruple)
+
+
+class Frame(str, Enum):
+    """map: x east, y north, z up. map_ned: x north, y east, z down."""
+
+    map = "map"
+    map_ned = "map_ned"
+
+
+class ThirdPixel(str, Enum):
+    """How the third point of the txt becomes a pixel."""
+
+    truncate = "truncate"
+    round = "round"
+
+
+MapArgument = Annotated[str, typer.Argument(metavar="MAP", help="name or path of the map")]
+MapOption = Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")]
+SearchPath = Annotated[
+    MaybeTexts, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
+]
+ThirdPixelOption = Annotated[
+    ThirdPixel,
+    typer.Option(
+        help="the third point's pixel: truncate as RflySim's Python tool, round as MATLAB's", show_choices=True
+    ),
+]
+FrameOption = Annotated[Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")]
+RegionOption = Annotated[
+    Quadruple,
+    typer.Option(metavar="X_MIN X_MAX Y_MIN Y_MAX", show_default=False, help="only this part (m, east and north)"),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
+GeoOrigin = Annotated[
+    Triple,
+    typer.Option(
+        metavar="LAT LON ALT", show_default=False, help="latitude, longitude (degrees), altitude (m) of x = y = z = 0"
+    ),
+]
+
+
+def read_rfly_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "RflySimMap":
+    from rfly_terrain.files.png_txt import find_map, read_map
+
+    return read_map(find_map(name, search_path or ()), third_pixel.value)
+
+
+def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "HeightMap":
+    from rfly_terrain.files.png_txt import to_height_map
+
+    return to_height_map(read_rfly_map(name, search_path, third_pixel))
+
+
+def given(values: Numbers, option: str) -> Numbers | None:
+    """The numbers of an option, None where it was not given."""
+    if all(map(math.isnan, values)):
+        return None
+    if not all(map(math.isfinite, values)):
+        raise typer.BadParameter(f"{option} {' '.join(map(str, values))}: expected finite numbers")
+    return values
+
+
+def check_target(out: Path, overwrite: bool) -> None:
+    if out.exists() and not overwrite:
+        raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
+
+
+def status(text: str) -> Any:
+    """A spinner on stderr while something long runs; nothing where stderr is no terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)

@@ -1,0 +1,152 @@
+"""`rfly plan`: a path over a map for a class of vehicles, without ROS.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import math
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import (
+    DEMO_MAP,
+    MapOption,
+    MaybeFloat,
+    MaybeText,
+    Overwrite,
+    SearchPath,
+    ThirdPixel,
+    check_target,
+    load_map,
+    status,
+)
+
+if TYPE_CHECKING:
+    from rfly_terrain.planning.drive import PlanPose
+
+
+class Mode(str, Enum):
+    """How the vehicle gets there."""
+
+    drive = "drive"
+    fly = "fly"
+    mixed = "mixed"
+
+
+PlaceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="X,Y[,HEADING[,Z]]", help="m east and north; degrees counter-clockwise from east; m up, for aircraft"
+    ),
+]
+
+
+def plan(
+    start: PlaceArgument,
+    goal: PlaceArgument,
+    map_name: MapOption = DEMO_MAP,
+    vehicle_class: Annotated[
+        str,
+        typer.Option(
+            "--vehicle-class", metavar="NAME", help="what moves; by default the first class", show_default=False
+        ),
+    ] = "",
+    classes: Annotated[
+        MaybeText, typer.Option("--classes", metavar="FILE", help="vehicle classes of one's own", show_default=False)
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="how it gets there")] = Mode.drive,
+    out: Annotated[
+        MaybeText, typer.Option("--out", "--output", "-o", metavar="PICTURE", help="draw it: .png, .pdf, .svg …")
+    ] = None,
+    csv: Annotated[
+        MaybeText,
+        typer.Option("--csv", metavar="FILE", help="write the way-points, as a fleet file's `file:` reads them"),
+    ] = None,
+    water_level: Annotated[
+        MaybeFloat, typer.Option(help="m up: ground below it is not driven on", show_default=False)
+    ] = None,
+    resolution: Annotated[
+        MaybeFloat, typer.Option(min=1e-3, help="side of the cells, m (default: the map's)", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+) -> None:
+    """Plan a path from A to B, and tell its length, energy, time and climb.
+
+    Driven paths keep to ground that the class can drive on and to its turning radius; flown ones to its height above
+    the ground and its rate of climb. Where there is no path, one line says why, and the exit code is 2.
+
+    Examples:
+
+        rfly plan 100,50 -200,80
+
+        rfly plan 2800,-1000,180 -2800,300 --vehicle-class rover --out plan.png --csv way.csv
+
+        rfly plan 100,50 -2500,2300 --vehicle-class multirotor --mode fly
+
+        rfly plan 100,50 -2500,2300 --vehicle-class land_air --mode mixed
+    """
+    from rfly_terrain.planning.plan import MODES, write_plan
+    from rfly_terrain.planning.planner import Planner
+    from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
+    from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
+    from rfly_terrain.plots.relief import check_picture_format
+
+    a, b = _place("A", start), _place("B", goal)
+    if water_level is not None and not math.isfinite(water_level):
+        raise typer.BadParameter(f"--water-level {water_level}: expected a finite number of metres")
+    vehicle = find_class(load_vehicle_classes(classes), vehicle_class)
+    targets = [Path(target) for target in (out, csv) if target is not None]
+    for target in targets:
+        check_target(target, overwrite)
+    if out is not None:
+        check_picture_format(out)
+    terrain = load_map(map_name, search_path, ThirdPixel.truncate)
+    planner = Planner(terrain, water_level=water_level, resolution=resolution)
+    with status("planning"):
+        found = planner.plan(vehicle, a, b, MODES[mode.value])
+    minutes, seconds = divmod(round(found.duration), 60)
+    print(f"length   {found.length:.1f} m, {len(found.position)} poses")
+    print(f"energy   {_joules(found.energy)}")
+    print(f"time     {minutes} min {seconds:02d} s")
+    print(f"climb    {found.climb:.1f} m, over {100 * found.share_climbed:.0f} % of the length")
+    for note in found.notes:
+        print(f"note     {note}")
+    if csv is not None:
+        write_plan(found, csv)
+        print(csv)
+    if out is not None:
+        from rfly_bringup.cli.plan_plot import draw_plan
+
+        grid = planner.grid(vehicle) if vehicle.drive is not None and mode is not Mode.fly else None
+        with status(f"drawing {out}"):
+            draw_plan(terrain, found, Path(out), f"{vehicle.name}, {mode.value}, over {terrain.name}", grid)
+        print(out)
+
+
+def _place(name: str, text: str) -> "PlanPose":
+    from rfly_terrain.planning.drive import PlanPose
+
+    parts = text.split(",")
+    expected = f"{name} {text!r}: expected X,Y in metres, and if you like a heading in degrees and Z in metres"
+    if not 2 <= len(parts) <= 4:
+        raise typer.BadParameter(expected)
+    try:
+        numbers = [float(part) if part.strip() or i < 2 else None for i, part in enumerate(parts)]
+    except ValueError:
+        raise typer.BadParameter(expected) from None
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        raise typer.BadParameter(expected)
+    x, y, heading, z = [*numbers, None, None][:4]
+    assert x is not None
+    assert y is not None
+    return PlanPose(x, y, None if heading is None else math.radians(heading), z)
+
+
+def _joules(energy: float) -> str:
+    for factor, unit in ((1e6, "MJ"), (1e3, "kJ")):
+        if energy >= factor:
+            return f"{energy / factor:.2f} {unit} ({energy / 3600:.1f} Wh)"
+    return f"{energy:.1f} J"

@@ -1,0 +1,120 @@
+"""`rfly record`, `rfly replay`, `rfly dissector`: datagrams to a file that Wireshark reads, and back with their timing.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+DEFAULT_PORT = 20010
+
+
+def record(
+    out: Annotated[str, typer.Argument(metavar="OUT.pcap", help="file to write; - is standard output")],
+    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = DEFAULT_PORT,
+    windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
+    bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
+    forward: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="pass everything on, so that a window still sees it; PORT is that of its window 0, by default --port",
+        ),
+    ] = "",
+    count: Annotated[int, typer.Option(min=0, help="end after so many datagrams; 0: no limit")] = 0,
+    duration: Annotated[float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")] = 0.0,
+    max_size: Annotated[float, typer.Option(min=0, help="end before the file has so many MB; 0: no limit")] = 4000.0,
+    force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
+) -> None:
+    """Record the datagrams that RflySim3D would get, as a pcap file for Wireshark, tcpdump and `rfly replay`.
+
+    It takes RflySim3D's place; with --forward a window elsewhere, or on other ports, sees everything all the same.
+
+    Examples:
+
+        rfly record flight.pcap
+
+        rfly record flight.pcap --forward 192.168.1.20
+
+        rfly record replies.pcap --port 20006 --windows 1 --duration 60
+
+        rfly record - | wireshark -k -i -
+    """
+    from rfly_bringup.cli.recording import RecordLimits, record_to
+
+    limits = RecordLimits(count, duration, max_size * 1e6)
+    record_to(out, bind, range(port, port + windows), _host_and_port(forward, port), limits, overwrite=force)
+
+
+def replay(
+    recording: Annotated[Path, typer.Argument(metavar="IN.pcap", help="pcap or pcapng, of rfly, tcpdump or Wireshark")],
+    speed: Annotated[float, typer.Option(min=0, help="2 is twice as quick; 0: without waiting")] = 1.0,
+    loop: Annotated[int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")] = 1,
+    pause: Annotated[float, typer.Option(min=0.001, help="seconds from the end of a pass to the next")] = 0.02,
+    host: Annotated[str, typer.Option(help="machine to send to: name or IPv4 address")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="where the first of --ports goes, the others behind it; 0: unchanged")
+    ] = 0,
+    ports: Annotated[
+        str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
+    ] = f"{DEFAULT_PORT}-{DEFAULT_PORT + 63}",
+) -> None:
+    """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
+
+    Window numbers stay: what went to the third of --ports goes to the third port from --port on. The addresses in the
+    recording do not count: without --host everything goes to this machine.
+
+    Examples:
+
+        rfly replay flight.pcap
+
+        rfly replay flight.pcap --speed 0.25 --loop 0
+
+        rfly replay flight.pcap --host 192.168.1.20
+
+        rfly replay replies.pcap --ports 20006
+    """
+    from rfly_bringup.cli.recording import replay_from
+    from rfly_ue_bridge.recording.replay import Target
+
+    target = Target(_port_range(ports), host, port or None)
+    replay_from(recording, target, speed=speed, passes=loop, pause_s=pause)
+
+
+def dissector(
+    out: Annotated[Optional[Path], typer.Option(help="file to write; without it, standard output")] = None,  # noqa: UP045  typer 0.9
+) -> None:
+    """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
+
+    Examples:
+
+        rfly dissector --out rflysim3d.lua
+
+        wireshark -X lua_script:rflysim3d.lua flight.pcap
+
+        tshark -X lua_script:rflysim3d.lua -r flight.pcap -Y "rflysim.copterID == 7"
+    """
+    from rfly_ue_bridge.codec import wireshark_dissector
+
+    if out is None:
+        typer.echo(wireshark_dissector.dissector(), nl=False)
+    else:
+        out.write_text(wireshark_dissector.dissector(), encoding="utf-8")
+
+
+def _host_and_port(text: str, default: int) -> tuple[str, int] | None:
+    if not text:
+        return None
+    host, colon, port = text.partition(":")
+    if not host or (colon and not (port.isdecimal() and 1 <= int(port) <= 65535)):
+        raise typer.BadParameter(f"--forward {text!r}: expected HOST or HOST:PORT, as in 192.168.1.20:20010")
+    return host, int(port) if colon else default
+
+
+def _port_range(text: str) -> range:
+    first, dash, last = text.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()):
+        raise typer.BadParameter(f"--ports {text!r}: expected FIRST or FIRST-LAST, as in 20010-20012")
+    return range(int(first), int(last if dash else first) + 1)

@@ -1,0 +1,200 @@
+"""What `rfly record` and `rfly replay` do: files opened, progress shown, and an account at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from rfly_common.errors import ConfigError
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
+from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
+from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
+from rfly_ue_bridge.recording.recorder import Recorder
+from rfly_ue_bridge.recording.replay import Destinations, Report, Target, replay
+
+_POLL_S = 0.1
+_SHOW_NS = 500_000_000
+_LARGEST_RECORD = 16 + 65535
+_CALM_NS = 10_000_000
+"""the bar is drawn in gaps at least so long, since drawing takes about a millisecond"""
+_OVERDUE_NS = 5_000_000_000
+
+
+@dataclass(frozen=True)
+class RecordLimits:
+    """When a recording ends by itself; 0: no limit."""
+
+    datagrams: int = 0
+    seconds: float = 0.0
+    bytes: float = 0.0
+
+
+def record_to(
+    out: str,
+    bind: str,
+    ports: range,
+    forward_to: tuple[str, int] | None,
+    limits: RecordLimits,
+    *,
+    overwrite: bool,
+) -> None:
+    """Record until a limit or Ctrl-C. Raises ConfigError for ports that cannot be had or a file that exists."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    start = time.monotonic()
+    with Recorder(bind, ports, forward_to=forward_to) as recorder, _output(out, overwrite) as file:
+        writer = PcapWriter(file)
+        try:
+            writer.flush()
+            where = ", ".join(f"{bind}:{port}" for port in recorder.ports)
+            console.print(f"recording {where} to {out}; Ctrl-C ends", style="dim")
+            with suppress(KeyboardInterrupt):
+                _record(recorder, writer, limits, console, start)
+            writer.flush()
+        except BrokenPipeError:  # the reader of a pipe, such as Wireshark, has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # the interpreter flushes once more at its end
+        _account(recorder, writer, time.monotonic() - start, console)
+
+
+def _record(recorder: Recorder, writer: PcapWriter, limits: RecordLimits, console: Console, start: float) -> None:
+    with console.status("waiting for the first datagram") as status:
+        shown_ns = 0
+        while True:
+            rooms = []  # datagrams that surely may be taken still
+            if limits.datagrams:
+                rooms.append(limits.datagrams - recorder.datagrams)
+            if limits.bytes:
+                rooms.append(int((limits.bytes - writer.bytes) // _LARGEST_RECORD))
+            if min(rooms, default=1) < 1:
+                return
+            recorder.poll(writer, _POLL_S, min(rooms, default=None))
+            elapsed = time.monotonic() - start
+            if 0 < limits.seconds <= elapsed:
+                return
+            now_ns = time.monotonic_ns()
+            if recorder.datagrams and now_ns - shown_ns > _SHOW_NS:
+                shown_ns = now_ns
+                status.update(f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, {elapsed:.0f} s")
+
+
+def _account(recorder: Recorder, writer: PcapWriter, seconds: float, console: Console) -> None:
+    console.print(f"{recorder.datagrams} datagrams, {writer.bytes} bytes in {seconds:.1f} s")
+    if recorder.dropped:
+        console.print(f"the system dropped {recorder.dropped} more: they came too quickly", style="yellow")
+    if recorder.forward is not None:
+        console.print(f"passed on: {recorder.forward.sent}")
+        for window in recorder.forward.windows:
+            if window.errors:
+                console.print(f"{window}: {window.last_error}", style="yellow")
+
+
+@contextmanager
+def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
+    if out == "-":
+        yield sys.stdout.buffer
+        return
+    try:
+        file = open(out, "wb" if overwrite else "xb")  # noqa: SIM115  closed below
+    except FileExistsError:
+        raise ConfigError(f"{out} exists; choose another name, or --force to write over it") from None
+    with file:
+        yield file
+
+
+def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_s: float) -> None:
+    """Replay until the end or Ctrl-C, and print what was sent and how timely. Errors as `replay`."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    destinations = Destinations(target)
+    report = Report()
+    try:
+        with RecordingReader(path) as reader, _Bar(reader, passes, console) as bar, suppress(KeyboardInterrupt):
+            replay(
+                reader,
+                destinations.send,
+                ports=target.recorded,
+                speed=speed,
+                passes=passes,
+                pause_s=pause_s,
+                tables=(TO_RFLYSIM3D, FROM_RFLYSIM3D),
+                progress=bar.progress,
+                report=report,
+            )
+        troubles = destinations.troubles()
+    finally:
+        destinations.close()
+    print(_report_text(report, target, timed=speed > 0))
+    for text in (*_notes(report, reader), *troubles):
+        console.print(text, style="yellow", markup=False)
+
+
+class _Bar:
+    """The progress bar, drawn only where the next datagram is some way off."""
+
+    def __init__(self, reader: RecordingReader, passes: int, console: Console) -> None:
+        self._reader = reader
+        self._passes = passes
+        self._columns = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            auto_refresh=False,  # a thread that draws would hold the interpreter when a datagram is due
+            transient=True,
+        )
+        self._task = self._columns.add_task("replaying", total=max(reader.size, 1))
+        self._shown_ns = time.monotonic_ns()
+
+    def progress(self, report: Report, to_next_ns: int) -> None:
+        since_ns = time.monotonic_ns() - self._shown_ns
+        if (
+            not self._columns.live.is_started
+            or since_ns < _SHOW_NS
+            or (to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS)
+        ):
+            return
+        self._shown_ns += since_ns
+        of = "" if self._passes == 1 else f" pass {report.passes + 1}" + (f"/{self._passes}" if self._passes else "")
+        self._columns.update(
+            self._task, completed=self._reader.position, description=f"{report.sent:,} datagrams{of}", refresh=True
+        )
+
+    def __enter__(self) -> _Bar:
+        if self._columns.console.is_terminal:
+            self._columns.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._columns.live.is_started:
+            self._columns.stop()
+
+
+def _report_text(report: Report, target: Target, *, timed: bool) -> str:
+    first = target.first_port
+    where = f"{target.host}:{first}" + (f"-{first + len(target.recorded) - 1}" if len(target.recorded) > 1 else "")
+    text = f"sent {report.sent} datagrams, {report.payload_bytes} bytes to {where} in {report.duration_ns / 1e9:.3f} s"
+    if timed and report.sent:
+        late = report.lateness
+        text += (
+            f"; late by {late.percentile_us(50)} µs (median), {late.percentile_us(99)} µs (99 %), "
+            f"{late.worst_ns / 1000:.0f} µs (worst)"
+        )
+    return text
+
+
+def _notes(report: Report, reader: RecordingReader) -> Iterator[str]:
+    if report.truncated:
+        yield f"{report.truncated}; what comes before it was sent"
+    if report.other_ports:
+        ports = ", ".join(f"{port} ({count})" for port, count in report.other_ports.most_common(8))
+        yield f"left out, to other ports: {ports}"
+    if reader.skipped:
+        yield "left out: " + ", ".join(f"{reason} {count}" for reason, count in reader.skipped.most_common())

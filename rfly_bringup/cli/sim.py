@@ -1,0 +1,180 @@
+"""`rfly sim`: scenarios of the land-air vehicle, faster than real time and without ROS.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import MaybeInt, MaybeText, Overwrite, SearchPath, check_target, status
+from rfly_bringup.cli.sim_sweep import sweep
+from rfly_bringup.cli.sim_urdf import urdf
+from rfly_bringup.progress import progress_bar
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
+    from rfly_amphibious.scenarios.run import ScenarioRun
+
+sim_app = typer.Typer(
+    help="The land-air vehicle without ROS: driven, flown and driven on in scenarios; as a URDF.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+@sim_app.command()
+def run(
+    scenario: Annotated[
+        str,
+        typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
+    ],
+    plot: Annotated[
+        MaybeText,
+        typer.Option(metavar="FILE", help="picture of track, heights, attitude, forces and power", show_default=False),
+    ] = None,
+    csv: Annotated[
+        MaybeText, typer.Option(metavar="FILE", help="table of all samples, one row each 20 ms", show_default=False)
+    ] = None,
+    save: Annotated[
+        MaybeText, typer.Option(metavar="FILE", help="NumPy file (.npz) of all samples and the end", show_default=False)
+    ] = None,
+    parquet: Annotated[
+        MaybeText,
+        typer.Option(metavar="FILE", help="the table as a Parquet file, for pandas or DuckDB", show_default=False),
+    ] = None,
+    mcap: Annotated[
+        MaybeText,
+        typer.Option(
+            metavar="FILE", help="ROS 2 messages in an MCAP file, for Foxglove and ros2 bag", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[
+        MaybeInt, typer.Option(min=0, max=4294967295, help="of the gusts (default: the scenario's)", show_default=False)
+    ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="close the loop through noisy sensors, state estimator and both control nodes' computers, instead of "
+            "the pilot who sees the truth",
+        ),
+    ] = False,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+) -> None:
+    """Run a scenario and tell what happened; exit code 1 where its end condition is not reached.
+
+    Examples:
+
+        rfly sim run valley --plot valley.png
+
+        rfly sim run hop --estimate --seed 3
+
+        rfly sim run my_scenario.yaml --seed 3 --csv samples.csv --mcap run.mcap
+    """
+    from rfly_amphibious.scenarios.closed_loop import run_closed_loop
+    from rfly_amphibious.scenarios.closed_loop import warm_up as warm_up_closed_loop
+    from rfly_amphibious.scenarios.csv_log import write_csv
+    from rfly_amphibious.scenarios.mcap_log import check_mcap, write_mcap
+    from rfly_amphibious.scenarios.parquet_log import check_parquet, write_parquet
+    from rfly_amphibious.scenarios.plot import draw_run
+    from rfly_amphibious.scenarios.run import run_scenario
+    from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_amphibious.warm_up import warm_up
+    from rfly_terrain.plots.relief import check_picture_format
+
+    targets = {"--csv": csv, "--parquet": parquet, "--mcap": mcap, "--save": save, "--plot": plot}
+    for option, target in targets.items():
+        if target is not None:
+            if not Path(target).absolute().parent.is_dir():
+                raise ConfigError(f"{option}: {target}: there is no folder {Path(target).absolute().parent}")
+            check_target(Path(target), overwrite)
+    if plot is not None:
+        check_picture_format(Path(plot))
+    if parquet is not None:
+        check_parquet()
+    if mcap is not None:
+        check_mcap()
+    loaded = Scenario.load(scenario, search_path or ())
+    if seed is not None:
+        loaded = loaded.with_seed(seed)
+    with status("compiling the model, once"):
+        warm_up()
+        if estimate:
+            warm_up_closed_loop(loaded)
+    with progress_bar(loaded.name) as bar:
+        begin = time.perf_counter()
+        if estimate:
+            closed = run_closed_loop(loaded, progress=lambda seconds: bar(seconds / loaded.end_time))
+            done = closed.run
+        else:
+            closed, done = None, run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
+        seconds = time.perf_counter() - begin
+    _show(done, seconds, closed)
+    if csv is not None:
+        write_csv(done, Path(csv))
+    if parquet is not None:
+        write_parquet(done, Path(parquet))
+    if mcap is not None:
+        with status(f"writing {mcap}"):
+            write_mcap(done, Path(mcap))
+    if save is not None:
+        done.save(save)
+    if plot is not None:
+        with status(f"drawing {plot}"):
+            draw_run(done, Path(plot))
+    for target in targets.values():
+        if target is not None:
+            print(target)
+    if not done.reached:
+        print(f"rfly: {done.ending}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    scenario = done.scenario
+    console = Console(highlight=False, soft_wrap=True)
+    for text in scenario.notes:
+        console.print(f"note: {text}", markup=False)
+    events = [(when, mode.value, "") for when, mode in done.modes]
+    events += [(when, "", text) for when, text in done.told]
+    events += [
+        (t.time, "", f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the ground")
+        for t in done.touchdowns
+    ]
+    happened = Table("time s", "mode", "what", box=None)
+    for when, mode, text in sorted(events, key=lambda event: event[0]):
+        happened.add_row(f"{when:.2f}", mode, text)
+    console.print(happened)
+    driven, flown = done.distances()
+    where = "level ground" if scenario.terrain is None else scenario.terrain.name
+    total = Table(show_header=False, box=None)
+    total.add_row("scenario", f"{scenario.name}: {scenario.params.name} over {where}")
+    total.add_row("driven, flown", f"{driven:.1f} m, {flown:.1f} m")
+    total.add_row(
+        "energy at the shafts",
+        f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: rotors {done.rotor_energy / 1000:.2f} kJ, "
+        f"wheels {done.wheel_energy / 1000:.2f} kJ",
+    )
+    if closed is not None:
+        level, upright = closed.rms_error()
+        total.add_row(
+            "estimated position",
+            f"off by {level:.2f} m across the ground, {upright:.2f} m upright (root mean squares), "
+            f"{closed.largest_error():.2f} m at most",
+        )
+    total.add_row("simulated", f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time")
+    total.add_row("end", done.ending)
+    console.print(total)
+
+
+sim_app.command()(sweep)
+sim_app.command()(urdf)

@@ -1,0 +1,275 @@
+"""`rfly terrain`: look at maps, ask them for altitudes, and carry them from and to other programs' files."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rfly_bringup.cli.options import (
+    DEMO_MAP,
+    NO_QUADRUPLE,
+    Frame,
+    FrameOption,
+    MapArgument,
+    MapOption,
+    MaybeFloat,
+    MaybeText,
+    Overwrite,
+    RegionOption,
+    SearchPath,
+    ThirdPixel,
+    ThirdPixelOption,
+    check_target,
+    given,
+    load_map,
+    read_rfly_map,
+    status,
+)
+from rfly_bringup.cli.terrain_files import export, import_
+from rfly_bringup.cli.terrain_traversable import traversable
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_terrain.files.png_txt import RflySimMap
+
+terrain_app = typer.Typer(
+    help="Maps of RflySim: what they hold, altitudes, clouds, pictures; made from and into other files.\n\n"
+    "MAP is a name (looked for in ./map, the current folder, CopterSim's map folders and the maps that come with this "
+    "package) or the path of a map's png or txt.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+def _coordinate(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{text!r}: expected a finite number of metres")
+    return value
+
+
+@terrain_app.command()
+def info(
+    name: MapArgument = DEMO_MAP,
+    search_path: SearchPath = None,
+    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
+) -> None:
+    """Show what a map's two files say: size, extent, cells, heights, calibration.
+
+    Examples:
+
+        rfly terrain info
+
+        rfly terrain info MountainTerrain --third-pixel round
+
+        rfly terrain info ./map/MyTerrain.png --json
+    """
+    rfly_map = read_rfly_map(name, search_path, third_pixel)
+    facts = _facts(rfly_map)
+    if as_json:
+        print(json.dumps(facts, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=rfly_map.files.name, show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
+    for key, value in _in_words(facts):
+        table.add_row(key, value)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+@terrain_app.command(context_settings={"ignore_unknown_options": True})  # so that -3.5 is a number
+def query(
+    x: Annotated[
+        MaybeFloat, typer.Argument(metavar="X", parser=_coordinate, help="m; east in map, north in map_ned")
+    ] = None,
+    y: Annotated[
+        MaybeFloat, typer.Argument(metavar="Y", parser=_coordinate, help="m; north in map, east in map_ned")
+    ] = None,
+    map_name: MapOption = DEMO_MAP,
+    frame: FrameOption = Frame.map,
+    normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
+    points: Annotated[
+        MaybeText, typer.Option("--points", metavar="FILE", help="a CSV of x,y instead of one point; - reads stdin")
+    ] = None,
+    search_path: SearchPath = None,
+    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+) -> None:
+    """Altitude of the ground at one point or at many; outside the map that of its edge, and `inside` says so.
+
+    Many points come as lines of x,y (a heading is fine) and leave as CSV.
+
+    Examples:
+
+        rfly terrain query 120 -35.5
+
+        rfly terrain query 10 -3.5 --frame map_ned --normal --map MountainTerrain
+
+        rfly terrain query --points path.csv > altitudes.csv
+    """
+    if points is not None and x is None:
+        return _query_many(map_name, search_path, third_pixel, frame, normal, points)
+    if x is None or y is None or points is not None:
+        raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
+    terrain = load_map(map_name, search_path, third_pixel)
+    ask = terrain.query if frame is Frame.map else terrain.query_ned
+    answer = ask(x, y, want_normals=normal)
+    axes = "z up" if frame is Frame.map else "z down"
+    print(f"altitude  {answer.altitude:.4f} m ({axes}, frame {frame.value})")
+    print("inside    " + ("yes" if answer.inside else "no: the altitude is that of the map's edge"))
+    if answer.normal is not None:
+        print("normal    " + " ".join(f"{n:.6f}" for n in answer.normal))
+    return None
+
+
+@terrain_app.command()
+def cloud(
+    name: MapArgument = DEMO_MAP,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz")],
+    stride: Annotated[int, typer.Option(min=1, help="every n-th point of each axis")] = 1,
+    region: RegionOption = NO_QUADRUPLE,
+    frame: FrameOption = Frame.map,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+) -> None:
+    """Write a map as a point cloud, for CloudCompare, Open3D, PCL and NumPy.
+
+    Examples:
+
+        rfly terrain cloud --out terrain.ply
+
+        rfly terrain cloud MountainTerrain --out near.pcd --stride 2 --region -500 500 -500 500
+    """
+    from rfly_terrain.files.clouds import write_cloud
+
+    part = given(region, "--region")
+    check_target(out, overwrite)
+    terrain = load_map(name, search_path, third_pixel)
+    try:
+        points = (terrain.point_cloud if frame is Frame.map else terrain.point_cloud_ned)(stride, part)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    with status(f"writing {out}"):
+        write_cloud(points, out)
+    print(f"{out}: {points.shape[0]} x {points.shape[1]} points, frame {frame.value}")
+
+
+@terrain_app.command()
+def plot(
+    name: MapArgument = DEMO_MAP,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")],
+    region: RegionOption = NO_QUADRUPLE,
+    exaggeration: Annotated[
+        MaybeFloat, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
+    ] = None,
+    title: Annotated[MaybeText, typer.Option(help="by default the map's name")] = None,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+) -> None:
+    """Draw a shaded relief with contours, axes in metres and a colour bar.
+
+    Examples:
+
+        rfly terrain plot JacksboroFault --out relief.png
+
+        rfly terrain plot MountainTerrain --out start.pdf --region -200 200 -200 200
+    """
+    from rfly_terrain.plots.relief import write_relief
+
+    part = given(region, "--region")
+    check_target(out, overwrite)
+    terrain = load_map(name, search_path, third_pixel)
+    with status(f"drawing {out}"):
+        try:
+            write_relief(terrain, out, region=part, vertical_exaggeration=exaggeration, title=title)
+        except ConfigError:
+            raise
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    print(out)
+
+
+terrain_app.command("import")(import_)
+terrain_app.command()(export)
+terrain_app.command()(traversable)
+
+
+def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
+    from rfly_terrain.files.png_txt import read_header, to_height_map
+
+    c, terrain = rfly_map.calibration, to_height_map(rfly_map)
+    return {
+        "png": str(rfly_map.files.png),
+        "txt": str(rfly_map.files.txt),
+        "pixels": read_header(rfly_map.files.png).colour_name,
+        "rows": c.rows,
+        "columns": c.columns,
+        "bounds_enu_m": terrain.bounds,
+        "cell_m": [abs(terrain.step_x), abs(terrain.step_y)],
+        "z_up_m": [terrain.z_min, terrain.z_max],
+        "z_scale_cm": c.z_scale_cm,
+        "z_scale_from": c.z_scale_from,
+        "third_pixel": [c.third_row, c.third_column],
+        "pos_offset_cm": [c.pos_offset_x_cm, c.pos_offset_y_cm],
+        "pos_scale_cm": [c.pos_scale_x_cm, c.pos_scale_y_cm],
+        "gps": c.points.gps,
+        "geo_origin": terrain.geo_origin,
+        "sha256": terrain.sha256,
+    }
+
+
+def _in_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    x_min, x_max, y_min, y_max = facts["bounds_enu_m"]
+    corner = facts["z_scale_from"]
+    calibrated = (
+        "third point and " + corner + " corner" if corner != "default" else "default: third point within 10 counts"
+    )
+    gps = "none"
+    if facts["gps"] is not None:
+        meaning = "read as latitude, longitude, altitude" if facts["geo_origin"] else "no latitude, longitude, altitude"
+        gps = f"{', '.join(f'{value:.10g}' for value in facts['gps'])} ({meaning})"
+    return [
+        ("png", f"{facts['png']} ({facts['pixels']})"),
+        ("txt", facts["txt"]),
+        ("cells", f"{facts['rows']} rows (east) x {facts['columns']} columns (north)"),
+        ("cell", f"{facts['cell_m'][0]:.6g} m east x {facts['cell_m'][1]:.6g} m north"),
+        ("x east", f"{x_min:.8g} … {x_max:.8g} m  ({x_max - x_min:.6g} m)"),
+        ("y north", f"{y_min:.8g} … {y_max:.8g} m  ({y_max - y_min:.6g} m)"),
+        ("z up", f"{facts['z_up_m'][0]:.3f} … {facts['z_up_m'][1]:.3f} m"),
+        ("z scale", f"{facts['z_scale_cm']:.6g} cm a count ({calibrated})"),
+        ("third pixel", f"row {facts['third_pixel'][0]}, column {facts['third_pixel'][1]}"),
+        ("GPS", gps),
+        ("sha256", facts["sha256"]),
+    ]
+
+
+def _query_many(
+    map_name: str, search_path: list[str] | None, third_pixel: ThirdPixel, frame: Frame, normal: bool, points: str
+) -> None:
+    import numpy as np
+
+    from rfly_terrain.files.points import read_points
+
+    xy = read_points(sys.stdin if points == "-" else Path(points))
+    terrain = load_map(map_name, search_path, third_pixel)
+    ask = terrain.query if frame is Frame.map else terrain.query_ned
+    answer = ask(xy[:, 0], xy[:, 1], want_normals=normal)
+    columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
+    header, formats = "x,y,altitude,inside", ["%.10g", "%.10g", "%.4f", "%d"]
+    if answer.normal is not None:
+        columns.append(answer.normal)
+        header, formats = header + ",nx,ny,nz", formats + ["%.6f"] * 3
+    np.savetxt(sys.stdout, np.hstack(columns), fmt=formats, delimiter=",", header=header, comments="")

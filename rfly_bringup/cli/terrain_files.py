@@ -1,0 +1,230 @@
+"""`rfly terrain import` and `export`: maps made from and into the files of other programs."""
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import (
+    DEMO_MAP,
+    NO_PAIR,
+    NO_TRIPLE,
+    GeoOrigin,
+    MapArgument,
+    MaybeFloat,
+    MaybeInt,
+    MaybePath,
+    MaybeText,
+    Overwrite,
+    Pair,
+    SearchPath,
+    ThirdPixel,
+    ThirdPixelOption,
+    check_target,
+    given,
+    load_map,
+    status,
+)
+from rfly_bringup.progress import progress_bar
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
+
+class Resampling(str, Enum):
+    """How new cells are worked out."""
+
+    nearest = "nearest"
+    bilinear = "bilinear"
+    cubic = "cubic"
+    cubic_spline = "cubic_spline"
+    average = "average"
+
+
+class FirstRow(str, Enum):
+    """The edge that an array's first row is."""
+
+    north = "north"
+    south = "south"
+
+
+def import_(
+    source: Annotated[Path, typer.Argument(help="GeoTIFF or any other raster of GDAL, .npy or .npz")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
+    resolution: Annotated[MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
+    center: Annotated[
+        Pair,
+        typer.Option(
+            metavar="LAT LON", show_default=False, help="place of x = y = 0 (degrees); by default the raster's middle"
+        ),
+    ] = NO_PAIR,
+    size: Annotated[
+        Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="only this much around the center, m")
+    ] = NO_PAIR,
+    origin_altitude: Annotated[
+        str,
+        typer.Option(metavar="M|ground", help="elevation that becomes z = 0; ground: that of the ground at x = y = 0"),
+    ] = "0",
+    fill_nodata: Annotated[bool, typer.Option("--fill-nodata", help="interpolate cells without data")] = False,
+    resampling: Annotated[Resampling, typer.Option(help="how new cells are worked out")] = Resampling.bilinear,
+    band: Annotated[int, typer.Option(min=1, help="of the raster")] = 1,
+    crs: Annotated[
+        MaybeText, typer.Option(metavar="EPSG:N", help="what the raster's coordinates are, where it does not say")
+    ] = None,
+    local_grid: Annotated[
+        bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
+    ] = False,
+    cell_size: Annotated[
+        Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m")
+    ] = NO_PAIR,
+    key: Annotated[MaybeText, typer.Option(help="the array of an .npz")] = None,
+    first_row: Annotated[FirstRow, typer.Option(help="the edge that an array's first row is")] = FirstRow.north,
+    geo_origin: GeoOrigin = NO_TRIPLE,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make an RflySim map (png and txt) from an elevation model or an array.
+
+    A raster in degrees is brought onto a local metric grid. Rasters need rasterio: pip install 'rfly_suite[geo]'.
+
+    Examples:
+
+        rfly terrain import dem.tif --out map/Alps --origin-altitude ground
+
+        rfly terrain import dem.tif --out Valley --center 46.55 7.98 --size 5000 5000 --resolution 10
+
+        rfly terrain import heights.npy --out Dunes --cell-size 2 2
+    """
+    from rfly_terrain.files.writer import write_height_map
+
+    cell, place = given(cell_size, "--cell-size"), given(geo_origin, "--geo-origin")
+    if source.suffix.lower() in (".npy", ".npz"):
+        from rfly_terrain.files.arrays import import_array
+
+        terrain = import_array(
+            source, cell_size=cell, key=key, first_row=first_row.value, geo_origin=place, name=out.stem
+        )
+    else:
+        from rfly_terrain.files.dem_import import import_dem
+
+        if cell or key or place:
+            raise typer.BadParameter(
+                "--cell-size, --key and --geo-origin are for .npy and .npz; a raster has --resolution"
+            )
+        with progress_bar(f"reading {source.name}") as progress:
+            terrain = import_dem(
+                source,
+                band=band,
+                resolution=resolution,
+                center=given(center, "--center"),
+                size=given(size, "--size"),
+                crs=crs,
+                local_grid=local_grid,
+                origin_altitude="ground" if origin_altitude == "ground" else _metres(origin_altitude),
+                fill_nodata=fill_nodata,
+                resampling=resampling.value,
+                name=out.stem,
+                progress=progress,
+            )
+    with status(f"writing {out}"):
+        files = write_height_map(terrain, out, overwrite=overwrite)
+    x_min, x_max, y_min, y_max = terrain.bounds
+    print(f"{files.png}\n{files.txt}")
+    print(
+        f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x {terrain.step_y:g} m, "
+        f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, z {terrain.z_min:.2f} … {terrain.z_max:.2f} m, "
+        f"heights to ±{(terrain.z_max - terrain.z_min) / 65_535 / 2:.2g} m"
+    )
+
+
+def export(
+    name: MapArgument = DEMO_MAP,
+    *,
+    out: Annotated[MaybePath, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")] = None,
+    sdf: Annotated[
+        MaybePath, typer.Option("--sdf", metavar="FOLDER", help="folder to write a world of Gazebo (gz sim) into")
+    ] = None,
+    sdf_samples: Annotated[
+        MaybeInt,
+        typer.Option(help="of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
+    ] = None,
+    geo_origin: GeoOrigin = NO_TRIPLE,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+) -> None:
+    """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy, Gazebo.
+
+    A GeoTIFF holds elevations above sea level where the map (or --geo-origin) says where it lies. An .npy is a raster,
+    row 0 in the north; an .npz holds heights_up[i, j] at x_east[i], y_north[j]. A folder for Gazebo holds world.sdf
+    and the same ground as a model.
+
+    Examples:
+
+        rfly terrain export --out jacksboro.tif
+
+        rfly terrain export MountainTerrain --out mountain.npz
+
+        rfly terrain export MountainTerrain --sdf mountain
+    """
+    if out is None and sdf is None:
+        raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
+    if sdf_samples is not None and sdf is None:
+        raise typer.BadParameter("--sdf-samples is for --sdf FOLDER")
+    if out is not None:
+        check_target(out, overwrite)
+    terrain = load_map(name, search_path, third_pixel)
+    place = given(geo_origin, "--geo-origin")
+    if place is not None:
+        terrain = _at_place(terrain, place)
+    if out is not None:
+        _write_heights(terrain, out)
+        print(out)
+    if sdf is not None:
+        from rfly_terrain.exports.sdf import write_gazebo_world
+
+        with status(f"writing {sdf}"):
+            files = write_gazebo_world(terrain, sdf, side=sdf_samples, overwrite=overwrite)
+        print(files.world)
+        print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map")
+
+
+def _write_heights(terrain: "HeightMap", out: Path) -> None:
+    from rfly_terrain.files.arrays import write_npy, write_npz
+
+    ending = out.suffix.lower()
+    with status(f"writing {out}"):
+        if ending in (".tif", ".tiff"):
+            from rfly_terrain.exports.geotiff import write_geotiff
+
+            write_geotiff(terrain, out)
+        elif ending == ".npy":
+            write_npy(terrain, out)
+        elif ending == ".npz":
+            write_npz(terrain, out)
+        else:
+            raise ConfigError(f"{out}: heights are written as .tif, .npy or .npz; `rfly terrain cloud` writes clouds")
+
+
+def _metres(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"--origin-altitude {text!r}: expected metres or the word ground") from None
+
+
+def _at_place(terrain: "HeightMap", geo_origin: tuple[float, float, float]) -> "HeightMap":
+    from rfly_common.geodesy import geo_point
+    from rfly_terrain.height_map.height_map import HeightMap
+
+    return HeightMap(
+        terrain.heights,
+        origin_x=terrain.origin_x,
+        origin_y=terrain.origin_y,
+        step_x=terrain.step_x,
+        step_y=terrain.step_y,
+        name=terrain.name,
+        geo_origin=geo_point(geo_origin, "--geo-origin"),
+        files=terrain.files,
+    )

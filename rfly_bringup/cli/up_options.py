@@ -1,0 +1,105 @@
+"""`rfly up`, and `rfly up amphibious`: their options are the arguments of the launch files."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Optional
+
+import typer
+
+from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
+from rfly_bringup.nodes.node_set import ARGUMENTS, Argument
+
+up_app = typer.Typer(invoke_without_command=True)
+
+_LAN = Annotated[bool, typer.Option("--lan", help="announce the nodes on the local network too, not on this host only")]
+_VIEW = Annotated[bool, typer.Option("--view", help="open the browser window, as rfly view does")]
+
+
+def _up(ctx: typer.Context, **options: Any) -> None:
+    """Run terrain, bridge and trajectory node until Ctrl-C, as `ros2 launch rfly_suite rfly.launch.py` does.
+
+    Examples:
+
+        rfly up
+
+        rfly up --map ./map/MyTerrain.png --fleet my_fleet.yaml
+
+        rfly up --host 192.168.1.20 --windows 2     (RflySim3D on another machine)
+
+        rfly up amphibious --view                   (a vehicle that drives and flies; see its --help)
+    """
+    if ctx.invoked_subcommand is not None:
+        given = [name for name in options if ctx.get_parameter_source(name).name == "COMMANDLINE"]  # type: ignore[union-attr]
+        if given:
+            flag = given[0].replace("_", "-")
+            raise typer.BadParameter(
+                f"--{flag}: expected behind {ctx.invoked_subcommand!r}, where it has such an option"
+            )
+        return
+    from rfly_bringup.runner.up import up
+
+    lan = options.pop("lan")
+    raise typer.Exit(up(_as_arguments(options), lan))
+
+
+def _amphibious(**options: Any) -> None:
+    """Run land-air vehicles until Ctrl-C: simulation, sensors, estimator, controllers and mission of a scenario.
+
+    As `ros2 launch rfly_suite amphibious.launch.py` does.
+
+    Examples:
+
+        rfly up amphibious --view
+
+        rfly up amphibious --scenario hop --lock-step --no-noise
+
+        rfly up amphibious --scenario ./my_scenario.yaml --count 3 --seed 7
+    """
+    from rfly_bringup.runner.up_amphibious import up_amphibious
+
+    lan, view = options.pop("lan"), options.pop("view")
+    raise typer.Exit(up_amphibious(_as_arguments(options), view=view, lan=lan))
+
+
+def _as_arguments(options: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: ("true" if value else "false") if isinstance(value, bool) else value or ""
+        for name, value in options.items()
+    }
+
+
+def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _options(arguments: Sequence[Argument]) -> list[inspect.Parameter]:
+    """Arguments of launch files as options of the same name."""
+    parameters = []
+    for argument in arguments:
+        flag = "--" + argument.name.replace("_", "-")
+        boolean = argument.choices == ("true", "false")
+        choices = f" ({', '.join(argument.choices)})" if argument.choices and not boolean else ""
+        default_text = f" (default {argument.default})" if argument.default and not boolean else ""
+        declarations = [f"{flag}/--no-{flag[2:]}"] if boolean else [flag]
+        option = typer.Option(*declarations, help=argument.description + choices + default_text, show_default=False)
+        kind: Any = Optional[bool] if boolean else str  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
+        annotation: Any = Annotated[kind, option]
+        default: Any = {"true": True, "false": False}.get(argument.default) if boolean else argument.default
+        parameters.append(_keyword(argument.name, default, annotation))
+    return parameters
+
+
+def _give_signature(function: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {p.name: p.annotation for p in parameters}
+    return function
+
+
+_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+_ENDS = [_keyword("lan", False, _LAN)]
+up_app.callback()(_give_signature(_up, [_CONTEXT, *_options(ARGUMENTS), *_ENDS]))
+up_app.command("amphibious")(
+    _give_signature(_amphibious, [*_options(AMPHIBIOUS_ARGUMENTS), _keyword("view", False, _VIEW), *_ENDS])
+)

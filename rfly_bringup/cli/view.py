@@ -1,0 +1,77 @@
+"""`rfly view`: the browser window for RflySim3D's datagrams.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import importlib.util
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from rfly_bringup.cli.options import DEMO_MAP, SearchPath
+from rfly_common.errors import ConfigError
+
+
+def view(
+    map: Annotated[str, typer.Option("--map", "-m", help="name or path of the map; '' for flat ground")] = DEMO_MAP,
+    search_path: SearchPath = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="of the web page; 0: any free one")] = 8080,
+    udp_port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = 20010,
+    window: Annotated[int, typer.Option(min=0, help="be window 0, 1, …: listen on the UDP port of that window")] = 0,
+    host: Annotated[
+        str, typer.Option(help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look")
+    ] = "127.0.0.1",
+    lan_interface: Annotated[
+        str, typer.Option(help="this machine's IPv4 address, to take LAN commands too (multicast 224.0.0.10:20009)")
+    ] = "",
+    feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
+    feedback_port: Annotated[int, typer.Option(min=1, max=65535, help="their UDP port")] = 20006,
+    scan_folder: Annotated[
+        Optional[Path],  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `Path | None`
+        typer.Option(help="existing folder that RflyScanTerrainH may write png and txt into", show_default=False),
+    ] = None,
+    max_triangles: Annotated[int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")] = 400_000,
+    shadows: Annotated[bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")] = True,
+    follow: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="ID", help="follow this vehicle once it appears", show_default=False),
+    ] = None,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = False,
+) -> None:
+    """Show in a browser what RflySim3D would show, from the same datagrams.
+
+    It listens where RflySim3D listens and knows nothing else, so RflySim3D must not run on the same machine and port.
+
+    Examples:
+
+        rfly view                                   then, in another shell: rfly up
+
+        rfly view --map ./map/MyTerrain.png --open
+
+        rfly view --window 1 --port 8081            a second window
+    """
+    if importlib.util.find_spec("viser") is None:
+        raise ConfigError('rfly view needs viser: pip install "rfly_suite[view]"')
+    if udp_port + window > 65535:
+        raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
+    if scan_folder is not None and not scan_folder.is_dir():
+        raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
+    from rfly_ue_bridge.viewer.server import Settings
+    from rfly_ue_bridge.viewer.server import view as run
+
+    settings = Settings(
+        map=map,
+        search_path=tuple(search_path or ()),
+        host=host,
+        http_port=port,
+        udp_port=udp_port + window,
+        lan_interface=lan_interface,
+        feedback_host=feedback_host,
+        feedback_port=feedback_port,
+        scan_folder=scan_folder,
+        max_triangles=max_triangles,
+        shadows=shadows,
+        follow=follow,
+    )
+    run(settings, typer.echo, open_browser)

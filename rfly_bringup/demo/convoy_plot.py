@@ -1,0 +1,135 @@
+"""The picture of a fleet's tracks: over the shaded relief, on the whole map, and as heights along the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.plots.relief import draw_relief
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Region = tuple[float, float, float, float]
+Tracks = Mapping[int, NDArray[Any]]
+
+_MOST_COLOURS = 10
+"""vehicles beyond share colours, and have no entry in the legend"""
+_TAIL_SHARE = 0.06
+"""newest share of each track that is drawn strong"""
+
+
+def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
+    """Write a png of (n, 3) ENU tracks in metres by vehicle id; the dot is where each vehicle is last.
+
+    Left the ground around the tracks; right the whole map, and each vehicle's height over the distance that it has
+    covered, with the map's own height below it.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    tracks = {vehicle: np.asarray(track, float).reshape(-1, 3) for vehicle, track in tracks.items() if len(track)}
+    figure = Figure(figsize=(13.2, 6.6), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplot_mosaic(
+        [["near", "map"], ["near", "heights"]], width_ratios=(1.75, 1), height_ratios=(1.7, 1)
+    )
+    near, overview = panels["near"], panels["map"]
+
+    region = _around(terrain, tracks)
+    draw_relief(near, terrain, region=region)
+    _draw_tracks(near, tracks)
+    near.set_title(
+        f"{terrain.name}: {len(tracks)} vehicles, {sum(map(len, tracks.values())):,} positions read from UDP datagrams"
+    )
+
+    draw_relief(overview, terrain, contours=False, colour_bar=False)
+    x_min, x_max, y_min, y_max = region
+    frame = Rectangle((x_min, y_min), x_max - x_min, y_max - y_min, fill=False, edgecolor="white", linewidth=2.0)
+    overview.add_patch(frame)
+    overview.set_title("the whole map", fontsize="medium")
+    overview.tick_params(labelsize="small")
+
+    _draw_heights(panels["heights"], terrain, tracks)
+    figure.savefig(path)
+
+
+def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
+    from matplotlib.patheffects import withStroke
+
+    halo: list[Any] = [withStroke(linewidth=2.5, foreground="white")]
+    for track in tracks.values():
+        axes.plot(track[:, 0], track[:, 1], color="white", linewidth=1.6, alpha=0.7, zorder=2)
+    for number, (vehicle, track) in enumerate(sorted(tracks.items())):
+        colour = f"C{number % _MOST_COLOURS}"
+        tail = track[-max(2, round(_TAIL_SHARE * len(track))) :]
+        axes.plot(tail[:, 0], tail[:, 1], color=colour, linewidth=3.5, solid_capstyle="round", zorder=3)
+        axes.plot(
+            *track[-1, :2], "o", color=colour, markeredgecolor="white", markeredgewidth=1.4, markersize=9, zorder=4
+        )
+        if len(tracks) <= _MOST_COLOURS:
+            ahead = track[-1, :2] - track[max(-len(track), -8), :2]
+            left = np.array([-ahead[1], ahead[0]]) / max(float(np.linalg.norm(ahead)), 1e-9)
+            x, y = track[-1, :2].tolist()
+            text = axes.annotate(
+                str(vehicle),
+                (x, y),
+                xytext=(17 * float(left[0]), 17 * float(left[1])),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                color=colour,
+                weight="bold",
+                fontsize=9,
+                zorder=5,
+            )
+            text.set_path_effects(halo)
+
+
+def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
+    """Each vehicle's z over the way that it has covered, above the ground of the map."""
+    off = 0.0
+    for number, (vehicle, track) in enumerate(sorted(tracks.items())):
+        way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))])
+        ground = terrain.altitude(track[:, 0], track[:, 1])
+        off = max(off, float(np.abs(track[:, 2] - ground).max()))
+        label = str(vehicle) if len(tracks) <= _MOST_COLOURS else None
+        axes.plot(way, track[:, 2], color=f"C{number % _MOST_COLOURS}", linewidth=1.5, label=label)
+    if tracks:
+        axes.set_title(f"height of each vehicle, within {_length(off)} of the ground", fontsize="medium")
+        if len(tracks) <= _MOST_COLOURS:
+            axes.legend(ncols=len(tracks), fontsize="x-small", loc="lower right", handlelength=1.0, columnspacing=1.0)
+    axes.set(xlabel="distance covered (m)", ylabel="z up (m)")
+    axes.margins(x=0.01, y=0.2)
+    axes.grid(alpha=0.3)
+    axes.tick_params(labelsize="small")
+
+
+def _length(metres: float) -> str:
+    return f"{max(math.ceil(metres * 1000 - 1e-6), 1)} mm" if metres < 1.0 else f"{metres:.1f} m"
+
+
+def _around(terrain: HeightMap, tracks: Tracks) -> Region:
+    """The part of the map around the tracks, with a margin; the whole map where there are none."""
+    if not tracks:
+        return terrain.bounds
+    points = np.concatenate(list(tracks.values()))[:, :2]
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = max(0.4 * float((high - low).max()), 8 * abs(terrain.step_x), 8 * abs(terrain.step_y))
+    half = np.maximum((high - low) / 2 + margin, 0.3 * float((high - low).max()) + margin)
+    bounds = terrain.bounds
+    # a fleet may be beside the map: the middle of what is shown is on it
+    x, y = np.clip((low + high) / 2, (bounds[0], bounds[2]), (bounds[1], bounds[3])).tolist()
+    return (
+        max(x - half[0], bounds[0]),
+        min(x + half[0], bounds[1]),
+        max(y - half[1], bounds[2]),
+        min(y + half[1], bounds[3]),
+    )

@@ -1,0 +1,296 @@
+"""`make demo`: the main job on real terrain, watched from outside the nodes.
+
+Every figure comes from a topic, a service call or a datagram that a socket received. DURATION=seconds in the
+environment ends it by itself; the exit code is 1, with the reason, where something promised does not arrive.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+
+from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
+from rfly_bringup.runner.supervisor import Supervisor, node_environment, node_supervisor
+from rfly_bringup.runner.up import LinePrinter
+from rfly_common.errors import PacketError
+from rfly_common.frames import ned_to_enu
+from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
+
+UE_PORT = 20010
+START_TIMEOUT_S = 30.0
+SILENCE_S = 3.0
+GROUND_TOLERANCE_M = 0.05
+TRACK_SPACING_S = 0.25
+PICTURE = Path("build") / "demo" / "convoy.png"
+
+
+class DemoFailed(Exception):
+    """Something that the demo promises did not happen; the text says what."""
+
+
+@dataclass
+class Track:
+    """What the datagrams said of one vehicle: position NED in m, roll, pitch, yaw in rad."""
+
+    vehicle_type: int
+    packet: str
+    position_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    euler: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    datagrams: int = 0
+    history: list[tuple[float, float, float]] = field(default_factory=list)
+    last_kept: float = 0.0
+
+
+class DatagramWatch:
+    """Receives what RflySim3D would receive, in a thread."""
+
+    def __init__(self) -> None:
+        self._socket = _bound_before_a_free_port()
+        self._socket.settimeout(0.2)
+        self.port: int = self._socket.getsockname()[1]
+        self.port_was_free = self.port == UE_PORT
+        self.tracks: dict[int, Track] = {}
+        self.total, self.unknown = 0, 0
+        self.last_arrival = time.monotonic()
+        self.lock = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._receive, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop receiving."""
+        self._closed = True
+        self._thread.join()
+        self._socket.close()
+
+    def _receive(self) -> None:
+        while not self._closed:
+            try:
+                datagram = self._socket.recv(65536)
+            except TimeoutError:
+                continue
+            with self.lock:
+                self._take(datagram)
+
+    def _take(self, datagram: bytes) -> None:
+        self.total += 1
+        self.last_arrival = now = time.monotonic()
+        try:
+            packet = decode(datagram, TO_RFLYSIM3D)
+        except PacketError:
+            self.unknown += 1
+            return
+        if "PosE" not in packet.values or not isinstance(packet["copterID"], int):  # a fleet packet of someone else
+            return
+        track = self.tracks.setdefault(packet["copterID"], Track(packet["vehicleType"], packet.name))
+        track.position_ned, track.euler = packet["PosE"], packet["AngEuler"]
+        track.datagrams += 1
+        if now - track.last_kept >= TRACK_SPACING_S:
+            track.last_kept = now
+            track.history.append(track.position_ned)
+
+
+def _bound_before_a_free_port() -> socket.socket:
+    """A UDP socket on 20010, or another port of loopback, whose next port is free: for the viewer, as window 1."""
+    for port in (UE_PORT, *[0] * 100):
+        opened, after = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        with after:
+            try:
+                opened.bind(("127.0.0.1", port))
+                after.bind(("127.0.0.1", opened.getsockname()[1] + 1))
+            except (OSError, OverflowError):
+                opened.close()
+                continue
+        return opened
+    raise DemoFailed("no two neighbouring UDP ports are free")
+
+
+class Demo:
+    """Starts the nodes, watches, and ends them."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._stop = False
+        self._supervisor: Supervisor | None = None
+        self._watch = DatagramWatch()
+        self._started = time.monotonic()
+        self._rate_from = (0.0, 0)
+        self._rate = 0.0
+
+    def run(self, duration_s: float | None) -> None:
+        """Until Ctrl-C or the end of the duration. Raises DemoFailed."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        os.environ.update(node_environment())
+        from rfly_bringup.ros.demo_probe import TerrainObserver
+
+        printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
+        viewer = DemoViewer(self._watch.port + 1, printer)
+        extra = {"ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}}
+        self._supervisor = node_supervisor({"log_level": "info"}, viewer.take_line, extra=extra)
+        if viewer.command:
+            self._supervisor.commands = [*self._supervisor.commands, (VIEWER, viewer.command)]
+        if not self._watch.port_was_free:
+            self._console.print(f"UDP port {UE_PORT} is in use: the demo's datagrams go to {self._watch.port} instead")
+        self._supervisor.start()
+        observer = TerrainObserver()
+        try:
+            self._wait_for_start(observer)
+            if viewer.command:
+                self._wait(observer, viewer.answers, "an answer from the viewer's page")
+            self._print_where_to_look(observer, viewer)
+            self._observe(observer, duration_s)
+            self._draw(observer)
+        finally:
+            observer.close()
+            self._supervisor.stop()
+            self._watch.close()
+
+    def _wait_for_start(self, observer: Any) -> None:
+        self._wait(observer, lambda: observer.cloud is not None and observer.terrain is not None, "outTerrainPoint")
+        self._wait(observer, lambda: self._watch.total > 0, "a datagram")
+
+    def _wait(self, observer: Any, ready: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not observer.wait_for(ready, 0.2):
+            self._check_nodes()
+            if self._stop:
+                return
+            if time.monotonic() > deadline:
+                raise DemoFailed(f"{what} has not arrived within {START_TIMEOUT_S:.0f} s")
+
+    def _check_nodes(self) -> None:
+        assert self._supervisor is not None
+        self._supervisor.poll()
+        if self._supervisor.ended:
+            raise DemoFailed(f"{', '.join(self._supervisor.ended)} has ended")
+
+    def _print_where_to_look(self, observer: Any, viewer: DemoViewer) -> None:
+        if observer.cloud is None:
+            return
+        c = observer.cloud
+        self._console.print(
+            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points, "
+            f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
+            f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
+            f"[bold]see it[/bold]: {viewer.address or 'no page, as viser is missing: pip install viser'}\n"
+            f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
+            f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"
+        )
+
+    def _observe(self, observer: Any, duration_s: float | None) -> None:
+        self._started = time.monotonic()
+        self._rate_from = (self._started, self._watch.total)
+        live = Live(console=self._console, refresh_per_second=4, transient=False) if self._console.is_terminal else None
+        if live is not None:
+            live.start()
+        next_report = 0.0
+        try:
+            while not self._stop and (duration_s is None or time.monotonic() - self._started < duration_s):
+                self._check_nodes()
+                silence = time.monotonic() - self._watch.last_arrival
+                if silence > SILENCE_S:
+                    raise DemoFailed(f"no datagram has arrived for {silence:.0f} s: is ue_bridge_node alive?")
+                rows = self._measure(observer)
+                if live is not None:
+                    live.update(Group(self._table(rows)))
+                elif time.monotonic() >= next_report:
+                    self._console.print(self._line(rows))
+                    next_report = time.monotonic() + 2.0
+                observer.wait_for(lambda: self._stop, 0.25)
+        finally:
+            if live is not None:
+                live.stop()
+        self._console.print(self._table(self._measure(observer)) if live is None else "")
+
+    def _measure(self, observer: Any) -> list[tuple[int, Track, float]]:
+        """(id, track, height above the ground) of each vehicle; the ground by the altitude service."""
+        with self._watch.lock:
+            seen = [(i, t, t.position_ned) for i, t in sorted(self._watch.tracks.items())]
+            total = self._watch.total
+        now = time.monotonic()
+        if now - self._rate_from[0] > 1.0:
+            self._rate = (total - self._rate_from[1]) / (now - self._rate_from[0])
+            self._rate_from = (now, total)
+        if not seen:
+            return []
+        positions = np.array([p for _, _, p in seen])
+        ground = observer.ground_z_ned(positions[:, :2])
+        if ground is None:
+            raise DemoFailed("get_terrain_altitudes does not answer: is terrain_node alive?")
+        heights = ned_to_enu(positions)[:, 2] - ned_to_enu(np.column_stack([positions[:, :2], ground]))[:, 2]
+        worst = int(np.argmax(np.abs(heights)))
+        if abs(heights[worst]) > GROUND_TOLERANCE_M:
+            raise DemoFailed(
+                f"vehicle {seen[worst][0]} is {heights[worst]:+.3f} m off the ground that the service gives"
+            )
+        return [(i, t, float(h)) for (i, t, _), h in zip(seen, heights, strict=True)]
+
+    def _line(self, rows: list[tuple[int, Track, float]]) -> str:
+        worst = max((abs(h) for _, _, h in rows), default=0.0)
+        return (
+            f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
+            f"{self._rate:5.0f} a second, {self._watch.unknown} unknown; "
+            f"{len(rows)} vehicles within {worst * 1000:.1f} mm of the ground"
+        )
+
+    def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
+        packets = ", ".join(sorted({track.packet for _, track, _ in rows}))
+        table = Table(title=self._line(rows), caption=packets, title_justify="left", box=SIMPLE_HEAD, padding=0)
+        headers = ("id", "type", "received", "east m", "north m", "up m", "off mm", "roll°", "pitch°", "yaw°")
+        for header in headers:
+            table.add_column(header, justify="right", no_wrap=True)
+        for i, track, height in rows:
+            east, north, up = ned_to_enu(track.position_ned)
+            table.add_row(
+                *(str(i), str(track.vehicle_type), str(track.datagrams)),
+                *(f"{value:.1f}" for value in (east, north, up)),
+                f"{height * 1000:+.1f}",
+                *(f"{np.degrees(angle):+.0f}" for angle in track.euler),
+            )
+        return table
+
+    def _draw(self, observer: Any) -> None:
+        if observer.terrain is None:
+            return
+        from rfly_bringup.demo.convoy_plot import draw_convoy
+
+        with self._watch.lock:
+            tracks = {i: ned_to_enu(np.array(t.history)) for i, t in self._watch.tracks.items() if t.history}
+        PICTURE.parent.mkdir(parents=True, exist_ok=True)
+        draw_convoy(observer.terrain, tracks, PICTURE)
+        self._console.print(f"picture of the tracks that the datagrams made: {PICTURE}")
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._stop = True
+
+
+def main() -> None:
+    """Run the demo; DURATION in the environment is its length in seconds."""
+    console = Console(highlight=False, soft_wrap=True)
+    text = os.environ.get("DURATION", "")
+    try:
+        duration = float(text) if text else None
+    except ValueError:
+        print(f"demo: DURATION={text!r} is not a number of seconds", file=sys.stderr)
+        sys.exit(2)
+    try:
+        Demo(console).run(duration)
+    except DemoFailed as error:
+        console.print(f"[bold red]demo failed[/bold red]: {error}")
+        sys.exit(1)

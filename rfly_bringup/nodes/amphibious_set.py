@@ -1,0 +1,300 @@
+"""The nodes of land-air vehicles, described once: `launch/amphibious.launch.py` and `rfly up amphibious` read this.
+
+Each vehicle has a namespace of its own, NAME_1, NAME_2, …; terrain and bridge serve all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rfly_bringup.nodes.node_set import (
+    ARGUMENTS,
+    BRIDGE,
+    TERRAIN,
+    Argument,
+    NodeDescription,
+    check_arguments,
+    node_parameters,
+)
+
+FIRST_ID = 601
+SPACING = 8.0
+"""m between vehicles, one behind the other"""
+MAX_VEHICLES = 20
+PATIENCE = 1.0
+"""s: on a busy machine the simulation goes slower, where the fail-safe would act"""
+LINK_PORT, LINK_PORTS = 14660, 2
+"""of link_node of the first vehicle, the controller's port behind it; ports of a vehicle"""
+MAVLINK_PORT = 4560
+AUTOPILOT_ROTORS = 4
+MULTIROTOR = 3
+"""RflySim's vehicle class; in front of it stands how many rotors there are, as a look of that class"""
+
+SIMULATION = NodeDescription(
+    "amphibious_sim_node",
+    "rfly_amphibious.ros.amphibious_sim_node",
+    "simulates the vehicle and its sensors",
+    {
+        "scenario": "scenario",
+        "map_folders": "map_search_path",
+        "noise": "noise",
+        "lock_step": "lock_step",
+        "real_time_factor": "real_time_factor",
+    },
+)
+ESTIMATOR = NodeDescription(
+    "state_estimator_node",
+    "rfly_amphibious.ros.state_estimator_node",
+    "estimates where the vehicle is, from its sensors",
+    {"lock_step": "lock_step"},
+)
+FLIGHT = NodeDescription(
+    "flight_control_node",
+    "rfly_amphibious.ros.flight_control_node",
+    "flies the vehicle, and says in which mode it is",
+    {"lock_step": "lock_step"},
+)
+CHASSIS = NodeDescription(
+    "chassis_control_node",
+    "rfly_amphibious.ros.chassis_control_node",
+    "drives and steers the vehicle",
+    {"lock_step": "lock_step"},
+)
+GUIDANCE = NodeDescription(
+    "guidance_node",
+    "rfly_amphibious.ros.guidance_node",
+    "carries out the scenario's mission",
+    {"scenario": "scenario", "map_search_path": "map_search_path", "autostart": "autostart"},
+)
+BETAFLIGHT = NodeDescription(
+    "betaflight_node",
+    "rfly_amphibious.ros.betaflight_node",
+    "lets Betaflight's firmware fly the vehicle, in place of flight_control_node",
+    {"lock_step": "lock_step"},
+)
+LINK = NodeDescription(
+    "link_node",
+    "rfly_amphibious.ros.link_node",
+    "brings in a controller outside by frames over UDP or TCP, in place of the control nodes",
+    {"lock_step": "lock_step"},
+)
+MAVLINK = NodeDescription(
+    "mavlink_hil_node",
+    "rfly_amphibious.ros.mavlink_hil_node",
+    "brings in an autopilot by MAVLink, in place of the control nodes",
+    {"lock_step": "lock_step"},
+)
+MAPPING = NodeDescription(
+    "mapping_node",
+    "rfly_amphibious.ros.mapping_node",
+    "makes a 3-D map from the lidar",
+    {},
+    needs="mapping",
+)
+
+OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
+
+_SHARED = ("host", "windows", "feedback_bind", "feedback_multicast_interface", "map_search_path")
+_OF_PROCESSES = ("use_sim_time", "params_file", "log_level", "respawn")
+AMPHIBIOUS_ARGUMENTS = (
+    Argument("scenario", "map, vehicle, start, mission, wind and events: a shipped name, or a file", "valley"),
+    Argument("vehicle", "parameters of the vehicle: full, scale, scale_quad or a YAML file (default: the scenario's)"),
+    Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
+    Argument(
+        "autopilot",
+        "real firmware in place of flight_control_node; the vehicle is scale_quad where no other is named",
+        choices=("betaflight",),
+    ),
+    Argument(
+        "controller",
+        "a controller outside in place of control nodes and mission: frames over udp or tcp, or mavlink",
+        choices=("udp", "tcp", "mavlink"),
+    ),
+    Argument("name", "names of the vehicles and their namespaces: NAME_1, NAME_2, …", "amphibious"),
+    Argument("count", "number of vehicles, one behind the other with the same mission", "1"),
+    Argument("seed", "of noise and gusts; the next vehicle has the next one (default: the scenario's)"),
+    Argument("noise", "sensors have errors", default="true", choices=("true", "false")),
+    Argument("lock_step", "the simulation waits for the controllers", default="false", choices=("true", "false")),
+    Argument("real_time_factor", "simulated seconds in a second; 0: as fast as possible (default 1)"),
+    Argument(
+        "mapping",
+        "make a 3-D map from the lidar: starts mapping_node too, which saves NAME_1.bt, … when its service is called",
+        default="false",
+        choices=("true", "false"),
+    ),
+    Argument("autostart", "begin with the mission by itself", default="true", choices=("true", "false")),
+    *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES)),
+)
+
+
+@dataclass(frozen=True)
+class StartedNode:
+    """One process: an executable in a namespace, with its parameters and remappings."""
+
+    executable: str
+    namespace: str = ""
+    """without slashes at its ends; "": none"""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    remappings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What output calls it."""
+        return f"{self.namespace}/{self.executable}" if self.namespace else self.executable
+
+
+def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
+    """The processes that these arguments start, in the order of their start; what is left out has its default.
+
+    Raises ValueError for an argument that can't be, ConfigError for a scenario or vehicle that can't be read.
+    """
+    given = {a.name: arguments.get(a.name, "") or a.default for a in AMPHIBIOUS_ARGUMENTS}
+    check_arguments(
+        {**arguments, **{name: value for name, value in given.items() if value}},
+        AMPHIBIOUS_ARGUMENTS,
+        (TERRAIN, BRIDGE, *OF_A_VEHICLE),
+    )
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", given["name"]):
+        raise ValueError(f"name: {given['name']!r}, expected letters, digits and _, the first a letter")
+    count = _whole("count", given["count"], 1, MAX_VEHICLES)
+    if given["autopilot"]:
+        _check_autopilot(given, count)
+        given["vehicle"] = given["vehicle"] or "scale_quad"
+        given["lock_step"] = "true"  # on a busy computer it is slower than the firmware, but waits for it
+    if given["autopilot"] and given["controller"]:
+        raise ValueError(f"controller: {given['controller']}, but autopilot says {given['autopilot']}: expected one")
+    facts = _facts(given)
+    if given["autopilot"] and facts.rotors != AUTOPILOT_ROTORS:
+        raise ValueError(
+            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {AUTOPILOT_ROTORS}: Betaflight's"
+        )
+    if given["sensors"]:
+        from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+
+        SensorParameters.load(given["sensors"])
+    given["map_search_path"] = os.pathsep.join(part for part in (given["map_search_path"], facts.folder) if part)
+    shared = {**given, "map": facts.map}
+    of_all = [TERRAIN, BRIDGE] if facts.map else [BRIDGE]
+    started = [StartedNode(node.executable, "", node_parameters(node, shared)) for node in of_all]
+    for number in range(count):
+        started += _vehicle_nodes(given, facts, number)
+    return started
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a scenario says that several nodes must know."""
+
+    map: str
+    """name or path; "": level ground"""
+    folder: str
+    """of the scenario's file; "": a shipped one"""
+    vehicle: str
+    rotors: int
+    start: tuple[float, float, float]
+    seed: int
+
+
+def _facts(given: Mapping[str, str]) -> _Facts:
+    from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    name = given["scenario"]
+    folders = [part for part in given["map_search_path"].split(os.pathsep) if part]
+    scenario = Scenario.load(name, folders)
+    data, file, _ = read_parameters("scenario", "scenarios", name)
+    said = checked_document(data, file, "scenario", "version, vehicle, mission, end").value
+    folder = str(Path(file).parent.resolve()) if os.path.isfile(file) else ""
+    vehicle = given["vehicle"] or said["vehicle"]
+    if not given["vehicle"] and folder and os.path.isfile(os.path.join(folder, vehicle)):
+        vehicle = os.path.join(folder, vehicle)
+    rotors = VehicleParameters.load(vehicle).rotors
+    start = (*scenario.start, scenario.heading)
+    return _Facts(said.get("map", ""), folder, vehicle, rotors, start, scenario.wind.seed)
+
+
+def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:
+    namespace = f"{given['name']}_{number + 1}"
+    x, y, heading = facts.start
+    back = SPACING * number
+    seed = _whole("seed", given["seed"], 0, 2**31 - 1 - MAX_VEHICLES) if given["seed"] else facts.seed
+    simulated: dict[str, Any] = {
+        "vehicle": facts.vehicle,
+        "start": [x - back * math.cos(heading), y - back * math.sin(heading), heading],
+        "seed": seed + number,
+        "id": FIRST_ID + number,
+        "type": 100_000 * facts.rotors + MULTIROTOR,
+        "publish_clock": given["use_sim_time"] == "true" and number == 0,
+        "command_patience": PATIENCE,
+    }
+    sensors = {"sensors": given["sensors"]} if given["sensors"] else {}
+    special: dict[str, dict[str, Any]] = {
+        SIMULATION.executable: simulated | sensors,
+        ESTIMATOR.executable: {"vehicle": facts.vehicle} | sensors,
+        FLIGHT.executable: {"vehicle": facts.vehicle} | sensors,
+        CHASSIS.executable: {"vehicle": facts.vehicle},
+        GUIDANCE.executable: {"vehicle": facts.vehicle},
+        BETAFLIGHT.executable: {"vehicle": facts.vehicle} | sensors,
+        LINK.executable: {
+            "vehicle": facts.vehicle,
+            "transport": given["controller"],
+            "port": LINK_PORT + LINK_PORTS * number,
+            "controller_port": LINK_PORT + LINK_PORTS * number + 1,
+        },
+        MAVLINK.executable: {"vehicle": facts.vehicle, "port": MAVLINK_PORT + number},
+        MAPPING.executable: {"file": f"{namespace}.bt"},
+    }
+    of_a_vehicle = [BETAFLIGHT if node is FLIGHT and given["autopilot"] else node for node in OF_A_VEHICLE]
+    if given["controller"]:
+        of_a_vehicle = [SIMULATION, ESTIMATOR, MAVLINK if given["controller"] == "mavlink" else LINK]
+    if given["mapping"] == "true":
+        of_a_vehicle.append(MAPPING)
+    to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects")}
+    return [
+        StartedNode(
+            node.executable,
+            namespace,
+            {**node_parameters(node, given), **special[node.executable]},
+            to_all,
+        )
+        for node in of_a_vehicle
+    ]
+
+
+def _check_autopilot(given: Mapping[str, str], count: int) -> None:
+    """Raises ValueError for what real firmware cannot do."""
+    if given["real_time_factor"] and float(given["real_time_factor"]) != 1.0:
+        raise ValueError(f"real_time_factor: {given['real_time_factor']}, but Betaflight flies by the wall clock")
+    if count > 1:
+        raise ValueError(f"count: {count}, but Betaflight's ports are fixed: it flies one vehicle")
+
+
+def _whole(name: str, text: str, low: int, high: int) -> int:
+    if not (text.isdecimal() and low <= int(text) <= high):
+        raise ValueError(f"{name}: {text!r}, expected a whole number from {low} to {high}")
+    return int(text)
+
+
+def parameter_file(node: StartedNode) -> dict[str, Any]:
+    """A ROS parameter file for a node; it wins over one that a user gives, as it names the node in full."""
+    full = f"/{node.namespace}/{node.executable}" if node.namespace else f"/{node.executable}"
+    return {full: {"ros__parameters": dict(node.parameters)}}
+
+
+def ros_arguments(node: StartedNode, log_level: str, files: Sequence[str | Path]) -> list[str]:
+    """What follows `--ros-args` on the command line of a node."""
+    arguments = ["-r", f"__ns:=/{node.namespace}"] if node.namespace else []
+    for topic, other in node.remappings.items():
+        arguments += ["-r", f"{topic}:={other}"]
+    if log_level:
+        arguments += ["--log-level", log_level]
+    for file in files:
+        arguments += ["--params-file", str(file)]
+    return arguments

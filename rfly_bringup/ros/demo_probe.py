@@ -1,0 +1,85 @@
+"""The demo's eyes on ROS: receives the latched terrain and asks the altitude service, as any other node would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rfly_suite.msg import TerrainMap
+from rfly_suite.srv import GetTerrainAltitudes
+from sensor_msgs.msg import PointCloud2
+
+from rfly_common.flat_arrays import flat
+from rfly_common.ros import LATCHED, subscription
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_msgs import msg_to_cloud, msg_to_height_map
+
+
+@dataclass(frozen=True)
+class CloudFacts:
+    """What the received cloud says of the terrain; metres."""
+
+    frame_id: str
+    rows: int
+    columns: int
+    lowest: float
+    highest: float
+
+
+class TerrainObserver:
+    """A node of its own that knows the terrain only by topic and service."""
+
+    def __init__(self) -> None:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._executor = SingleThreadedExecutor()
+        self._node = Node("rfly_demo")
+        self._executor.add_node(self._node)
+        self.cloud: CloudFacts | None = None
+        self.terrain: HeightMap | None = None
+        subscription(self._node, PointCloud2, "outTerrainPoint", self._take_cloud, LATCHED)
+        subscription(self._node, TerrainMap, "terrain_map", self._take_map, LATCHED)
+        self._client = self._node.create_client(GetTerrainAltitudes, "get_terrain_altitudes")
+
+    def wait_for(self, ready: Callable[[], bool], timeout_s: float) -> bool:
+        """Spin until `ready()` or the time is over; says which."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if time.monotonic() > deadline:
+                return False
+            self._executor.spin_once(timeout_sec=0.05)
+        return True
+
+    def ground_z_ned(self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0) -> np.ndarray[Any, Any] | None:
+        """z (down) of the ground at (n, 2) points by a service call; None where no answer comes in time."""
+        if not self._client.service_is_ready():
+            return None
+        points = np.asarray(north_east, dtype=float).reshape(-1, 2)
+        request = GetTerrainAltitudes.Request(frame_id="map_ned", x=flat("d", points[:, 0]), y=flat("d", points[:, 1]))
+        future = self._client.call_async(request)
+        if not self.wait_for(future.done, timeout_s):
+            self._client.remove_pending_request(future)
+            return None
+        answer = future.result()
+        return np.asarray(answer.altitude) if answer.success else None
+
+    def close(self) -> None:
+        """End the node."""
+        self._node.destroy_node()
+        self._executor.shutdown(timeout_sec=0.5)
+        rclpy.try_shutdown()
+
+    def _take_cloud(self, message: PointCloud2) -> None:
+        z = msg_to_cloud(message)[..., 2]
+        self.cloud = CloudFacts(
+            message.header.frame_id, message.height, message.width, lowest=float(z.min()), highest=float(z.max())
+        )
+
+    def _take_map(self, message: TerrainMap) -> None:
+        self.terrain = msg_to_height_map(message)

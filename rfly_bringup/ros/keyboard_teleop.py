@@ -1,0 +1,181 @@
+"""The terminal that drives and flies a vehicle (`rfly drive`): keys in, cmd_vel and cmd/mode out, a line of state."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import shutil
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import rclpy
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidNamespaceException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_namespace import validate_namespace
+from sensor_msgs.msg import Range
+from std_msgs.msg import String
+
+from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
+from rfly_amphibious.ros.teleop_msgs import velocity_to_twist
+from rfly_bringup.runner.supervisor import node_environment
+from rfly_common.errors import ConfigError
+from rfly_common.ros import COMMANDS, LATCHED, SENSORS, STATE_IN, publisher, subscription
+
+PERIOD_S = 0.05
+"""of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""
+STALE_S = 1.0
+LAST_WORD_S = 0.5
+
+
+class DriveNode(Node):
+    """Hears a vehicle and commands it by keys."""
+
+    def __init__(self, namespace: str, limits: TeleopLimits, stamped: bool) -> None:
+        super().__init__("rfly_drive", namespace=namespace or None)
+        self.pilot, self._reader = KeyPilot(limits), KeyReader()
+        self._speed, self._height = math.nan, math.nan
+        self._heard_at = {"speed": -math.inf, "height": -math.inf}
+        self._asked = ""
+        self._frame_id = self.get_namespace().strip("/")
+        self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
+        self._stamped = stamped
+        self._request = publisher(self, String, "cmd/mode", COMMANDS)
+        subscription(self, String, "mode", self._take_mode, LATCHED)
+        subscription(self, Odometry, "odometry/filtered", self._take_odometry, STATE_IN)
+        subscription(self, Range, "height_above_ground", self._take_height, SENSORS)
+
+    def _take_mode(self, message: String) -> None:
+        if message.data != self.pilot.mode:
+            self._asked = ""
+        self.pilot.hear_mode(message.data)
+
+    def _take_odometry(self, message: Odometry) -> None:
+        v = message.twist.twist.linear
+        self._speed, self._heard_at["speed"] = math.sqrt(v.x**2 + v.y**2 + v.z**2), time.monotonic()
+
+    def _take_height(self, message: Range) -> None:
+        self._height, self._heard_at["height"] = message.range, time.monotonic()
+
+    def press(self, data: bytes) -> None:
+        """What a terminal has read."""
+        for key in self._reader.keys(data):
+            word = self.pilot.press(key)
+            if word:
+                self._request.publish(String(data=word))
+                self._asked = word
+
+    def stop(self) -> None:
+        """The last word, which has to arrive before the node goes."""
+        self.command(at_rest=True)
+        self._velocity.wait_for_all_acked(Duration(seconds=LAST_WORD_S))
+
+    def command(self, at_rest: bool = False) -> None:
+        """Publish the velocity wanted now, or none."""
+        if at_rest:
+            self.pilot.press(" ")
+        now = self.get_clock().now().to_msg()
+        self._velocity.publish(velocity_to_twist(self.pilot.velocity, self._stamped, now, self._frame_id))
+
+    @property
+    def status(self) -> str:
+        """One line: mode, what is asked for, speed and height."""
+        wanted, now = self.pilot.velocity, time.monotonic()
+        speed = f"{self._speed:.2f} m/s" if now - self._heard_at["speed"] < STALE_S else "–"
+        height = f"{self._height:.2f} m" if now - self._heard_at["height"] < STALE_S else "–"
+        mode = self.pilot.mode or "no mode heard yet"
+        asked = f" ({self._asked}?)" if self._asked else ""
+        return (
+            f"{mode}{asked} | speed {speed} | height {height} | wanted {wanted.forward:+.1f} ahead "
+            f"{wanted.left:+.1f} left {wanted.up:+.1f} up m/s, {math.degrees(wanted.yaw_rate):+.0f}°/s"
+        )
+
+
+def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
+    """Until Ctrl-C, SIGTERM, or the terminal's end. Raises ConfigError where stdin is no terminal, and for a namespace
+    that can't be.
+    """
+    if not sys.stdin.isatty():
+        raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
+    try:
+        validate_namespace(namespace if namespace.startswith("/") else f"/{namespace}")
+    except InvalidNamespaceException as error:
+        raise ConfigError(f"VEHICLE {namespace!r}: {str(error).splitlines()[0].rstrip(':')}") from None
+    os.environ.update(node_environment())
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    executor = SingleThreadedExecutor()
+    node = DriveNode(namespace, limits, stamped)
+    executor.add_node(node)
+    print(f"{node.get_namespace()}:\n{HELP}")
+    try:
+        with _raw_keys(), _signals() as stopped:
+            _loop(node, executor, stopped)
+        node.stop()
+        if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
+            print("it flies: without commands it hovers, then lands")
+    finally:
+        node.destroy_node()
+        executor.shutdown(timeout_sec=0.5)
+        rclpy.try_shutdown()
+
+
+def _loop(node: DriveNode, executor: SingleThreadedExecutor, stopped: list[int]) -> None:
+    due, shown = 0.0, ""
+    while not stopped:
+        ready, _, _ = select.select([sys.stdin], [], [], 0.01)
+        if ready:
+            data = os.read(sys.stdin.fileno(), 1024)
+            if not data or b"\x03" in data or b"\x04" in data:
+                break
+            node.press(data)
+        executor.spin_once(timeout_sec=0.0)
+        if time.monotonic() >= due:
+            due = time.monotonic() + PERIOD_S
+            node.command()
+            if node.status != shown:
+                shown = node.status
+                print(f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
+    print()
+
+
+@contextmanager
+def _raw_keys() -> Iterator[None]:
+    """Keys one by one and unseen; Ctrl-C is one of them. The terminal is as before when it ends."""
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        attributes = termios.tcgetattr(sys.stdin)
+        attributes[3] &= ~termios.ISIG
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, attributes)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """A list that holds the number of a signal once one has come."""
+    come: list[int] = []
+
+    def take(number: int, _frame: FrameType | None) -> None:
+        come.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before: dict[int, Any] = {number: signal.signal(number, take) for number in numbers}
+    try:
+        yield come
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

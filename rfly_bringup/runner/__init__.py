@@ -1,0 +1,1 @@
+"""`rfly up`: supervisor, entry points."""

@@ -1,0 +1,195 @@
+"""Runs the nodes as processes: ordered start, prefixed output, clean stop. Needs neither ROS nor launch itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rfly_bringup.nodes.node_set import NODES, NodeDescription, node_parameters, started_nodes
+from rfly_common.errors import ConfigError
+
+STOP_TIMEOUT_S = 4.0
+RESPAWN_DELAY_S = 1.0
+
+Output = Callable[[str, str], None]
+"""Called with (executable, line), from a thread for each node."""
+
+
+def executable_path(name: str) -> Path:
+    """Where the executable of a node is installed. Raises ConfigError where it is not."""
+    return _installed(Path("lib") / "rfly_suite" / name)
+
+
+def rviz_config_path() -> Path:
+    """The RViz configuration that is installed with the package. Raises ConfigError where it is not."""
+    return _installed(Path("share") / "rfly_suite" / "rviz" / "rfly.rviz")
+
+
+def _installed(relative: Path) -> Path:
+    prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+    for prefix in [sys.prefix, *prefixes]:
+        path = Path(prefix) / relative
+        if path.is_file():
+            return path
+    raise ConfigError(
+        f"{relative.name} is not installed in {sys.prefix} or on AMENT_PREFIX_PATH: the nodes need ROS 2 "
+        "(run `make env` in the source tree, or `colcon build` and source the workspace)"
+    )
+
+
+def node_command(node: NodeDescription, arguments: Mapping[str, str], given: Path | None = None) -> list[str]:
+    """The command line of one node; `given` is a parameter file that wins over the params_file."""
+    command = [str(executable_path(node.executable)), "--ros-args"]
+    if arguments.get("namespace"):
+        command += ["-r", "__ns:=" + _namespace(arguments)]
+    if arguments.get("log_level"):
+        command += ["--log-level", arguments["log_level"]]
+    for file in (arguments.get("params_file"), given):
+        if file:
+            command += ["--params-file", str(file)]
+    return command
+
+
+def write_parameters(path: Path, node: NodeDescription, arguments: Mapping[str, str], extra: Mapping[str, Any]) -> bool:
+    """Write a parameter file for one node; says whether there was anything to write.
+
+    Parameters given as `-p` count for all nodes and lose against a params_file that names the node; these name it too.
+    """
+    parameters = {**node_parameters(node, arguments), **extra}
+    if parameters:
+        name = f"{_namespace(arguments).rstrip('/')}/{node.executable}"
+        path.write_text(json.dumps({name: {"ros__parameters": parameters}}), encoding="utf-8")  # JSON is YAML
+    return bool(parameters)
+
+
+def _namespace(arguments: Mapping[str, str]) -> str:
+    return "/" + arguments.get("namespace", "").strip("/")
+
+
+def node_environment(lan: bool = False) -> dict[str, str]:
+    """The environment of the nodes: announced on this host only, unless the user has set that or asks for the LAN."""
+    environment = dict(os.environ)
+    if lan:
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
+    elif not {"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"} & set(environment):
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    environment.setdefault("RCUTILS_COLORIZED_OUTPUT", "0")
+    return environment
+
+
+@dataclass
+class Supervisor:
+    """Starts processes in order and keeps them; `stop` ends them cleanly."""
+
+    commands: Sequence[tuple[str, Sequence[str]]]
+    """(name, command line) in the order of the start"""
+    output: Output
+    environment: Mapping[str, str]
+    respawn: bool = False
+    folder: tempfile.TemporaryDirectory[str] | None = None
+    """of files that the processes need; removed by `stop`"""
+    processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    ended: dict[str, int] = field(default_factory=dict)
+    """exit codes of the processes that ended by themselves and are not running now"""
+    deaths: int = 0
+    """how often a process ended by itself, respawned or not"""
+    _restart_at: dict[str, float] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start all."""
+        for name, command in self.commands:
+            self._start(name, command)
+
+    def poll(self) -> None:
+        """Notice processes that ended, and start them again where asked."""
+        for name, command in self.commands:
+            process = self.processes.get(name)
+            if process is not None and process.poll() is not None:
+                del self.processes[name]
+                self.ended[name] = process.returncode
+                self.deaths += 1
+                again = f", starting again in {RESPAWN_DELAY_S:.0f} s" if self.respawn else ""
+                self.output(name, f"ended by itself with {describe_exit(process.returncode)}{again}")
+                self._restart_at[name] = time.monotonic() + RESPAWN_DELAY_S
+            if self.respawn and name in self.ended and time.monotonic() >= self._restart_at[name]:
+                del self.ended[name]
+                self._start(name, command)
+
+    def stop(self) -> None:
+        """SIGINT to all, then SIGKILL to what is still there after some seconds."""
+        running = dict(self.processes)
+        for process in running.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        for name, process in running.items():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self.output(name, f"did not end within {STOP_TIMEOUT_S:.0f} s: killed")
+                process.kill()
+                process.wait()
+                self.deaths += 1
+        self.processes.clear()
+        if self.folder is not None:
+            self.folder.cleanup()
+
+    def _start(self, name: str, command: Sequence[str]) -> None:
+        # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends the nodes in order
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(self.environment),
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        self.processes[name] = process
+        threading.Thread(target=self._forward, args=(name, process), daemon=True).start()
+
+    def _forward(self, name: str, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.output(name, line.rstrip("\n"))
+
+
+def node_supervisor(
+    arguments: Mapping[str, str],
+    output: Output,
+    *,
+    nodes: Sequence[NodeDescription] = NODES,
+    lan: bool = False,
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Supervisor:
+    """A supervisor of these nodes; `extra` gives further parameters by executable."""
+    folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
+    commands = []
+    for node in started_nodes(arguments, nodes):
+        path = Path(folder.name) / f"{node.executable}.yaml"
+        written = write_parameters(path, node, arguments, (extra or {}).get(node.executable, {}))
+        commands.append((node.executable, node_command(node, arguments, path if written else None)))
+    respawn = arguments.get("respawn") == "true"
+    return Supervisor(commands, output, node_environment(lan), respawn, folder)
+
+
+def describe_exit(code: int) -> str:
+    """`exit code 1`, or the name of the signal that ended a process."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"

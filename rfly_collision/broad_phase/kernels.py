@@ -1,0 +1,194 @@
+"""Compiled kernels: boxes around bodies over a step, and which of them overlap. `kernels_numpy` has the same functions.
+
+A hashed grid of several levels: on level k cells are as wide as the largest box / 2^k, and a box is kept, by its
+middle, on the finest level whose cells are no smaller than the box. Two boxes that overlap then lie in neighbouring
+cells of the coarser one's level, whatever their sizes are (C. Ericson, "Real-Time Collision Detection", 2005, 7.2).
+Cells that follow each other along x lie in buckets that follow each other, so that three are looked up at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
+from rfly_common.kernels.jit import kernel
+
+LEVELS = 16
+"""2^15 between the largest and the smallest cells; what is smaller still is kept with those"""
+COORDINATE_BITS = 20
+"""of a cell's number along an axis; cells whose numbers differ above that may share a key, at the cost of time only"""
+
+
+@kernel(nogil=True, error_model="numpy")
+def swept_boxes(
+    table: ShapeTable,
+    shape_index: Any,
+    position: Any,
+    orientation: Any,
+    velocity: Any,
+    angular_velocity: Any,
+    dt: float,
+    rotation: Any,
+    low: Any,
+    high: Any,
+) -> None:
+    """Rotation matrices body -> world at the end of the step (n, 3, 3), and boxes (n, 3) around the whole step.
+
+    A turning point leaves the straight line between its ends by at most angle²/8 of its distance from the origin.
+    """
+    for n in range(position.shape[0]):
+        x, y, z, w = orientation[n, 0], orientation[n, 1], orientation[n, 2], orientation[n, 3]
+        twice = 2.0 / (x * x + y * y + z * z + w * w)
+        r00, r01, r02 = 1.0 - twice * (y * y + z * z), twice * (x * y - z * w), twice * (x * z + y * w)
+        r10, r11, r12 = twice * (x * y + z * w), 1.0 - twice * (x * x + z * z), twice * (y * z - x * w)
+        r20, r21, r22 = twice * (x * z - y * w), twice * (y * z + x * w), 1.0 - twice * (x * x + y * y)
+        rotation[n, 0, 0], rotation[n, 0, 1], rotation[n, 0, 2] = r00, r01, r02
+        rotation[n, 1, 0], rotation[n, 1, 1], rotation[n, 1, 2] = r10, r11, r12
+        rotation[n, 2, 0], rotation[n, 2, 1], rotation[n, 2, 2] = r20, r21, r22
+        shape = shape_index[n]
+        if table.half[shape, 0] > 0.0:
+            h0, h1, h2 = table.half[shape, 0], table.half[shape, 1], table.half[shape, 2]
+            c0, c1, c2 = table.centre[shape, 0], table.centre[shape, 1], table.centre[shape, 2]
+            for i in range(3):
+                p, q, r = rotation[n, i, 0], rotation[n, i, 1], rotation[n, i, 2]
+                middle = position[n, i] + p * c0 + q * c1 + r * c2
+                reach = abs(p) * h0 + abs(q) * h1 + abs(r) * h2 + TOUCHING
+                low[n, i], high[n, i] = middle - reach, middle + reach
+        else:
+            for i in range(3):
+                p, q, r = rotation[n, i, 0], rotation[n, i, 1], rotation[n, i, 2]
+                least, most = np.inf, -np.inf
+                for v in range(table.first[shape, 0], table.first[shape + 1, 0]):
+                    at = p * table.vertices[v, 0] + q * table.vertices[v, 1] + r * table.vertices[v, 2]
+                    least, most = min(least, at), max(most, at)
+                radius = table.radius[shape] + TOUCHING
+                low[n, i], high[n, i] = position[n, i] + least - radius, position[n, i] + most + radius
+        if dt > 0.0:
+            wx, wy, wz = angular_velocity[n, 0], angular_velocity[n, 1], angular_velocity[n, 2]
+            angle = dt * math.sqrt(wx * wx + wy * wy + wz * wz)
+            # between any two attitudes of the step: no further than by a turn of the whole angle, or right round
+            around = table.reach[shape] * min(angle, 2.0)
+            for i in range(3):
+                back = dt * velocity[n, i]
+                low[n, i] = low[n, i] - max(back, 0.0) - around
+                high[n, i] = high[n, i] - min(back, 0.0) + around
+
+
+@kernel(nogil=True, error_model="numpy")
+def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: Any) -> int:
+    """Pairs a < b of overlapping boxes that count, as a·n + b in no order of use -> out; how many there are.
+
+    `group`: bodies of one group >= 0 do not count, nor do two static ones, nor the sorted a·n + b in `ignored`.
+    Where there are more than fit, `out` holds the first of them: the caller comes again with a longer one.
+    """
+    n = low.shape[0]
+    if n < 2:
+        return 0
+    largest = 0.0
+    for i in range(n):
+        for k in range(3):
+            largest = max(largest, high[i, k] - low[i, k])
+    largest = max(largest * (1.0 + 1e-9), 1e-9)
+    size = 1
+    while size < 2 * n:
+        size *= 2
+    mask = size - 1
+    level, bucket = np.empty(n, np.int32), np.empty(n, np.int32)
+    cell = np.empty((n, 3), np.int64)
+    start = np.zeros(size + 1, np.int32)
+    used = np.zeros(LEVELS, np.bool_)
+    for i in range(n):
+        extent = max(high[i, 0] - low[i, 0], high[i, 1] - low[i, 1], high[i, 2] - low[i, 2]) / largest
+        at, width = 0, 0.5
+        while at < LEVELS - 1 and extent <= width:
+            at += 1
+            width *= 0.5
+        level[i] = at
+        used[at] = True
+        per_metre = (1 << at) / largest
+        for k in range(3):
+            cell[i, k] = math.floor(0.5 * (low[i, k] + high[i, k]) * per_metre)
+        b = (row_hash(row_key(cell[i, 1], cell[i, 2], at)) + cell[i, 0]) & mask
+        bucket[i] = b
+        start[b + 1] += 1
+    for k in range(size):
+        start[k + 1] += start[k]
+    # bodies bucket by bucket, and all that is asked of them beside each other
+    order, place = np.empty(n, np.int32), start[:size].copy()
+    for i in range(n):
+        order[place[bucket[i]]] = i
+        place[bucket[i]] += 1
+    box = np.empty((n, 6))
+    column, rows = np.empty(n, np.int64), np.empty(n, np.int64)
+    for p in range(n):
+        i = order[p]
+        for k in range(3):
+            box[p, k], box[p, 3 + k] = low[i, k], high[i, k]
+        column[p], rows[p] = cell[i, 0], row_key(cell[i, 1], cell[i, 2], level[i])
+    count = 0
+    for p in range(n):
+        i = order[p]
+        low_x, low_y, low_z, high_x, high_y, high_z = box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5]
+        for at in range(level[i] + 1):
+            if not used[at]:
+                continue
+            own = at == level[i]
+            if own:
+                ix, iy, iz = cell[i, 0], cell[i, 1], cell[i, 2]
+            else:
+                per_metre = (1 << at) / largest
+                ix = math.floor(0.5 * (low_x + high_x) * per_metre)
+                iy = math.floor(0.5 * (low_y + high_y) * per_metre)
+                iz = math.floor(0.5 * (low_z + high_z) * per_metre)
+            for dy in range(0 if own else -1, 2):
+                for dz in range(0 if own and dy == 0 else -1, 2):
+                    # of two on one level one looks at the other: from the row before, or from the place before
+                    row = row_key(iy + dy, iz + dz, at)
+                    here = own and dy == 0 and dz == 0
+                    begin = (row_hash(row) + ix - (0 if here else 1)) & mask
+                    end = begin + (2 if here else 3)
+                    for part in range(1 if end <= size else 2):
+                        first = start[begin] if part == 0 else 0
+                        last = start[min(end, size)] if part == 0 else start[end - size]
+                        if here and part == 0:
+                            first = p + 1
+                        for r in range(first, last):
+                            if (
+                                low_x > box[r, 3]
+                                or box[r, 0] > high_x
+                                or low_y > box[r, 4]
+                                or box[r, 1] > high_y
+                                or low_z > box[r, 5]
+                                or box[r, 2] > high_z
+                            ):
+                                continue
+                            if rows[r] != row or abs(column[r] - ix) > 1 or (here and column[r] < ix):
+                                continue  # of another row that has come to the same buckets
+                            j = order[r]
+                            if (static[i] and static[j]) or (group[i] == group[j] and group[i] >= 0):
+                                continue
+                            key = min(i, j) * n + max(i, j)
+                            if ignored.size > 0:
+                                found = np.searchsorted(ignored, key)
+                                if found < ignored.size and ignored[found] == key:
+                                    continue
+                            if count < out.size:
+                                out[count] = key
+                            count += 1
+    return count
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def row_key(iy: int, iz: int, level: int) -> int:
+    """A number for a row of cells along x."""
+    limit = (1 << COORDINATE_BITS) - 1
+    return (((iy & limit) << COORDINATE_BITS) | (iz & limit)) * LEVELS + level
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def row_hash(row: int) -> int:
+    """Where the cells of a row begin."""
+    return ((row * 0x2545F4914F6CDD1D) >> 24) & 0xFFFFFFFF

@@ -1,0 +1,70 @@
+"""The functions of `broad_kernels` as whole-array NumPy: used where numba is not installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
+from rfly_common.frames import quat_rotate
+
+AT_ONCE = 1_000_000
+"""candidates that are looked at in one piece, which bounds the memory"""
+
+
+def swept_boxes(
+    table: ShapeTable,
+    shape_index: Any,
+    position: Any,
+    orientation: Any,
+    velocity: Any,
+    angular_velocity: Any,
+    dt: float,
+    rotation: Any,
+    low: Any,
+    high: Any,
+) -> None:
+    """As `broad_kernels.swept_boxes`."""
+    unit = orientation / np.linalg.norm(orientation, axis=1, keepdims=True)
+    for axis in range(3):
+        rotation[:, :, axis] = quat_rotate(unit, np.eye(3)[axis])
+    for shape in np.unique(shape_index):
+        chosen = np.flatnonzero(shape_index == shape)
+        corners = table.vertices[table.first[shape, 0] : table.first[shape + 1, 0]]
+        points = np.einsum("nij,vj->nvi", rotation[chosen], corners)
+        low[chosen] = position[chosen] + points.min(axis=1) - table.radius[shape] - TOUCHING
+        high[chosen] = position[chosen] + points.max(axis=1) + table.radius[shape] + TOUCHING
+    if dt > 0.0:
+        angle = dt * np.linalg.norm(angular_velocity, axis=1)
+        around = (table.reach[shape_index] * np.minimum(angle, 2.0))[:, None]
+        back = dt * velocity
+        low -= np.maximum(back, 0.0) + around
+        high += around - np.minimum(back, 0.0)
+
+
+def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: Any) -> int:
+    """As `broad_kernels.overlaps`; sorted along x, and from each box on to those that begin before it ends."""
+    n = len(low)
+    order = np.argsort(low[:, 0], kind="stable")
+    begin = np.arange(1, n + 1)
+    end = np.searchsorted(low[order, 0], high[order, 0], side="right")
+    candidates = np.concatenate([[0], np.cumsum(np.maximum(end - begin, 0))])
+    found: list[NDArray[np.int64]] = []
+    first = 0
+    while first < n:
+        last = max(int(np.searchsorted(candidates, candidates[first] + AT_ONCE, side="right")) - 1, first + 1)
+        counts = np.diff(candidates[first : last + 1])
+        one = np.repeat(np.arange(first, last), counts)
+        other = np.arange(len(one)) - np.repeat(candidates[first:last] - candidates[first], counts)
+        i, j = order[one], order[other + one + 1]
+        good = (low[i, 1:] <= high[j, 1:]).all(axis=1) & (low[j, 1:] <= high[i, 1:]).all(axis=1)
+        good &= ~(static[i] & static[j]) & ~((group[i] == group[j]) & (group[i] >= 0))
+        i, j = i[good], j[good]
+        keys = np.minimum(i, j) * n + np.maximum(i, j)
+        found.append(keys[~np.isin(keys, ignored)])
+        first = last
+    all_keys = np.concatenate([np.empty(0, np.int64), *found])
+    out[: len(all_keys)] = all_keys[: len(out)]
+    return len(all_keys)

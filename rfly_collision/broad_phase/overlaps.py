@@ -1,0 +1,72 @@
+"""Which bodies may touch in a step: boxes around them that overlap. The narrow phase looks at those alone."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.narrow_phase.bodies import Bodies
+from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_common.errors import CrowdError
+from rfly_common.kernels.jit import use_numba
+
+ROOM = 4
+"""pairs for each body that fit at the first go"""
+
+
+class Placed(NamedTuple):
+    """Bodies in the world."""
+
+    rotation: NDArray[np.float64]
+    """(n, 3, 3) body -> ENU at the end of the step"""
+    low: NDArray[np.float64]
+    """(n, 3) m: the lower corner of a box around the body over the whole step"""
+    high: NDArray[np.float64]
+    """(n, 3) m: the upper corner"""
+
+
+def place(table: ShapeTable, bodies: Bodies, dt: float) -> Placed:
+    """Rotation matrices and boxes of all bodies."""
+    n = len(bodies)
+    placed = Placed(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
+    motion = (bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity, dt)
+    _kernels().swept_boxes(table, bodies.shape_index, *motion, *placed)
+    return placed
+
+
+def pairs_of(bodies: Bodies, placed: Placed, most: int) -> NDArray[np.int64]:
+    """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
+
+    Raises CrowdError where they are more than `most`.
+    """
+    n = len(bodies)
+    ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
+    ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
+    keys = np.empty(ROOM * n + 1024, np.int64)
+    function = _kernels().overlaps
+    while True:
+        count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, keys)
+        if count > most:
+            raise CrowdError(f"the boxes of {count:,} pairs of bodies overlap, at most {most:,} pairs are tested")
+        if count <= len(keys):
+            break
+        keys = np.empty(count, np.int64)
+    keys = np.sort(keys[:count])
+    pairs = np.empty((count, 2), np.int64)
+    np.floor_divide(keys, n, out=pairs[:, 0])
+    pairs[:, 1] = keys - pairs[:, 0] * n
+    return pairs
+
+
+def _kernels() -> ModuleType:
+    """Compiled or NumPy's, the same results."""
+    if use_numba():
+        from rfly_collision.broad_phase import kernels
+
+        return kernels
+    from rfly_collision.broad_phase import kernels_numpy
+
+    return kernels_numpy

@@ -1,0 +1,148 @@
+"""What a scene is asked about, bodies with shapes and motion, and what it answers, contacts. Flat arrays, ENU, SI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
+from rfly_common.errors import BodiesError
+from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
+
+NO_GROUP = -1
+"""of a body that belongs to no group"""
+
+TERRAIN = -1
+"""in `Contacts.b`: the terrain"""
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """n bodies at the end of a step, each with one shape. The arrays are not copied where their types fit.
+
+    With a step dt they moved evenly: from position - velocity·dt, and turned at angular_velocity.
+    Raises BodiesError that names array and index for lengths that disagree, shape indices that don't exist, numbers
+    that are not finite, and quaternions that are not of length 1.
+    """
+
+    shapes: Sequence[Shape]
+    """kept as a tuple"""
+    shape_index: NDArray[np.int64]
+    """(n,) which of the shapes each body has"""
+    position: NDArray[np.float64]
+    """(n, 3) m, ENU: the body's origin at the end of the step"""
+    orientation: NDArray[np.float64]
+    """(n, 4) xyzw, body (FLU) -> ENU, at the end of the step"""
+    velocity: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """(n, 3) m/s, ENU; empty = 0"""
+    angular_velocity: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """(n, 3) rad/s, body axes; empty = 0"""
+    static: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    """(n,): two of them, or one and the terrain, never count; empty = none"""
+    group: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """(n,): bodies of one group never count, such as the parts of a vehicle; NO_GROUP or empty = in none"""
+    ignore: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    """(k, 2) pairs of indices that never count, in any order; (index, TERRAIN) for a body and the terrain"""
+
+    def __post_init__(self) -> None:
+        shapes = tuple(self.shapes)
+        for index, shape in enumerate(shapes):
+            if not isinstance(shape, Sphere | Capsule | Box | ConvexHull):
+                raise BodiesError(f"shapes[{index}] is {shape!r}, expected a Sphere, Capsule, Box or ConvexHull")
+        n = len(_array("position", self.position, np.float64).reshape(-1)) // 3
+        shape_index = _rows("shape_index", self.shape_index, n, (), np.int64)
+        wrong = np.flatnonzero((shape_index < 0) | (shape_index >= len(shapes)))
+        if wrong.size:
+            raise BodiesError(
+                f"shape_index[{wrong[0]}] is {shape_index[wrong[0]]}, expected 0 … {len(shapes) - 1}, a shape's index"
+            )
+        orientation = _rows("orientation", self.orientation, n, (4,), np.float64)
+        norm = np.sqrt(np.einsum("ij,ij->i", orientation, orientation))
+        wrong = np.flatnonzero(np.abs(norm - 1.0) > QUATERNION_NORM_TOLERANCE)
+        if wrong.size:
+            raise BodiesError(f"orientation[{wrong[0]}] has length {norm[wrong[0]]:g}, expected 1 (x y z w)")
+        values = {
+            "shapes": shapes,
+            "shape_index": shape_index,
+            "position": _rows("position", self.position, n, (3,), np.float64),
+            "orientation": orientation,
+            "velocity": _rows("velocity", self.velocity, n, (3,), np.float64, 0.0),
+            "angular_velocity": _rows("angular_velocity", self.angular_velocity, n, (3,), np.float64, 0.0),
+            "static": _rows("static", self.static, n, (), np.bool_, False),
+            "group": _rows("group", self.group, n, (), np.int64, NO_GROUP),
+            "ignore": _pairs(self.ignore, n),
+        }
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """m contacts, sorted by a, then b (the terrain first); at most one for each pair. a < b where b is a body.
+
+    Where the two touch at the end of the step position, normal and depth are those at the end; where they only touched
+    on the way those of the first touch, with depth 0.
+    """
+
+    a: NDArray[np.int64]
+    """(m,) index of a body"""
+    b: NDArray[np.int64]
+    """(m,) index of a body, or TERRAIN"""
+    position: NDArray[np.float64]
+    """(m, 3) m, ENU: the middle of the contact"""
+    normal: NDArray[np.float64]
+    """(m, 3) unit vectors from b to a"""
+    depth: NDArray[np.float64]
+    """(m,) m >= 0: the least way that separates two bodies (along the normal); into the ground see `terrain_contact`"""
+    time: NDArray[np.float64]
+    """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin"""
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+
+def no_contacts() -> Contacts:
+    """Contacts of length 0."""
+    none = np.empty(0, np.int64)
+    return Contacts(none, none, np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0))
+
+
+def _array(name: str, value: ArrayLike, dtype: Any) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.size and array.dtype.kind not in {"f": "fiu", "i": "iu", "b": "biu"}[np.dtype(dtype).kind]:
+        raise BodiesError(f"{name}: expected {np.dtype(dtype).name}, got {array.dtype}")
+    return np.ascontiguousarray(array, dtype)
+
+
+def _rows(
+    name: str, value: ArrayLike, n: int, trailing: tuple[int, ...], dtype: Any, default: Any = None
+) -> NDArray[Any]:
+    array = _array(name, value, dtype)
+    if array.size == 0 and (default is not None or n == 0):
+        return np.full((n, *trailing), 0 if default is None else default, dtype)
+    if array.shape != (n, *trailing):
+        raise BodiesError(f"{name}: expected shape {(n, *trailing)}, got {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise BodiesError(f"{name}{where} is {array[tuple(where)]}, expected a finite number")
+    return array
+
+
+def _pairs(value: ArrayLike, n: int) -> NDArray[np.int64]:
+    array = _array("ignore", value, np.int64)
+    if array.size == 0:
+        return np.empty((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise BodiesError(f"ignore: expected shape (k, 2), got {array.shape}")
+    wrong = np.argwhere((array < TERRAIN) | (array >= n))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise BodiesError(f"ignore[{row}, {column}] is {array[row, column]}, expected 0 … {n - 1}, or -1: the terrain")
+    return array

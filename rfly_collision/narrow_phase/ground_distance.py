@@ -1,0 +1,172 @@
+"""Compiled kernels: the least distance between a point or line above the ground and the bilinear surface.
+
+In each cell that can be near enough: first the four lines around it, exactly, then the cell by damped Newton steps
+within its bounds, from the best of the lines and from straight below, for the two coordinates of the cell and the one
+of the line at once. The square of the distance has no more than two hollows in a cell, one towards each side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, nearest_of_lines
+from rfly_collision.narrow_phase.ground_kernels import Ground, cell_at, corners
+from rfly_common.kernels.jit import inner_kernel
+
+ITERATIONS = 40
+CONVERGED = 1e-13
+"""of the squares that are minimised: a gain smaller than that ends the search"""
+
+
+@inner_kernel
+def distance_to_ground(ground: Ground, line: Any, limit: float, nearest: Any) -> float:
+    """From a line (2, 3) above the ground, whose ends may be one point: m, `limit` where it is not nearer than that.
+
+    -> nearest (2, 3): the point of the line, the point of the ground. ENU.
+    """
+    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    rows, columns = ground.heights.shape
+    low_x, high_x = min(line[0, 0], line[1, 0]), max(line[0, 0], line[1, 0])
+    low_y, high_y = min(line[0, 1], line[1, 1]), max(line[0, 1], line[1, 1])
+    low_z, high_z = min(line[0, 2], line[1, 2]), max(line[0, 2], line[1, 2])
+    u0, u1 = (low_x - limit - origin_x) / step_x, (high_x + limit - origin_x) / step_x
+    v0, v1 = (low_y - limit - origin_y) / step_y, (high_y + limit - origin_y) / step_y
+    u0, u1, v0, v1 = min(u0, u1), max(u0, u1), min(v0, v1), max(v0, v1)
+    if ground.void and (u1 < 0.0 or v1 < 0.0 or u0 > rows - 1 or v0 > columns - 1):
+        return limit
+    one_point = line[0, 0] == line[1, 0] and line[0, 1] == line[1, 1] and line[0, 2] == line[1, 2]
+    best = limit * limit
+    border = np.empty((2, 3))
+    at = np.empty(3)
+    start = np.empty(3)
+    for i in range(cell_at(u0, rows, ground.void), cell_at(u1, rows, ground.void) + 1):
+        a0 = 0.0 if i >= 0 else min(u0 - i, 0.0)
+        a1 = 1.0 if i < rows - 1 else max(u1 - i, 1.0)
+        x0, x1 = origin_x + (i + a0) * step_x, origin_x + (i + a1) * step_x
+        gap_x = max(min(x0, x1) - high_x, low_x - max(x0, x1), 0.0)
+        if gap_x * gap_x >= best:
+            continue
+        for j in range(cell_at(v0, columns, ground.void), cell_at(v1, columns, ground.void) + 1):
+            b0 = 0.0 if j >= 0 else min(v0 - j, 0.0)
+            b1 = 1.0 if j < columns - 1 else max(v1 - j, 1.0)
+            y0, y1 = origin_y + (j + b0) * step_y, origin_y + (j + b1) * step_y
+            gap_y = max(min(y0, y1) - high_y, low_y - max(y0, y1), 0.0)
+            if gap_x * gap_x + gap_y * gap_y >= best:
+                continue
+            z00, along_u, along_v, twist = corners(ground.heights, i, j)
+            z10, z01 = z00 + along_u, z00 + along_v
+            z11 = z10 + along_v + twist
+            top, bottom = max(z00, z01, z10, z11), min(z00, z01, z10, z11)
+            gap_z = max(low_z - top, bottom - high_z, 0.0)
+            if gap_x * gap_x + gap_y * gap_y + gap_z * gap_z >= best:
+                continue
+            least = math.inf
+            for side in range(4):
+                for end in range(2):
+                    a = (a0 if end == 0 else a1) if side < 2 else (a0 if side == 2 else a1)
+                    b = (b0 if side == 0 else b1) if side < 2 else (b0 if end == 0 else b1)
+                    border[end, 0], border[end, 1] = origin_x + (i + a) * step_x, origin_y + (j + b) * step_y
+                    border[end, 2] = z00 + along_u * a + along_v * b + twist * a * b
+                s, r = nearest_of_lines(line, border)
+                square = 0.0
+                for k in range(3):
+                    apart = line[0, k] + s * (line[1, k] - line[0, k]) - border[0, k]
+                    apart -= r * (border[1, k] - border[0, k])
+                    square += apart * apart
+                if square < least:
+                    least = square
+                    start[0] = a0 + r * (a1 - a0) if side < 2 else (a0 if side == 2 else a1)
+                    start[1] = (b0 if side == 0 else b1) if side < 2 else b0 + r * (b1 - b0)
+                    start[2] = s
+            for attempt in range(4):
+                # from the best of the border, and from below the ends and the middle of the line
+                if attempt > 0:
+                    if attempt > 1 and one_point:
+                        break
+                    start[2] = 0.5 * (attempt - 1)
+                    x = line[0, 0] + start[2] * (line[1, 0] - line[0, 0])
+                    y = line[0, 1] + start[2] * (line[1, 1] - line[0, 1])
+                    start[0] = min(max((x - origin_x) / step_x - i, a0), a1)
+                    start[1] = min(max((y - origin_y) / step_y - j, b0), b1)
+                square = nearest_in_cell(
+                    ground, line, i, j, (z00, along_u, along_v, twist), (a0, a1, b0, b1), start, at
+                )
+                if square < best:
+                    best = square
+                    for k in range(3):
+                        nearest[0, k] = line[0, k] + at[2] * (line[1, k] - line[0, k])
+                    nearest[1, 0] = origin_x + (i + at[0]) * step_x
+                    nearest[1, 1] = origin_y + (j + at[1]) * step_y
+                    nearest[1, 2] = z00 + along_u * at[0] + along_v * at[1] + twist * at[0] * at[1]
+    return math.sqrt(best)
+
+
+@inner_kernel
+def nearest_in_cell(
+    ground: Ground,
+    line: Any,
+    i: int,
+    j: int,
+    cell: tuple[float, float, float, float],
+    bounds: tuple[float, float, float, float],
+    start: Any,
+    at: Any,
+) -> float:
+    """The least square of the distance near `start`: a, b of the cell, s of the line -> at (3,)."""
+    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    z00, along_u, along_v, twist = cell
+    cx, cy, cz = line[1, 0] - line[0, 0], line[1, 1] - line[0, 1], line[1, 2] - line[0, 2]
+    cc = cx * cx + cy * cy + cz * cz
+    x0, y0, z0 = origin_x + i * step_x - line[0, 0], origin_y + j * step_y - line[0, 1], z00 - line[0, 2]
+    a, b, s = start[0], start[1], start[2]
+    x, y = x0 + a * step_x - s * cx, y0 + b * step_y - s * cy
+    z = z0 + along_u * a + along_v * b + twist * a * b - s * cz
+    square = x * x + y * y + z * z
+    damping = 1e-9
+    for _ in range(ITERATIONS):
+        pz, qz = along_u + twist * b, along_v + twist * a
+        g0, g1, g2 = step_x * x + pz * z, step_y * y + qz * z, -(cx * x + cy * y + cz * z)
+        h00, h11, h22 = step_x * step_x + pz * pz, step_y * step_y + qz * qz, cc
+        h01 = pz * qz + twist * z
+        h02, h12 = -(step_x * cx + pz * cz), -(step_y * cy + qz * cz)
+        # what stands at a bound and would leave it stays
+        if (a <= bounds[0] and g0 > 0.0) or (a >= bounds[1] and g0 < 0.0):
+            g0, h01, h02 = 0.0, 0.0, 0.0
+        if (b <= bounds[2] and g1 > 0.0) or (b >= bounds[3] and g1 < 0.0):
+            g1, h01, h12 = 0.0, 0.0, 0.0
+        if cc <= 0.0 or (s <= 0.0 and g2 > 0.0) or (s >= 1.0 and g2 < 0.0):
+            g2, h02, h12, h22 = 0.0, 0.0, 0.0, max(h22, 1.0)
+        gained = False
+        while damping < 1e9:
+            d0, d1, d2 = h00 * (1.0 + damping), h11 * (1.0 + damping), h22 * (1.0 + damping)
+            # solved by L·D·L'; where that is not positive it is no step downwards
+            l1, l2 = h01 / d0, h02 / d0
+            e1 = d1 - l1 * h01
+            m = h12 - l1 * h02
+            if e1 > 1e-12 * d1:
+                l3 = m / e1
+                e2 = d2 - l2 * h02 - l3 * m
+                if e2 > 1e-12 * d2:
+                    y1, y2 = -g1 + l1 * g0, -g2 + l2 * g0
+                    y2 -= l3 * y1
+                    step_s = y2 / e2
+                    step_b = y1 / e1 - l3 * step_s
+                    step_a = -g0 / d0 - l1 * step_b - l2 * step_s
+                    na = min(max(a + step_a, bounds[0]), bounds[1])
+                    nb = min(max(b + step_b, bounds[2]), bounds[3])
+                    ns = min(max(s + step_s, 0.0), 1.0)
+                    x, y = x0 + na * step_x - ns * cx, y0 + nb * step_y - ns * cy
+                    z = z0 + along_u * na + along_v * nb + twist * na * nb - ns * cz
+                    if x * x + y * y + z * z < square:
+                        gained = square - (x * x + y * y + z * z) > CONVERGED * square
+                        a, b, s, square = na, nb, ns, x * x + y * y + z * z
+                        damping = max(0.1 * damping, 1e-12)
+                        break
+            damping = max(10.0 * damping, 1e-6)
+        if not gained:
+            break
+    at[0], at[1], at[2] = a, b, s
+    return max(square, SAME_POINT * SAME_POINT)

@@ -1,0 +1,257 @@
+"""Compiled kernels: the ground as cells, and the deepest point of a core beneath it. Exact: the surface is bilinear.
+
+Rows u = (x - origin_x) / step_x and columns v are an affine map of x and y: straight lines and planes stay such. In one
+cell the height is bilinear, so along a straight edge of a body the depth straight down is a quadratic, whose largest
+value is at hand; and beneath a flat face it has no largest value but on the face's edges or at a sample of the map,
+since a bilinear function has neither hill nor hollow. So what is looked at is: each edge from grid line to grid line,
+and each sample beneath a face. Nothing is stepped.
+
+The map's edge extended is a further row of cells on each side, endless, in which the height does not change outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.narrow_phase.distance_kernels import PARALLEL, to_world
+from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_common.kernels.jit import inner_kernel
+
+Vector = tuple[float, float, float]
+
+IN_CELL, ON_ROW, ON_COLUMN, UNDER_FACE = 0, 1, 2, 3
+"""where the deepest point lies: within a cell, on the grid line of a row or a column, at a sample beneath a face"""
+
+
+class Ground(NamedTuple):
+    """A height map for the kernels; see `rfly_terrain.height_map.kernels` and `rfly_terrain.height_map.ray_pyramid`."""
+
+    heights: NDArray[np.float32]
+    """(rows, columns) m, z up"""
+    grid: tuple[float, float, float, float, float, float]
+    """origin_x, origin_y, step_x, step_y and two more"""
+    void: bool
+    """whether there is nothing beyond the map's edge, where the edge goes on else"""
+    maxima: NDArray[np.float32]
+    """the highest points of blocks, level after level"""
+    levels: NDArray[np.int64]
+    """(levels, 2) where each begins, and its columns"""
+    bits: int
+    """2^bits cells are a side of the smallest blocks"""
+
+
+@inner_kernel
+def cell_at(position: float, samples: int, void: bool) -> int:
+    """The cell of a row or column number: -1 and samples - 1 are the endless ones beyond the map, where there are."""
+    if void:
+        return int(min(max(math.floor(min(max(position, 0.0), 1e9)), 0), samples - 2))
+    return math.floor(min(max(position, -1.0), samples - 1.0))
+
+
+@inner_kernel
+def corners(heights: Any, i: int, j: int) -> tuple[float, float, float, float]:
+    """(z00, A, B, K) of a cell: the height is z00 + A·a + B·b + K·a·b at a = u - i, b = v - j."""
+    near, far = max(i, 0), min(i + 1, heights.shape[0] - 1)
+    left, right = max(j, 0), min(j + 1, heights.shape[1] - 1)
+    z00, z01 = float(heights[near, left]), float(heights[near, right])
+    z10, z11 = float(heights[far, left]), float(heights[far, right])
+    return z00, z10 - z00, z01 - z00, z11 - z10 - z01 + z00
+
+
+@inner_kernel
+def highest(ground: Ground, low_x: float, high_x: float, low_y: float, high_y: float) -> float:
+    """No lower than the highest point of the ground in a rectangle, -inf where there is none: off a map with a void."""
+    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    last_u, last_v = ground.heights.shape[0] - 1.0, ground.heights.shape[1] - 1.0
+    u0, u1 = (low_x - origin_x) / step_x, (high_x - origin_x) / step_x
+    v0, v1 = (low_y - origin_y) / step_y, (high_y - origin_y) / step_y
+    u0, u1, v0, v1 = min(u0, u1), max(u0, u1), min(v0, v1), max(v0, v1)
+    if ground.void and (u1 < 0.0 or v1 < 0.0 or u0 > last_u or v0 > last_v):
+        return -math.inf
+    # a point on a grid line belongs to the cells on both sides
+    i0, i1 = int(min(max(math.ceil(max(u0, 0.0)) - 1, 0), last_u - 1)), int(min(max(u1, 0.0), last_u - 1))
+    j0, j1 = int(min(max(math.ceil(max(v0, 0.0)) - 1, 0), last_v - 1)), int(min(max(v1, 0.0), last_v - 1))
+    level, shift = 0, ground.bits
+    while level < ground.levels.shape[0] - 1 and max((i1 >> shift) - (i0 >> shift), (j1 >> shift) - (j0 >> shift)) > 3:
+        level += 1
+        shift += 1
+    z = -math.inf
+    begin, wide = ground.levels[level, 0], ground.levels[level, 1]
+    for i in range(i0 >> shift, (i1 >> shift) + 1):
+        for j in range(j0 >> shift, (j1 >> shift) + 1):
+            z = max(z, float(ground.maxima[begin + i * wide + j]))
+    return z
+
+
+@inner_kernel
+def deepest(ground: Ground, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any) -> float:
+    """How far the deepest point of a core lies beneath the ground, straight down, < 0 above it; -inf: not over it.
+
+    -> found: u, v, z of the point; where it lies; its cell i, j (or face); the direction of its edge in u, v, z.
+    `work`: (… , 3), u, v, z of the core's vertices.
+    """
+    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    first, end = table.first[shape], table.first[shape + 1]
+    low_u, high_u, low_v, high_v = math.inf, -math.inf, math.inf, -math.inf
+    for row in range(first[0], end[0]):
+        x, y, z = to_world(pose, table.vertices, row)
+        u, v = (x - origin_x) / step_x, (y - origin_y) / step_y
+        k = row - first[0]
+        work[k, 0], work[k, 1], work[k, 2] = u, v, z
+        low_u, high_u, low_v, high_v = min(low_u, u), max(high_u, u), min(low_v, v), max(high_v, v)
+    depth = -math.inf
+    if end[0] - first[0] == 1:
+        return along_edge(ground, work, 0, 0, depth, found)
+    for e in range(first[2], end[2]):
+        left, right = table.edges[e, 2], table.edges[e, 3]
+        if left >= 0 and looks_up(table, pose, left) and looks_up(table, pose, right):
+            continue
+        depth = along_edge(ground, work, table.edges[e, 0] - first[0], table.edges[e, 1] - first[0], depth, found)
+    if end[1] == first[1]:
+        return depth
+    rows, columns = ground.heights.shape
+    for i in range(max(math.ceil(max(low_u, 0.0)), 0), int(min(math.floor(min(high_u, 1e9)), rows - 1)) + 1):
+        for j in range(max(math.ceil(max(low_v, 0.0)), 0), int(min(math.floor(min(high_v, 1e9)), columns - 1)) + 1):
+            x, y = origin_x + i * step_x - pose[3, 0], origin_y + j * step_y - pose[3, 1]
+            lower, upper, face = -math.inf, math.inf, -1
+            for f in range(first[1], end[1]):
+                p, q, r = table.planes[f, 0], table.planes[f, 1], table.planes[f, 2]
+                nx = pose[0, 0] * p + pose[0, 1] * q + pose[0, 2] * r
+                ny = pose[1, 0] * p + pose[1, 1] * q + pose[1, 2] * r
+                nz = pose[2, 0] * p + pose[2, 1] * q + pose[2, 2] * r
+                rest = table.planes[f, 3] - nx * x - ny * y
+                if nz < -1e-12:
+                    if rest / nz > lower:
+                        lower, face = rest / nz, f
+                elif nz > 1e-12:
+                    upper = min(upper, rest / nz)
+                elif rest < 0.0:
+                    upper = -math.inf
+            if face < 0 or lower > upper:
+                continue
+            at = float(ground.heights[i, j]) - lower - pose[3, 2]
+            if at > depth:
+                depth = at
+                found[0], found[1], found[2], found[3], found[4] = i, j, lower + pose[3, 2], UNDER_FACE, face
+    return depth
+
+
+@inner_kernel
+def looks_up(table: ShapeTable, pose: Any, face: int) -> bool:
+    """Whether the normal of a face points upwards."""
+    x, y, z = table.planes[face, 0], table.planes[face, 1], table.planes[face, 2]
+    return bool(pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z > 0.0)
+
+
+@inner_kernel
+def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: Any) -> float:
+    """The largest depth straight down along an edge, or `depth` if that is larger; -> found as in `deepest`."""
+    heights = ground.heights
+    u0, v0, z0 = work[p, 0], work[p, 1], work[p, 2]
+    du, dv, dz = work[q, 0] - u0, work[q, 1] - v0, work[q, 2] - z0
+    t, t_end = 0.0, 1.0
+    if ground.void:
+        # only what is over the map
+        for axis in range(2):
+            begin, along, last = (u0, du, heights.shape[0] - 1.0) if axis == 0 else (v0, dv, heights.shape[1] - 1.0)
+            if along == 0.0:
+                if begin < 0.0 or begin > last:
+                    return depth
+            else:
+                near, far = -begin / along, (last - begin) / along
+                t, t_end = max(t, min(near, far)), min(t_end, max(near, far))
+        if t > t_end:
+            return depth
+    lowest = -1 if not ground.void else 0
+    last_i, last_j = heights.shape[0] - (2 if ground.void else 1), heights.shape[1] - (2 if ground.void else 1)
+    i, j = cell_at(u0 + t * du, heights.shape[0], ground.void), cell_at(v0 + t * dv, heights.shape[1], ground.void)
+    came = IN_CELL if t == 0.0 else nearer_line(u0 + t * du, v0 + t * dv)
+    while True:
+        t_u, t_v = math.inf, math.inf
+        if du > 0.0 and i < last_i:
+            t_u = (i + 1 - u0) / du
+        elif du < 0.0 and i > lowest:
+            t_u = (i - u0) / du
+        if dv > 0.0 and j < last_j:
+            t_v = (j + 1 - v0) / dv
+        elif dv < 0.0 and j > lowest:
+            t_v = (j - v0) / dv
+        leave = max(min(t_u, t_v, t_end), t)
+        goes = IN_CELL if leave >= 1.0 else nearer_line(u0 + leave * du, v0 + leave * dv)
+        z00, along_u, along_v, twist = corners(heights, i, j)
+        a, b = u0 + t * du - i, v0 + t * dv - j
+        c = z00 + along_u * a + along_v * b + twist * a * b - z0 - t * dz
+        m = along_u * du + along_v * dv + twist * (a * dv + b * du) - dz
+        curve = twist * du * dv
+        span = leave - t
+        if c > depth:
+            depth = c
+            keep(found, u0, v0, z0, du, dv, dz, t, came, i, j)
+        at_end = c + (m + curve * span) * span
+        if at_end > depth:
+            depth = at_end
+            keep(found, u0, v0, z0, du, dv, dz, leave, goes, i, j)
+        if curve < 0.0 and 0.0 < m < -2.0 * curve * span:
+            top = c - m * m / (4.0 * curve)
+            if top > depth:
+                depth = top
+                keep(found, u0, v0, z0, du, dv, dz, t - m / (2.0 * curve), IN_CELL, i, j)
+        if leave >= t_end:
+            return depth
+        t, came = leave, goes
+        if t_u <= t_v:
+            i += 1 if du > 0.0 else -1
+        else:
+            j += 1 if dv > 0.0 else -1
+
+
+@inner_kernel
+def nearer_line(u: float, v: float) -> int:
+    """ON_ROW or ON_COLUMN for a point on a line of the grid."""
+    return ON_ROW if abs(u - math.floor(u + 0.5)) <= abs(v - math.floor(v + 0.5)) else ON_COLUMN
+
+
+@inner_kernel
+def keep(
+    found: Any, u: float, v: float, z: float, du: float, dv: float, dz: float, t: float, where: int, i: int, j: int
+) -> None:
+    """Writes a point of an edge down."""
+    found[0], found[1], found[2], found[3], found[4], found[5] = u + t * du, v + t * dv, z + t * dz, where, i, j
+    found[6], found[7], found[8] = du, dv, dz
+
+
+@inner_kernel
+def normal_at(ground: Ground, table: ShapeTable, pose: Any, found: Any) -> Vector:
+    """The unit normal out of the ground at the point that `deepest` found.
+
+    Within a cell it is the surface's. On a ridge, which has many, the one that the body has there as well: at right
+    angles to the edge that crosses it, or that of the face on a peak.
+    """
+    step_x, step_y = ground.grid[2], ground.grid[3]
+    where = int(found[3])
+    if where == UNDER_FACE:
+        face = int(found[4])
+        x, y, z = table.planes[face, 0], table.planes[face, 1], table.planes[face, 2]
+        return (
+            0.0 - (pose[0, 0] * x + pose[0, 1] * y + pose[0, 2] * z),
+            0.0 - (pose[1, 0] * x + pose[1, 1] * y + pose[1, 2] * z),
+            0.0 - (pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z),
+        )
+    i, j = int(found[4]), int(found[5])
+    _, along_u, along_v, twist = corners(ground.heights, i, j)
+    slope_u, slope_v = along_u + twist * (found[1] - j), along_v + twist * (found[0] - i)
+    if where != IN_CELL:
+        ex, ey, ez = found[6] * step_x, found[7] * step_y, found[8]
+        # the grid line's own direction
+        lx, ly, lz = (0.0, step_y, slope_v) if where == ON_ROW else (step_x, 0.0, slope_u)
+        nx, ny, nz = ey * lz - ez * ly, ez * lx - ex * lz, ex * ly - ey * lx
+        if nz * nz > PARALLEL * (ex * ex + ey * ey + ez * ez) * (lx * lx + ly * ly + lz * lz):
+            norm = math.sqrt(nx * nx + ny * ny + nz * nz) * (1.0 if nz > 0.0 else -1.0)
+            return nx / norm, ny / norm, nz / norm
+    nx, ny = 0.0 - slope_u / step_x, 0.0 - slope_v / step_y
+    norm = math.sqrt(nx * nx + ny * ny + 1.0)
+    return nx / norm, ny / norm, 1.0 / norm

@@ -1,0 +1,152 @@
+"""Compiled kernels: pairs of bodies over a step, contact and time of impact.
+
+Conservative advancement: along the best separating axis, which does not turn, two bodies get nearer by their relative
+velocity along it and by what their turning can add; nothing can touch before. So the time goes on by separation /
+approach, and where they do not approach they never touch in this step. Nothing tunnels, however fast it is.
+
+The kernels of other files are compiled into `pair_contacts`, whose cache on disk would not notice a change in them. So
+this file names what they were when it was written, and a test sees to it that it changes with them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_collision.narrow_phase.contact_point import contact_point
+from rfly_collision.narrow_phase.distance_kernels import Axis, boxes, rounds
+from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
+from rfly_collision.shapes.shape_table import BOX, ROUND, TOUCHING, ShapeTable
+from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
+
+BUILT_ON = "afcddd80f80cf862"
+"""the beginning of the SHA-256 of those files, one after the other"""
+
+ARRIVED = 1e-6
+"""m: the separation at which the search for the time of impact ends"""
+FINE_STEPS, COARSE_STEPS = 64, 1024
+"""after so many steps by the bound alone, for bodies that glide past each other, one is at least dt / COARSE_STEPS"""
+NEVER = math.inf
+
+
+@inner_kernel
+def separation(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any) -> Axis:
+    """Of the shapes a and b at two poses, as in `distance_kernels`. `best`: not any axis that parts them but the best.
+
+    `work`: scratch, (most vertices, 3).
+    """
+    if table.kind[a] == BOX and table.kind[b] == BOX:
+        return boxes(table, a, b, pose_a, pose_b, best)
+    if table.kind[a] == ROUND:
+        if table.kind[b] == ROUND:
+            return rounds(table, a, b, pose_a, pose_b)
+        return round_and_polyhedron(table, a, b, pose_a, pose_b)
+    if table.kind[b] == ROUND:
+        s, x, y, z = round_and_polyhedron(table, b, a, pose_b, pose_a)
+        return s, -x, -y, -z
+    return polyhedra(table, a, b, pose_a, pose_b, best, work)
+
+
+@inner_kernel
+def pose_before(
+    position: Any, rotation: Any, velocity: Any, angular_velocity: Any, body: int, before: float, pose: Any
+) -> None:
+    """The pose of a body some seconds before the end of the step -> pose (4, 3)."""
+    for i in range(3):
+        pose[3, i] = position[body, i] - before * velocity[body, i]
+        for j in range(3):
+            pose[i, j] = rotation[body, i, j]
+    wx, wy, wz = angular_velocity[body, 0], angular_velocity[body, 1], angular_velocity[body, 2]
+    rate = math.sqrt(wx * wx + wy * wy + wz * wz)
+    if rate * before == 0.0:
+        return
+    # turned back about the body's own axis (Rodrigues)
+    x, y, z = wx / rate, wy / rate, wz / rate
+    sine, cosine = math.sin(-rate * before), math.cos(rate * before)
+    rest = 1.0 - cosine
+    for i in range(3):
+        p, q, r = pose[i, 0], pose[i, 1], pose[i, 2]
+        along = rest * (p * x + q * y + r * z)
+        pose[i, 0] = cosine * p + sine * (q * z - r * y) + along * x
+        pose[i, 1] = cosine * q + sine * (r * x - p * z) + along * y
+        pose[i, 2] = cosine * r + sine * (p * y - q * x) + along * z
+
+
+@kernel_or_plain(nogil=True, error_model="numpy")
+def pair_contacts(
+    table: ShapeTable,
+    shape_index: Any,
+    position: Any,
+    rotation: Any,
+    velocity: Any,
+    angular_velocity: Any,
+    dt: float,
+    pairs: Any,
+    touching: Any,
+    points: Any,
+    normals: Any,
+    depths: Any,
+    times: Any,
+) -> None:
+    """Pairs (m, 2) of bodies -> touching (m,) and, where they do, points, normals (m, 3), depths, times (m,)."""
+    work = np.empty((table.most_vertices, 3))
+    polygons = np.empty((4, 2 * table.most_vertices + 8, 2))
+    pose_a, pose_b = np.empty((4, 3)), np.empty((4, 3))
+    for m in range(pairs.shape[0]):
+        a, b = pairs[m, 0], pairs[m, 1]
+        shape_a, shape_b = shape_index[a], shape_index[b]
+        pose_before(position, rotation, velocity, angular_velocity, a, 0.0, pose_a)
+        pose_before(position, rotation, velocity, angular_velocity, b, 0.0, pose_b)
+        s, x, y, z = separation(table, shape_a, shape_b, pose_a, pose_b, False, work)
+        touching[m] = s <= TOUCHING
+        time = 0.0
+        if dt > 0.0:
+            turn_a, turn_b = 0.0, 0.0
+            dx, dy, dz = 0.0, 0.0, 0.0
+            for k in range(3):
+                turn_a += angular_velocity[a, k] * angular_velocity[a, k]
+                turn_b += angular_velocity[b, k] * angular_velocity[b, k]
+            dx, dy, dz = (
+                velocity[b, 0] - velocity[a, 0],
+                velocity[b, 1] - velocity[a, 1],
+                velocity[b, 2] - velocity[a, 2],
+            )
+            by_turning = math.sqrt(turn_a) * table.reach[shape_a] + math.sqrt(turn_b) * table.reach[shape_b]
+            if not touching[m] and s > (by_turning - dx * x - dy * y - dz * z) * dt:
+                continue  # this axis has parted them all the time
+            # found at the end of the step or not: when did they first touch
+            when, steps = 0.0, 0
+            cx, cy, cz, time = x, y, z, NEVER
+            while True:
+                pose_before(position, rotation, velocity, angular_velocity, a, dt - when, pose_a)
+                pose_before(position, rotation, velocity, angular_velocity, b, dt - when, pose_b)
+                gap, cx, cy, cz = separation(table, shape_a, shape_b, pose_a, pose_b, True, work)
+                if gap <= (TOUCHING if when == 0.0 else ARRIVED):
+                    time = when
+                    break
+                approach = by_turning + dx * cx + dy * cy + dz * cz
+                if approach <= 0.0:
+                    break
+                steps += 1
+                step = gap / approach
+                if steps > FINE_STEPS:
+                    step = max(step, dt / COARSE_STEPS)
+                when += step
+                if when > dt:
+                    break
+            if touching[m]:
+                time = min(time, dt)
+                pose_before(position, rotation, velocity, angular_velocity, a, 0.0, pose_a)
+                pose_before(position, rotation, velocity, angular_velocity, b, 0.0, pose_b)
+            elif time <= dt:
+                touching[m] = True
+                s, x, y, z = 0.0, cx, cy, cz
+        if touching[m]:
+            points[m, 0], points[m, 1], points[m, 2] = contact_point(
+                table, shape_a, shape_b, pose_a, pose_b, x, y, z, polygons
+            )
+            normals[m, 0], normals[m, 1], normals[m, 2] = x, y, z
+            depths[m] = max(-s, 0.0)
+            times[m] = time

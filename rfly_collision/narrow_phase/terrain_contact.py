@@ -1,0 +1,257 @@
+"""Compiled kernels: bodies and the ground over a step, contact and time of impact.
+
+All below the bilinear surface is ground. What a contact is:
+
+- Boxes and hulls: `depth` is that of their deepest point, the one farthest below the surface straight down, measured
+  along the normal there. The normal is the surface's; on a ridge or a peak, where it has many, the one that the body
+  has there too: across ridge and edge, or that of the face (see `ground_kernels.normal_at`). On a plane this is the
+  least way out; where the ground is curved as much as the body it is that to first order.
+- Spheres and capsules: radius less the distance of their core from the surface, along the line between both; with the
+  core below the surface radius plus the core's own depth, as above.
+- Of several points of a body that are as deep, the middle: what lies flat is touched in its middle.
+
+In time: the ground rises towards a moving point no faster than (gradient · velocity - velocity_z), so the body is free
+for as long as its height above the ground allows at the largest such rate of the cells that it passes, and for
+distance / speed. The way is gone through in pieces about as long as the body, each with its own cells; pieces above
+the highest point of their cells are passed at once.
+
+The kernels of other files are compiled into `terrain_contacts`; see `pair_kernels` about BUILT_ON.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, line_of
+from rfly_collision.narrow_phase.ground_distance import distance_to_ground
+from rfly_collision.narrow_phase.ground_kernels import Ground, cell_at, corners, deepest, highest, normal_at
+from rfly_collision.narrow_phase.pair_kernels import ARRIVED, COARSE_STEPS, FINE_STEPS, pose_before
+from rfly_collision.shapes.shape_table import ROUND, TOUCHING, ShapeTable
+from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
+
+BUILT_ON = "76951f91fe7d7a92"
+"""see `pair_kernels.BUILT_ON`"""
+
+FLATNESS = 1e-3
+"""of a shape's extent: how much less deep than the deepest corners still count as lying flat"""
+RIM_STEPS = 64
+"""in each piece of the way of a body that is partly over the map and partly over the void: 1/64 of its size"""
+MOST_PIECES = 4096
+"""of the way of one step"""
+
+
+@inner_kernel
+def touch(
+    ground: Ground,
+    table: ShapeTable,
+    shape: int,
+    pose: Any,
+    limit: float,
+    work: Any,
+    found: Any,
+    nearest: Any,
+    out: Any,
+) -> tuple[float, float]:
+    """(depth, height of the core above the ground) at a pose; -> out: point, normal. Depth < 0: apart.
+
+    The distance of spheres and capsules is looked for up to `limit` beyond their surface.
+    """
+    below = deepest(ground, table, shape, pose, work, found)
+    if table.kind[shape] == ROUND and below < 0.0:
+        radius = table.radius[shape]
+        line = line_of(table, shape, pose)
+        distance = distance_to_ground(ground, line, radius + limit, nearest)
+        if distance >= radius + limit:
+            return -limit, -below
+        middle(ground, table, shape, line, distance, nearest, out)
+        return radius - distance, -below
+    if below == -math.inf:
+        return -math.inf, math.inf
+    out[3], out[4], out[5] = normal_at(ground, table, pose, found)
+    depth = below * out[5] + table.radius[shape]
+    x = ground.grid[0] + found[0] * ground.grid[2]
+    y = ground.grid[1] + found[1] * ground.grid[3]
+    z = found[2]
+    if table.kind[shape] != ROUND:
+        # the middle of all corners that lie as deep
+        count, mean_x, mean_y, mean_z = 0, 0.0, 0.0, 0.0
+        least = depth - FLATNESS * table.extent[shape]
+        for k in range(table.first[shape + 1, 0] - table.first[shape, 0]):
+            if ground.void and not (
+                0.0 <= work[k, 0] <= ground.heights.shape[0] - 1 and 0.0 <= work[k, 1] <= ground.heights.shape[1] - 1
+            ):
+                continue
+            i = cell_at(work[k, 0], ground.heights.shape[0], ground.void)
+            j = cell_at(work[k, 1], ground.heights.shape[1], ground.void)
+            z00, along_u, along_v, twist = corners(ground.heights, i, j)
+            a, b = work[k, 0] - i, work[k, 1] - j
+            if (z00 + along_u * a + along_v * b + twist * a * b - work[k, 2]) * out[5] >= least:
+                count += 1
+                mean_x += ground.grid[0] + work[k, 0] * ground.grid[2]
+                mean_y += ground.grid[1] + work[k, 1] * ground.grid[3]
+                mean_z += work[k, 2]
+        if count > 1:
+            x, y, z = mean_x / count, mean_y / count, mean_z / count
+    back = 0.5 * depth - table.radius[shape]
+    out[0], out[1], out[2] = x + back * out[3], y + back * out[4], z + back * out[5]
+    return depth, -below
+
+
+@inner_kernel
+def middle(ground: Ground, table: ShapeTable, shape: int, line: Any, distance: float, nearest: Any, out: Any) -> None:
+    """Point and normal of a core above the ground -> out; of a line that lies along the ground in its middle."""
+    radius = table.radius[shape]
+    if distance > SAME_POINT:
+        for k in range(3):
+            out[3 + k] = (nearest[0, k] - nearest[1, k]) / distance
+    else:
+        out[3], out[4], out[5] = 0.0, 0.0, 1.0
+    for k in range(3):
+        out[k] = nearest[0, k] - 0.5 * (distance + radius) * out[3 + k]
+    length = 2.0 * table.extent[shape]
+    if length <= 0.0:
+        return
+    # as near at both ends: lying flat
+    x, y, z = (
+        0.5 * (line[0, 0] + line[1, 0]),
+        0.5 * (line[0, 1] + line[1, 1]),
+        0.5 * (line[0, 2] + line[1, 2]),
+    )
+    end, other = np.empty((2, 3)), np.empty((2, 3))
+    within = distance + FLATNESS * table.extent[shape]
+    for side in range(2):
+        for k in range(3):
+            end[0, k], end[1, k] = line[side, k], line[side, k]
+        if distance_to_ground(ground, end, within, other) >= within:
+            return
+    out[0] = x - 0.5 * (distance + radius) * out[3]
+    out[1] = y - 0.5 * (distance + radius) * out[4]
+    out[2] = z - 0.5 * (distance + radius) * out[5]
+
+
+@inner_kernel
+def on_map(ground: Ground, x: float, y: float) -> bool:
+    """Whether a point lies on the map."""
+    u, v = (x - ground.grid[0]) / ground.grid[2], (y - ground.grid[1]) / ground.grid[3]
+    return bool(0.0 <= u <= ground.heights.shape[0] - 1 and 0.0 <= v <= ground.heights.shape[1] - 1)
+
+
+@inner_kernel
+def rise(
+    ground: Ground, low_x: float, high_x: float, low_y: float, high_y: float, vx: float, vy: float
+) -> tuple[float, float]:
+    """(largest gradient · velocity, largest length of the gradient) of the cells in a rectangle."""
+    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    rows, columns = ground.heights.shape
+    u0, u1 = (low_x - origin_x) / step_x, (high_x - origin_x) / step_x
+    v0, v1 = (low_y - origin_y) / step_y, (high_y - origin_y) / step_y
+    most, steepest = -math.inf, 0.0
+    for i in range(cell_at(min(u0, u1), rows, ground.void), cell_at(max(u0, u1), rows, ground.void) + 1):
+        for j in range(cell_at(min(v0, v1), columns, ground.void), cell_at(max(v0, v1), columns, ground.void) + 1):
+            _, along_u, along_v, twist = corners(ground.heights, i, j)
+            x0, x1 = along_u / step_x, (along_u + twist) / step_x
+            y0, y1 = along_v / step_y, (along_v + twist) / step_y
+            most = max(most, max(x0 * vx, x1 * vx) + max(y0 * vy, y1 * vy))
+            steep_x, steep_y = max(abs(x0), abs(x1)), max(abs(y0), abs(y1))
+            steepest = max(steepest, steep_x * steep_x + steep_y * steep_y)
+    return most, math.sqrt(steepest)
+
+
+@kernel_or_plain(nogil=True, error_model="numpy")
+def terrain_contacts(
+    ground: Ground,
+    table: ShapeTable,
+    shape_index: Any,
+    position: Any,
+    rotation: Any,
+    low: Any,
+    high: Any,
+    velocity: Any,
+    angular_velocity: Any,
+    dt: float,
+    chosen: Any,
+    touching: Any,
+    points: Any,
+    normals: Any,
+    depths: Any,
+    times: Any,
+) -> None:
+    """The bodies `chosen` (m,) -> touching (m,) and, where they do, points, normals (m, 3), depths, times (m,).
+
+    low, high: (n, 3) boxes around all bodies over the whole step.
+    """
+    work = np.empty((table.most_vertices, 3))
+    found, out, at_impact = np.zeros(9), np.zeros(6), np.zeros(6)
+    nearest, pose = np.empty((2, 3)), np.empty((4, 3))
+    cell = max(abs(ground.grid[2]), abs(ground.grid[3]))
+    for m in range(chosen.size):
+        n = chosen[m]
+        shape = shape_index[n]
+        touching[m] = False
+        if low[n, 2] > highest(ground, low[n, 0], high[n, 0], low[n, 1], high[n, 1]):
+            continue
+        radius = table.radius[shape]
+        pose_before(position, rotation, velocity, angular_velocity, n, 0.0, pose)
+        depth, _ = touch(ground, table, shape, pose, 2.0 * ARRIVED, work, found, nearest, out)
+        touching[m] = depth >= -TOUCHING
+        vx, vy, vz = velocity[n, 0], velocity[n, 1], velocity[n, 2]
+        wx, wy, wz = angular_velocity[n, 0], angular_velocity[n, 1], angular_velocity[n, 2]
+        turning = math.sqrt(wx * wx + wy * wy + wz * wz) * table.reach[shape]
+        speed = math.sqrt(vx * vx + vy * vy + vz * vz) + turning
+        time = 0.0
+        if dt > 0.0 and speed > 0.0:
+            time = math.inf
+            # in pieces of about the body's own size
+            size = max(2.0 * (table.extent[shape] + radius), 4.0 * cell)
+            pieces = int(min(math.ceil(speed * dt / size), MOST_PIECES))
+            for piece in range(pieces):
+                begin, end = dt * piece / pieces, dt * (piece + 1) / pieces
+                # where the body's origin is, and all that is around it
+                around = table.reach[shape] + radius
+                x0, x1 = position[n, 0] - (dt - begin) * vx, position[n, 0] - (dt - end) * vx
+                y0, y1 = position[n, 1] - (dt - begin) * vy, position[n, 1] - (dt - end) * vy
+                z0, z1 = position[n, 2] - (dt - begin) * vz, position[n, 2] - (dt - end) * vz
+                low_x, high_x = max(min(x0, x1) - around, low[n, 0]), min(max(x0, x1) + around, high[n, 0])
+                low_y, high_y = max(min(y0, y1) - around, low[n, 1]), min(max(y0, y1) + around, high[n, 1])
+                if min(z0, z1) - around > highest(ground, low_x, high_x, low_y, high_y):
+                    continue
+                # beyond the rim of a map with a void nothing bounds how fast ground comes under the body
+                rim = ground.void and not (on_map(ground, low_x, low_y) and on_map(ground, high_x, high_y))
+                gain, steepest = rise(ground, low_x, high_x, low_y, high_y, vx, vy)
+                tilt = math.sqrt(1.0 + steepest * steepest)
+                rate = gain - vz + turning * tilt
+                when, steps = begin, 0
+                while when <= end:
+                    pose_before(position, rotation, velocity, angular_velocity, n, dt - when, pose)
+                    limit = min(max(radius, 0.5 * cell), speed * (end - when)) + 2.0 * ARRIVED
+                    depth_then, height = touch(ground, table, shape, pose, limit, work, found, nearest, at_impact)
+                    if depth_then >= -(TOUCHING if when == 0.0 else ARRIVED):
+                        time = when
+                        break
+                    free = -depth_then / speed if table.kind[shape] == ROUND else 0.0
+                    over = height - radius * tilt
+                    if over > 0.0:
+                        free = max(free, over / rate if rate > 0.0 else math.inf)
+                    if rim:
+                        free = (end - begin) / RIM_STEPS
+                    steps += 1
+                    if steps > FINE_STEPS:
+                        free = max(free, (end - begin) / COARSE_STEPS)
+                    when += free
+                if time <= dt:
+                    break
+        if touching[m]:
+            time = min(time, dt)
+        elif time <= dt and dt > 0.0 and speed > 0.0:
+            touching[m] = True
+            depth = 0.0
+            for k in range(6):
+                out[k] = at_impact[k]
+        if touching[m]:
+            for k in range(3):
+                points[m, k], normals[m, k] = out[k], out[3 + k]
+            depths[m] = max(depth, 0.0)
+            times[m] = time

@@ -1,0 +1,334 @@
+"""collision_node: which vehicles, placed objects and ground touch. A thin shell around CollisionWorld."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rfly_suite.msg import ContactArray, PlacedObjectArray, VehicleStateArray
+from rfly_suite.srv import CheckCollision
+from visualization_msgs.msg import MarkerArray
+
+from rfly_collision.ros.contact_marker_msgs import ContactMarkers
+from rfly_collision.ros.contact_msgs import events_to_msg, msg_to_placed
+from rfly_collision.shapes.shape_file import DEFAULT_SET, load_shapes
+from rfly_collision.warm_up import warm_up
+from rfly_collision.world.collision_world import CollisionWorld, Step, within_limits
+from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
+from rfly_collision.world.ignore_rules import EXPECTED, IgnoreRules
+from rfly_common.enu_states import states_to_enu
+from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
+from rfly_common.ros import (
+    CONTACTS_OUT,
+    ERROR,
+    FLEET_IN,
+    LATCHED,
+    OK,
+    STALE,
+    STATE_OUT,
+    WARN,
+    ClockWatch,
+    Diagnostics,
+    Frames,
+    declare,
+    publisher,
+    run,
+    subscription,
+)
+from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_common.state_sources import Conflict, IdOwners, StampFilter
+from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+
+TROUBLE_SHOWN_NS = 5_000_000_000
+"""a warning of the diagnostics lasts for so long after the last dropped message"""
+MARKERS_EVERY_NS = 100_000_000
+COUNTERS = (
+    "not_finite",
+    "bad_quaternion",
+    "bad_id",
+    "bad_scale",
+    "too_far",
+    "unknown_frame",
+    "inconsistent",
+    "stale",
+    "other_source",
+    "refused_objects",
+)
+"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
+
+
+class CollisionNode(Node):
+    """Takes states as they come; a timer steps the world and tells what has changed."""
+
+    def __init__(self) -> None:
+        super().__init__("collision_node")
+        shapes = declare(
+            self, "shapes", DEFAULT_SET, "shapes of the vehicle types: a file, or the name of a shipped set"
+        )
+        ignore = declare(self, "ignore", [], f"pairs that never count: {EXPECTED}")
+        outside = declare(
+            self,
+            "outside",
+            "extend",
+            "beyond the map the ground goes on as its edge does (extend), or there is none (void)",
+            choices=("extend", "void"),
+        )
+        rate = declare(self, "rate", 50.0, "most steps per second, Hz", low=0.1, high=1000.0)
+        stale_after = declare(
+            self, "stale_after", 1.0, "a vehicle that is silent for so long is gone, s", low=0.01, high=3600.0
+        )
+        max_speed = declare(
+            self,
+            "max_speed",
+            1000.0,
+            "a vehicle that came farther between two states was put there: the way is not tested, m/s",
+            low=0.0,
+            high=1e6,
+        )
+        max_pairs = declare(
+            self,
+            "max_pairs",
+            200_000,
+            "where the boxes of more pairs overlap (630 vehicles in one place), only the ground is tested",
+            low=1,
+            high=5_000_000,
+        )
+        marker_length = declare(self, "marker_length", 2.0, "of the arrows in RViz, m", low=0.001, high=1e4)
+        max_markers = declare(self, "max_markers", 200, "arrows at once: the deepest contacts", low=0, high=10_000)
+        self._frame_id: str = declare(
+            self,
+            "frame_id",
+            "map",
+            "frame of all that is published: map (ENU) or map_ned (RflySim's axes)",
+            choices=("map", "map_ned"),
+        )
+        self._axes = "ned" if self._frame_id == "map_ned" else "enu"
+        self._world = CollisionWorld(
+            load_shapes(shapes),
+            IgnoreRules(ignore),
+            outside=outside,
+            max_speed=max_speed,
+            stale_after_s=stale_after,
+            max_pairs=max_pairs,
+        )
+        self._frames = Frames(self)
+        self._stamps, self._owners = StampFilter(), IdOwners(stale_after)
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        self._markers = ContactMarkers(self._frame_id, self._axes, marker_length, max_markers)
+        self._markers_ns = 0
+        self._trouble, self._trouble_ns = "", 0
+        self._warned: set[int] = set()
+        self._step_ms = 0.0
+        self._clock_watch = ClockWatch(self)
+        self._diagnostics = Diagnostics(self, "collisions", "", self._each_second)
+        self._diagnostics.counters = dict.fromkeys(COUNTERS, 0)
+        back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+        self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._clock_jumped)
+        self._contacts = publisher(self, ContactArray, "contacts", CONTACTS_OUT)
+        self._arrows = publisher(self, MarkerArray, "contact_markers", STATE_OUT)
+        self.create_service(CheckCollision, "check_collision", self._serve_check)
+        self._ground.start()
+        subscription(self, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
+        subscription(self, VehicleStateArray, "vehicle_states", self._take_fleet, FLEET_IN)
+        self._say()
+        self._timer = self.create_timer(1.0 / rate, self._tick)
+        self.get_logger().info(f"shapes {shapes!r}, at most {rate:g} steps/s; waiting for vehicle_states")
+        warm_up()  # last: the node is seen by others meanwhile
+
+    # --- what comes in
+
+    def _take_fleet(self, message: VehicleStateArray) -> None:
+        steady_ns = time.monotonic_ns()
+        what = f"vehicle_states of {message.source!r}"
+        try:
+            states = msg_to_states(message)
+        except VehicleStatesError as error:
+            self._drop("inconsistent", 1, f"{what}: {error}")
+            return
+        now_ns = self.get_clock().now().nanoseconds
+        reason = self._stamps.refuse(what, states.stamp_ns, now_ns, steady_ns)
+        if reason is not None:
+            self._drop(reason, len(states), what)
+            return
+        claim = self._owners.claim(states.id, states.source, steady_ns)
+        if claim.conflicts:
+            self._drop("other_source", claim.others, _conflict_text(claim.conflicts[0]))
+            states = states.select(claim.mine)
+        try:
+            in_map, dropped = self._in_map(states)
+        except FrameError as error:
+            self._drop("unknown_frame", len(states), f"{what}: {error}")
+            return
+        for reason, count in dropped.items():
+            self._drop(reason, count, what)
+        if len(in_map):
+            self._world.update(in_map, states.stamp_ns or now_ns, steady_ns)
+
+    def _in_map(self, states: VehicleStates) -> tuple[VehicleStates, dict[str, int]]:
+        """The vehicles that can be tested, in `map`, and how many can't be by reason. Raises FrameError."""
+        frame = self._frames.resolve(states.frame_id or self._frame_id, states.stamp_ns)
+        moved = (None, None) if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+        in_map, dropped = states_to_enu(states, frame.axes, *moved)
+        good, more = within_limits(in_map)
+        return (in_map.select(good) if more else in_map), dropped | more
+
+    def _take_objects(self, message: PlacedObjectArray) -> None:
+        axes = self._frames.axes(message.header.frame_id)
+        try:
+            if axes is None:
+                raise PlacementError(f"placed_objects: frame {message.header.frame_id!r} is no world frame")
+            self._world.set_objects(msg_to_placed(message, axes))
+        except PlacementError as error:
+            self._drop("refused_objects", 1, str(error))
+            return
+        self._warn_of_default_shapes()
+
+    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        self._diagnostics.hardware_id = terrain.name
+        self._world.set_terrain(terrain)
+        self.get_logger().info(f"testing against map {terrain.name!r}")
+        self._say()
+
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
+        self._say()
+
+    # --- what goes out
+
+    def _tick(self) -> None:
+        self._world.forget_silent(time.monotonic_ns())
+        start = time.perf_counter()
+        step = self._world.step()
+        if step is None:
+            return
+        self._step_ms = 1e3 * (time.perf_counter() - start)
+        self._diagnostics.count("steps")
+        self._warn_of_default_shapes()
+        self._publish(step)
+
+    def _publish(self, step: Step) -> None:
+        if len(step.events):
+            self._contacts.publish(events_to_msg(step.events, step.stamp_ns, self._frame_id, self._axes))
+            self._diagnostics.count("begun_contacts", int(np.count_nonzero(step.events.event == BEGIN)))
+        self._show(step.stamp_ns, time.monotonic_ns())
+
+    def _show(self, stamp_ns: int, steady_ns: int) -> None:
+        if not self._arrows.get_subscription_count():
+            self._markers.forget()
+        elif steady_ns - self._markers_ns >= MARKERS_EVERY_NS:
+            arrows = self._markers.message(self._world.active, stamp_ns)
+            if arrows is not None:
+                self._markers_ns = steady_ns
+                self._arrows.publish(arrows)
+
+    def _serve_check(self, request: Any, response: Any) -> Any:
+        response.contacts.header.frame_id = self._frame_id
+        try:
+            states = msg_to_states(request.states)
+            in_map, dropped = self._in_map(states)
+        except (VehicleStatesError, FrameError) as error:
+            response.message = str(error)
+            return response
+        if dropped:
+            first = next(i for i in states.id.tolist() if i not in set(in_map.id.tolist()))
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.items())
+            response.message = f"vehicle {first} can't be tested ({reasons})"
+            return response
+        try:
+            found = self._world.check(in_map)
+        except CrowdError as error:
+            response.message = str(error)
+            return response
+        events = ContactEvents(found, np.full(len(found), BEGIN, np.uint8))
+        stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
+        response.contacts = events_to_msg(events, stamp_ns, self._frame_id, self._axes)
+        response.success = True
+        notes = []
+        if self._world.terrain is None:
+            notes.append(f"the ground was not tested: {self._ground.error or NOT_YET}")
+        unknown = sorted(self._world.default_types & set(in_map.vehicle_type.tolist()))
+        if unknown:
+            notes.append(_default_text(unknown))
+        response.message = "; ".join(notes)
+        return response
+
+    # --- what is to be told
+
+    def _warn_of_default_shapes(self) -> None:
+        new = self._world.default_types - self._warned
+        if new:
+            self._warned |= new
+            self.get_logger().warning(_default_text(sorted(new)))
+            self._say()
+
+    def _drop(self, reason: str, count: int, what: str) -> None:
+        steady_ns = time.monotonic_ns()
+        news = steady_ns - self._trouble_ns > TROUBLE_SHOWN_NS
+        self._diagnostics.count(reason, count)
+        self._trouble, self._trouble_ns = f"{reason}: {what}", steady_ns
+        if news:
+            self.get_logger().warning(f"dropped, {self._trouble}")
+            self._say()
+
+    def _say(self) -> None:
+        level, text = OK, "testing"
+        troubles = []
+        if self._trouble and time.monotonic_ns() - self._trouble_ns < TROUBLE_SHOWN_NS:
+            troubles.append(f"dropped, {self._trouble}")
+        if self._world.crowd:
+            troubles.append(self._world.crowd)
+        if self._world.default_types:
+            troubles.append(_default_text(sorted(self._world.default_types)))
+        troubles += self._diagnostics.unmatched
+        if self._clock_watch.trouble:
+            troubles.append(self._clock_watch.trouble)
+        if troubles:
+            level, text = WARN, "; ".join(troubles)
+        if self._ground.trouble:
+            level, text = ERROR, self._ground.trouble
+        elif self._world.terrain is None:
+            level, text = STALE, "; ".join([NOT_YET, *troubles])
+        elif not self._world.vehicles:
+            level, text = STALE, "; ".join(["no vehicle_states", *troubles])
+        self._diagnostics.set(
+            level,
+            text,
+            vehicles=self._world.vehicles,
+            objects=self._world.objects,
+            contacts=len(self._world.active),
+            step_ms=f"{self._step_ms:.2f}",
+            terrain="" if self._world.terrain is None else self._world.terrain.name,
+        )
+
+    def _each_second(self) -> None:
+        steady_ns = time.monotonic_ns()
+        for memory in (self._stamps, self._owners):
+            memory.forget_silent(steady_ns)
+        self._tick()  # a clock that stands still stops the timer, not the silence of vehicles
+        self._say()
+
+    def _clock_jumped(self, _jump: Any) -> None:
+        self._stamps.jump_back()
+        self._frames.clear()
+        self._publish(self._world.restart())
+
+
+def _default_text(types: list[int]) -> str:
+    shown = ", ".join(map(str, types[:10])) + (" …" if len(types) > 10 else "")
+    return f"types without a shape of their own, taken for the default: {shown} (parameter shapes)"
+
+
+def _conflict_text(conflict: Conflict) -> str:
+    second = conflict.second or "a source without a name"
+    return f"vehicle {conflict.vehicle_id} comes from {conflict.first}; what {second} says of it is dropped"
+
+
+def main() -> None:
+    """Entry point of the executable `collision_node`."""
+    run(CollisionNode)

@@ -1,0 +1,97 @@
+"""Shapes as flat arrays for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.shapes.shape import Box, Capsule, Shape, Sphere, core_of, radius_of
+
+ROUND = 0
+"""kind of spheres and capsules: a core of one or two points with a radius"""
+BOX = 1
+HULL = 2
+
+TOUCHING = 1e-7
+"""m: what is nearer than this touches, with depth 0: what lies on another is not lifted off by rounding"""
+
+
+class ShapeTable(NamedTuple):
+    """k shapes. Lengths are metres, vectors are in body axes with the offset included; all arrays are read-only."""
+
+    kind: NDArray[np.int64]
+    """(k,) ROUND, BOX or HULL"""
+    radius: NDArray[np.float64]
+    """(k,) around the core"""
+    reach: NDArray[np.float64]
+    """(k,) from the body's origin to the farthest point of the core: how far a turn moves it"""
+    extent: NDArray[np.float64]
+    """(k,) from the centre to the farthest vertex of the core"""
+    centre: NDArray[np.float64]
+    """(k, 3) mean of the core's vertices"""
+    half: NDArray[np.float64]
+    """(k, 3) half lengths of boxes; 0 else"""
+    first: NDArray[np.int64]
+    """(k + 1, 4) where each shape's vertices, planes, edges and triangles begin; those of the next are their end"""
+    vertices: NDArray[np.float64]
+    """(v, 3) of the cores"""
+    planes: NDArray[np.float64]
+    """(f, 4) unit normal out of each face, distance of the face from the origin along it"""
+    edges: NDArray[np.int64]
+    """(e, 4) vertices and faces on both sides as rows of `vertices` and `planes`; a capsule's has no faces: -1"""
+    across: NDArray[np.float64]
+    """(e, 3) normal of the second face x normal of the first; 0 for a capsule's"""
+    triangles: NDArray[np.int64]
+    """(t, 3) rows of `vertices`"""
+    most_vertices: int
+    """of one shape"""
+
+
+def table_of(shapes: Sequence[Shape]) -> ShapeTable:
+    """The table of shapes, in their order."""
+    cores = [core_of(shape) for shape in shapes]
+    sizes = np.array([[len(part) for part in core] for core in cores], np.int64).reshape(-1, 4)
+    first = np.zeros((len(shapes) + 1, 4), np.int64)
+    np.cumsum(sizes, axis=0, out=first[1:])
+    planes = np.concatenate([np.empty((0, 4)), *(core.planes for core in cores)])
+    edges = np.concatenate(
+        [np.empty((0, 4), np.int64), *(_moved(core.edges, start) for core, start in zip(cores, first, strict=False))]
+    )
+    across = np.cross(planes[edges[:, 3], :3], planes[edges[:, 2], :3]) if len(planes) else np.zeros((len(edges), 3))
+    across[edges[:, 2] < 0] = 0.0
+    triangles = [core.triangles + start[0] for core, start in zip(cores, first, strict=False)]
+    table = ShapeTable(
+        kind=np.array([_kind(shape) for shape in shapes], np.int64),
+        radius=np.array([radius_of(shape) for shape in shapes], np.float64),
+        reach=np.array([np.linalg.norm(core.vertices, axis=1).max() for core in cores], np.float64),
+        extent=np.array([np.linalg.norm(core.vertices - core.vertices.mean(axis=0), axis=1).max() for core in cores]),
+        centre=np.array([core.vertices.mean(axis=0) for core in cores]).reshape(-1, 3),
+        half=np.array(
+            [np.array(shape.size) / 2 if isinstance(shape, Box) else np.zeros(3) for shape in shapes]
+        ).reshape(-1, 3),
+        first=first,
+        vertices=np.concatenate([np.empty((0, 3)), *(core.vertices for core in cores)]),
+        planes=planes,
+        edges=edges,
+        across=across,
+        triangles=np.concatenate([np.empty((0, 3), np.int64), *triangles]),
+        most_vertices=int(sizes[:, 0].max(initial=1)),
+    )
+    for part in table[:-1]:
+        part.flags.writeable = False
+    return table
+
+
+def _moved(edges: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+    moved = edges + np.array([start[0], start[0], start[1], start[1]])
+    moved[:, 2:][edges[:, 2:] < 0] = -1
+    return moved
+
+
+def _kind(shape: Shape) -> int:
+    if isinstance(shape, Sphere | Capsule):
+        return ROUND
+    return BOX if isinstance(shape, Box) else HULL

@@ -1,0 +1,1 @@
+"""Scene, bodies, events, ignore rules."""

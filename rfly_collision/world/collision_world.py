@@ -1,0 +1,339 @@
+"""All vehicles, placed objects and the terrain, step by step: who touches what. No clock and no ROS in here.
+
+Each step takes the newest state of every vehicle, puts those on the ground that want to be there, and sweeps each one
+from where the step before has tested it to where it is now, so that nothing is jumped over, however the states come.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts
+from rfly_collision.shapes.shape import Shape
+from rfly_collision.shapes.vehicle_shapes import VehicleShapes
+from rfly_collision.world.contact_checks import contacts_or_ground, moved_touch, not_left_behind
+from rfly_collision.world.contact_tracker import (
+    GROUND,
+    HOLD_CLEARANCE,
+    STATIC,
+    ContactEvents,
+    ContactTracker,
+    PairContacts,
+)
+from rfly_collision.world.fleet_table import FleetTable
+from rfly_collision.world.ground_fit import stand_on_ground
+from rfly_collision.world.ignore_rules import IgnoreRules
+from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
+from rfly_collision.world.scene import Scene
+from rfly_common.frames import quat_conjugate, quat_multiply
+from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.height_map.height_map import HeightMap
+
+Floats = NDArray[np.float64]
+
+MAX_DISTANCE = 1e7
+"""m; beyond this a position is a mistake"""
+SCALES = (1e-3, 1e3)
+
+
+class Poses(NamedTuple):
+    """Vehicles, in the table's order, and then the placed objects, as they are tested."""
+
+    shapes: tuple[Shape, ...]
+    shape_index: NDArray[np.int64]
+    position: Floats
+    orientation: Floats
+
+
+class Step(NamedTuple):
+    """What one step has found."""
+
+    stamp_ns: int
+    """of the newest states"""
+    events: ContactEvents
+
+
+class _Tested(NamedTuple):
+    """Where the step before has tested the vehicles, sorted by id."""
+
+    id: NDArray[np.int64]
+    position: Floats
+    orientation: Floats
+    stamp_ns: NDArray[np.int64]
+
+
+class CollisionWorld:
+    """`update` with states, `step` for what has begun and ended since, `check` for poses that nobody has.
+
+    `outside`: beyond the map its edge goes on (extend) or there is no ground (void). `max_speed` m/s: a vehicle that
+    came farther between two of its states was put there, and the way between is not tested. Where the boxes of more
+    than `max_pairs` pairs overlap, only the ground is tested (`crowd`).
+    """
+
+    def __init__(
+        self,
+        shapes: VehicleShapes,
+        ignore: IgnoreRules | None = None,
+        *,
+        outside: Literal["extend", "void"] = "extend",
+        max_speed: float = 1000.0,
+        stale_after_s: float = 1.0,
+        max_pairs: int = 200_000,
+    ) -> None:
+        self.terrain: HeightMap | None = None
+        self.default_types: set[int] = set()
+        """types that are in no list: the default shape serves"""
+        self.crowd = ""
+        """what is to be said of the last step, where so many were in one place that only the ground was tested"""
+        self._shapes, self._ignore = shapes, ignore or IgnoreRules()
+        self._outside: Literal["extend", "void"] = outside
+        self._max_pairs = max_pairs
+        self._max_speed, self._stale_after_ns = max_speed, round(stale_after_s * 1e9)
+        self._table = FleetTable()
+        self._objects = no_objects()
+        self._object_shapes: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
+        self._scene = Scene(None, outside, max_pairs)
+        self._tracker = ContactTracker()
+        self._layout = -1
+        self._kind: NDArray[np.int64] = np.empty(0, np.int64)
+        self._vehicle_shapes: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
+        self._changed = False
+        self._stamp_ns = 0
+        self._forget_poses()
+
+    @property
+    def vehicles(self) -> int:
+        """How many vehicles there are."""
+        return len(self._table)
+
+    @property
+    def objects(self) -> int:
+        """How many placed objects there are."""
+        return len(self._objects)
+
+    @property
+    def active(self) -> PairContacts:
+        """Contacts that have begun and not ended."""
+        return self._tracker.active
+
+    def set_terrain(self, terrain: HeightMap | None) -> None:
+        """Another ground from the next step on."""
+        self.terrain = terrain
+        self._scene = Scene(terrain, self._outside, self._max_pairs)
+        self._changed = True
+
+    def set_objects(self, objects: PlacedBodies) -> None:
+        """Other placed objects from the next step on."""
+        self._objects = objects
+        self._object_shapes = objects.shapes(self._shapes)
+        self._note_default_types(objects.vehicle_type[~objects.has_box])
+        self._changed = True
+
+    def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> None:
+        """Take over states in `map`, all of them usable (`states_to_enu`), that arrived at `steady_ns`."""
+        self._table.update(states, stamp_ns, steady_ns)
+        self._stamp_ns = max(self._stamp_ns, stamp_ns)
+        self._changed = True
+
+    def forget_silent(self, steady_ns: int) -> None:
+        """Drop vehicles that nothing was heard of for `stale_after_s`; their contacts end with the next step."""
+        if self._table.forget_silent(steady_ns, self._stale_after_ns):
+            self._changed = True
+
+    def restart(self) -> Step:
+        """The clock went back: all contacts end, and nothing is swept from where it was."""
+        step = Step(self._stamp_ns, self._tracker.end_all())
+        self._forget_poses()
+        self._stamp_ns = 0
+        return step
+
+    def step(self) -> Step | None:
+        """What has changed since the step before; None where no state has come and nothing else has changed."""
+        if not self._changed:
+            return None
+        self._changed = False
+        if self._layout != self._table.layout:
+            self._layout = self._table.layout
+            self._kind, self._vehicle_shapes = self._look_up(self._table)
+        poses = self._poses(self._table, self._kind, self._vehicle_shapes)
+        bodies, dt = self._moving(poses)
+        contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
+        found = self._pairs(contacts, self._table).select(not_left_behind(self._scene, bodies, dt, contacts))
+        found = self._ignore.kept(found, self._table.types_of)
+        lost = self._tracker.lost(found, self._stamp_ns)
+        near = lost.key[self._near(lost, poses)] if len(lost) else None
+        self._table.rest()
+        n = len(self._table)
+        self._tested = _Tested(
+            self._table.id, poses.position[:n], poses.orientation[:n], self._table["stamp_ns"].copy()
+        )
+        return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, found, near))
+
+    def check(self, states: VehicleStates) -> PairContacts:
+        """The contacts that vehicles would have at these poses (usable, in `map`), where they stand.
+
+        With the terrain, the placed objects, each other, and the vehicles that are where they were last heard of.
+        Raises CrowdError where those are too many.
+        """
+        table = self._table.copy()
+        table.update(states, 0, 0)
+        asked = np.isin(table.id, states.id)
+        poses = self._poses(table, *self._look_up(table))
+        found = self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table)
+        found = self._ignore.kept(found, table.types_of)
+        return found.select(np.argsort(found.key))
+
+    def _look_up(self, table: FleetTable) -> tuple[NDArray[np.int64], tuple[tuple[Shape, ...], NDArray[np.int64]]]:
+        """(n,) which kind each vehicle is, and the shapes."""
+        kind = self._shapes.index_of(table["vehicle_type"])
+        self._note_default_types(table["vehicle_type"])
+        return kind, self._shapes.touching(kind, table["scale"])
+
+    def _note_default_types(self, types: NDArray[np.int64]) -> None:
+        different = np.unique(types)
+        unknown = self._shapes.index_of(different) == len(self._shapes.shapes)
+        self.default_types.update(different[unknown].tolist())
+
+    def _poses(
+        self, table: FleetTable, kind: NDArray[np.int64], shapes: tuple[tuple[Shape, ...], NDArray[np.int64]]
+    ) -> Poses:
+        position, orientation = table["position"], table["orientation"]
+        fit = np.flatnonzero(table["fit_ground"]) if self.terrain is not None else np.empty(0, np.int64)
+        if len(fit) and self.terrain is not None:
+            position, orientation = position.copy(), orientation.copy()
+            kinds, scale = kind[fit], table["scale"][fit]
+            centre_height = self._shapes.column("centre_height")[kinds] * scale[:, 2]
+            size = self._shapes.footprint[kinds] * scale[:, :2]
+            upright = self._shapes.column("upright")[kinds] > 0
+            position[fit], orientation[fit] = stand_on_ground(
+                self.terrain, position[fit], orientation[fit], centre_height, size, upright
+            )
+        of_objects, object_index = self._object_shapes
+        return Poses(
+            (*shapes[0], *of_objects),
+            np.concatenate((shapes[1], len(shapes[0]) + object_index)),
+            np.concatenate((position, self._objects.places)),
+            np.concatenate((orientation, self._objects.orientation)),
+        )
+
+    def _bodies(
+        self,
+        poses: Poses,
+        velocity: Floats | None = None,
+        angular_velocity: Floats | None = None,
+        static: NDArray[np.bool_] | None = None,
+    ) -> Bodies:
+        """`velocity`, `angular_velocity` and `static` are the vehicles'; objects stand still."""
+        objects = len(self._objects)
+        n = len(poses.position) - objects
+        still = np.zeros((objects, 3))
+        return Bodies(
+            poses.shapes,
+            poses.shape_index,
+            poses.position,
+            poses.orientation,
+            np.empty(0) if velocity is None else np.concatenate((velocity, still)),
+            np.empty(0) if angular_velocity is None else np.concatenate((angular_velocity, still)),
+            static=np.concatenate((np.zeros(n, np.bool_) if static is None else static, np.ones(objects, np.bool_))),
+        )
+
+    def _moving(self, poses: Poses) -> tuple[Bodies, float]:
+        """The bodies with the velocities that bring them from where they were tested to where they are, and dt."""
+        table, tested = self._table, self._tested
+        if not len(tested.id):
+            return self._bodies(poses), 0.0
+        before, known = _find(tested.id, table.id)
+        took_ns = table["stamp_ns"] - tested.stamp_ns[before]
+        n = len(table)
+        way = poses.position[:n] - tested.position[before]
+        swept = known & table["fresh"] & (took_ns > 0)
+        swept &= np.einsum("ij,ij->i", way, way) <= np.square(self._max_speed * 1e-9 * took_ns)
+        if not swept.any():
+            return self._bodies(poses), 0.0
+        dt = float(took_ns[swept].max()) * 1e-9
+        turned = quat_multiply(quat_conjugate(tested.orientation[before]), poses.orientation[:n])
+        velocity = np.where(swept[:, None], way / dt, 0.0)
+        angular_velocity = np.where(swept[:, None], _rotation_vector(turned) / dt, 0.0)
+        return self._bodies(poses, velocity, angular_velocity), dt
+
+    def _pairs(self, contacts: Contacts, table: FleetTable) -> PairContacts:
+        """By ids. Vehicles are bodies before objects, so that a is a vehicle always."""
+        n = len(table)
+        on_ground, placed = contacts.b == TERRAIN, contacts.b >= n
+        row = np.where(on_ground | placed, 0, contacts.b)
+        other = np.where(on_ground, GROUND, np.where(placed, STATIC, table.id[row] if n else 0))
+        object_id = np.zeros(len(contacts), np.int64)
+        object_id[placed] = self._objects.id[contacts.b[placed] - n]
+        return PairContacts(
+            table.id[contacts.a],
+            other,
+            object_id,
+            contacts.position,
+            contacts.normal,
+            contacts.depth,
+            contacts.time,
+        )
+
+    def _near(self, lost: PairContacts, poses: Poses) -> NDArray[np.bool_]:
+        """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
+        vehicle, known = _find(self._table.id, lost.vehicle)
+        order = np.argsort(self._objects.id, kind="stable")
+        placed, is_placed = _find(self._objects.id[order], lost.object_id)
+        on_ground = lost.other == GROUND
+        there = np.flatnonzero(known & (on_ground | is_placed))
+        partner = np.full(len(lost), TERRAIN)
+        if len(order):
+            partner[~on_ground] = len(self._table) + order[placed[~on_ground]]
+        near = np.zeros(len(lost), np.bool_)
+        near[there] = moved_touch(
+            self._scene,
+            self._bodies(poses),
+            vehicle[there],
+            partner[there],
+            -HOLD_CLEARANCE * lost.normal[there],
+        )
+        return near
+
+    def _forget_poses(self) -> None:
+        self._tested = _Tested(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
+
+
+def _find(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """(rows, known): where each wanted id is in sorted ids, and whether it is there at all (else the row is any)."""
+    if not len(ids):
+        return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
+    rows = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return rows, ids[rows] == wanted
+
+
+def within_limits(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """(n,) which usable vehicles in `map` can be tested, and how many can't be, by reason.
+
+    Not so are ids below 1, which contacts have other meanings for, scales that leave no size, and what is MAX_DISTANCE
+    or more from the origin.
+    """
+    size = np.abs(states.scale)
+    tests: dict[str, NDArray[np.bool_]] = {
+        "bad_id": states.id >= 1,
+        "bad_scale": np.all((size >= SCALES[0]) & (size <= SCALES[1]), axis=1),
+        "too_far": np.all(np.abs(states.position) < MAX_DISTANCE, axis=1),
+    }
+    good = np.logical_and.reduce(list(tests.values()))
+    if good.all():
+        return good, {}
+    counts = {reason: int(len(passed) - np.count_nonzero(passed)) for reason, passed in tests.items()}
+    return good, {reason: count for reason, count in counts.items() if count}
+
+
+def _rotation_vector(quat_xyzw: NDArray[np.floating]) -> Floats:
+    """(n, 4) unit quaternions -> (n, 3) axis times angle, at most π."""
+    sign = np.where(quat_xyzw[:, 3:] < 0, -1.0, 1.0)
+    vector, w = sign * quat_xyzw[:, :3], np.abs(quat_xyzw[:, 3])
+    sine = np.sqrt(np.einsum("ij,ij->i", vector, vector))
+    angle = 2 * np.arctan2(sine, w)
+    factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), 2.0)
+    found: Floats = vector * factor[:, None]
+    return found

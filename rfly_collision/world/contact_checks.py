@@ -1,0 +1,85 @@
+"""Looks at a scene beyond the plain one: in a crowd, at what touched at a step's begin only, at what almost touches."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_collision.narrow_phase.bodies import NO_GROUP, TERRAIN, Bodies, Contacts
+from rfly_collision.world.scene import Scene
+from rfly_common.errors import CrowdError
+
+
+def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[Contacts, str]:
+    """All contacts and "", or where a crowd is too large those with the ground alone, and what is to be said of it."""
+    try:
+        return scene.contacts(bodies, dt), ""
+    except CrowdError as error:
+        apart = dataclasses.replace(bodies, group=np.zeros(len(bodies), np.int64))
+        return scene.contacts(apart, dt), f"only the ground is tested: {error}"
+
+
+def not_left_behind(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> NDArray[np.bool_]:
+    """(m,) False for contacts of a step that were there at its begin and are not any more at its end.
+
+    Those are the end of an old contact, not a new one. What has a depth touches at the end; what has a time has begun
+    on the way; the rest is tested again where it is now.
+    """
+    kept = np.ones(len(contacts), np.bool_)
+    unsure = np.flatnonzero((contacts.depth == 0) & (contacts.time == 0)) if dt > 0 else np.empty(0, np.int64)
+    if not len(unsure):
+        return kept
+    a, b = contacts.a[unsure], contacts.b[unsure]
+    involved = np.unique(np.concatenate((a, b[b != TERRAIN])))
+    now = scene.contacts(
+        Bodies(
+            bodies.shapes,
+            bodies.shape_index[involved],
+            bodies.position[involved],
+            bodies.orientation[involved],
+            static=bodies.static[involved],
+            group=bodies.group[involved],
+        )
+    )
+    n = len(bodies)
+    partner = np.where(now.b == TERRAIN, n, involved[now.b] if len(involved) else 0)
+    kept[unsure] = np.isin(a * (n + 1) + np.where(b == TERRAIN, n, b), involved[now.a] * (n + 1) + partner)
+    return kept
+
+
+def moved_touch(
+    scene: Scene,
+    bodies: Bodies,
+    which: NDArray[np.int64],
+    partner: NDArray[np.int64],
+    way: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if they were moved by `way` (m, 3) m.
+
+    Each is tested by itself, however often it is named: copies are of one group, and never touch each other.
+    """
+    m = len(which)
+    touch = np.zeros(m, np.bool_)
+    if not m:
+        return touch
+    with_body = partner != TERRAIN
+    others, place = np.unique(partner[with_body], return_inverse=True)
+    rows = np.concatenate((which, others))
+    position = bodies.position[rows]
+    position[:m] += way
+    contacts = scene.contacts(
+        Bodies(
+            bodies.shapes,
+            bodies.shape_index[rows],
+            position,
+            bodies.orientation[rows],
+            static=np.repeat([False, True], [m, len(others)]),
+            group=np.repeat([0, NO_GROUP], [m, len(others)]),
+        )
+    )
+    expected = np.full(m, TERRAIN)
+    expected[with_body] = m + place.reshape(-1)
+    touch[contacts.a[contacts.b == expected[contacts.a]]] = True
+    return touch

@@ -1,0 +1,134 @@
+"""Scene: what bodies may touch, the terrain and each other, and the question which of them do."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from rfly_collision.broad_phase.overlaps import Placed, pairs_of, place
+from rfly_collision.narrow_phase import pair_kernels
+from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
+from rfly_collision.shapes.shape import Shape
+from rfly_collision.shapes.shape_table import ShapeTable, table_of
+from rfly_common.errors import BodiesError
+from rfly_common.kernels.parallel import in_chunks
+
+if TYPE_CHECKING:
+    from rfly_collision.narrow_phase.ground_kernels import Ground
+    from rfly_terrain.height_map.height_map import HeightMap
+
+Outside = Literal["extend", "void"]
+
+PAIRS_AT_ONCE = 512
+"""pairs a thread takes at once, about 0.3 ms of work"""
+MAX_PAIRS = 5_000_000
+"""of overlapping boxes: 3,200 bodies in one place; each needs some 100 bytes and microseconds"""
+BODIES_AT_ONCE = 512
+"""bodies a thread takes at once against the terrain"""
+
+
+class Scene:
+    """The terrain, if any, and the rules. Holds no bodies: each call of `contacts` brings its own.
+
+    `outside`: "extend": beyond the map's edge the ground goes on at the edge's height, as the altitude does; "void":
+    there is none, and only what is over the map can touch it. `max_pairs`: how many pairs are tested at most.
+    """
+
+    def __init__(
+        self, terrain: HeightMap | None = None, outside: Outside = "extend", max_pairs: int = MAX_PAIRS
+    ) -> None:
+        """Raises ValueError for another word for `outside`."""
+        if outside not in ("extend", "void"):
+            raise ValueError(f"outside is {outside!r}, expected 'extend' or 'void'")
+        self.terrain = terrain
+        self.outside: Outside = outside
+        self.max_pairs = max_pairs
+        self._last: tuple[tuple[Shape, ...], ShapeTable] | None = None
+
+    def contacts(self, bodies: Bodies, dt: float = 0.0) -> Contacts:
+        """All contacts of bodies that moved for `dt` seconds and are now where they say; 0: at this moment alone.
+
+        With a dt also those that touched on the way only, so that nothing passes through anything, and the time of the
+        first touch. Raises BodiesError for a dt that is negative or not finite, and CrowdError where the boxes of more
+        than `max_pairs` pairs overlap.
+        """
+        if not 0.0 <= dt < math.inf:
+            raise BodiesError(f"dt is {dt}, expected 0 or more and finite seconds")
+        if not len(bodies):
+            return no_contacts()
+        table = self._table(bodies.shapes)  # type: ignore[arg-type]
+        placed = place(table, bodies, float(dt))
+        between = self._between_bodies(table, bodies, placed, float(dt))
+        if self.terrain is None:
+            return between
+        return merged(self._with_terrain(self.terrain, table, bodies, placed, float(dt)), between)
+
+    def _with_terrain(
+        self, terrain: HeightMap, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float
+    ) -> Contacts:
+        from rfly_collision.narrow_phase import terrain_contact
+
+        kernel: Any = terrain_contact.terrain_contacts
+        counts = ~bodies.static
+        ignore = bodies.ignore
+        counts[ignore.max(axis=1, initial=TERRAIN)[ignore.min(axis=1, initial=0) == TERRAIN]] = False
+        chosen = np.flatnonzero(counts & (placed.low[:, 2] <= terrain.z_max))
+        m = len(chosen)
+        touching = np.empty(m, np.bool_)
+        points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
+        ground = self._ground(terrain)
+        given = (ground, table, bodies.shape_index, bodies.position, *placed)
+        motion = (bodies.velocity, bodies.angular_velocity, dt)
+
+        def work(start: int, stop: int) -> None:
+            results = [array[start:stop] for array in (touching, points, normals, depths, times)]
+            kernel(*given, *motion, chosen[start:stop], *results)
+
+        in_chunks(work, m, BODIES_AT_ONCE)
+        a = chosen[touching]
+        b = np.full(len(a), TERRAIN, np.int64)
+        return Contacts(a, b, points[touching], normals[touching], depths[touching], times[touching])
+
+    def _between_bodies(self, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float) -> Contacts:
+        kernel: Any = pair_kernels.pair_contacts
+        pairs = pairs_of(bodies, placed, self.max_pairs)
+        m = len(pairs)
+        touching = np.empty(m, np.bool_)
+        points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
+        given = (table, bodies.shape_index, bodies.position, placed.rotation)
+        motion = (bodies.velocity, bodies.angular_velocity, dt)
+
+        def work(start: int, stop: int) -> None:
+            results = [array[start:stop] for array in (touching, points, normals, depths, times)]
+            kernel(*given, *motion, pairs[start:stop], *results)
+
+        in_chunks(work, m, PAIRS_AT_ONCE)
+        a, b = pairs[touching].T
+        return Contacts(a.copy(), b.copy(), points[touching], normals[touching], depths[touching], times[touching])
+
+    def _table(self, shapes: tuple[Shape, ...]) -> ShapeTable:
+        """Of the shapes of the last call, or a new one."""
+        if self._last is None or (self._last[0] is not shapes and self._last[0] != shapes):
+            self._last = (shapes, table_of(shapes))
+        return self._last[1]
+
+    def _ground(self, terrain: HeightMap) -> Ground:
+        from rfly_collision.narrow_phase.ground_kernels import Ground
+        from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
+
+        pyramid = pyramid_of(terrain)
+        return Ground(terrain.heights, terrain.grid, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS)
+
+
+def merged(one: Contacts, other: Contacts) -> Contacts:
+    """Both, sorted by a, then b."""
+    if not len(one):
+        return other
+    parts = [
+        np.concatenate([getattr(part, name) for part in (one, other)])
+        for name in ("a", "b", "position", "normal", "depth", "time")
+    ]
+    order = np.lexsort((parts[1], parts[0]))
+    return Contacts(*(part[order] for part in parts))

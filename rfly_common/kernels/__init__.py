@@ -1,0 +1,1 @@
+"""Compiled loops and threads: how the suite runs its numerical kernels."""

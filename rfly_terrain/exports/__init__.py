@@ -1,0 +1,1 @@
+"""Maps for other programs: GeoTIFF, SDF."""

@@ -1,0 +1,289 @@
+"""A height map as a world for Gazebo (gz-sim; SDF 1.9): height image, texture, model and world file.
+
+Gazebo's conventions, from gz-common's ImageHeightmap, gz-rendering's (Ogre2)Heightmap, gz-physics' and gz-sim's code:
+the image is square with 2ⁿ + 1 pixels on a side, row 0 in the north (+y), column 0 in the west (-x); pixel centres are
+the samples, the outermost ones lie on the edge of <size>, whose middle is <pos>; z = pos.z + size.z · pixel / 65535 as
+long as the image holds the value 65535.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree as ET  # only writes here
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.plots.relief import relief_pixels
+
+SIDES = tuple(2**n + 1 for n in range(7, 14))
+"""pixels on a side that the image may have: at least 129 for Ogre 2's terrain"""
+_DEFAULT_LARGEST_SIDE = 4097
+_COUNTS = 65_535
+_ROWS_AT_ONCE = 128
+_TEXTURE_PIXELS = 2048
+_TEXTURES = "materials/textures"
+_GUI_PLUGINS = ("GzSceneManager", "InteractiveViewControl", "CameraTracking", "EntityContextMenuPlugin")
+"""of the 3D view; none of them has anything to show beside it"""
+
+
+class GazeboHeights(NamedTuple):
+    """What Gazebo makes a surface of."""
+
+    pixels: NDArray[np.uint16]
+    """(n, n), row 0 the northern edge, column 0 the western one"""
+    size: tuple[float, float, float]
+    """m, east, north and up: from the first to the last sample, from pixel 0 to pixel 65535"""
+    position: tuple[float, float, float]
+    """m, ENU: the middle of the map, and the height of pixel 0"""
+
+
+class GazeboFiles(NamedTuple):
+    """What `write_gazebo_world` wrote."""
+
+    world: Path
+    side: int
+    """pixels of the height image on a side"""
+    error: float
+    """m: how far Gazebo's surface is off at the samples of the map, at most"""
+
+
+def gazebo_heights(height_map: HeightMap, side: int | None = None) -> GazeboHeights:
+    """The bilinear surface, read at `side` x `side` places from edge to edge.
+
+    side: one of SIDES; by default the smallest that has at least as many samples as the map, up to 4097.
+    Raises ConfigError for another one.
+    """
+    n = _default_side(height_map) if side is None else side
+    if n not in SIDES:
+        raise ConfigError(f"{n} samples on a side: Gazebo takes 2ⁿ + 1, one of {', '.join(map(str, SIDES))}")
+    x_min, x_max, y_min, y_max = height_map.bounds
+    x, y = np.linspace(x_min, x_max, n), np.linspace(y_max, y_min, n)
+    z = np.empty((n, n), np.float32)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        z[rows] = height_map.altitude(x, y[rows, None])
+    low, high = float(z.min()), float(z.max())
+    pixels = np.zeros((n, n), np.uint16)
+    if high > low:
+        for start in range(0, n, _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            pixels[rows] = np.rint((z[rows].astype(np.float64) - low) * (_COUNTS / (high - low)))
+    size = x_max - x_min, y_max - y_min, high - low if high > low else 1.0  # level: all pixels are 0, no size may be
+    return GazeboHeights(pixels, size, ((x_min + x_max) / 2, (y_min + y_max) / 2, low))
+
+
+def gazebo_surface(heights: GazeboHeights) -> HeightMap:
+    """The surface that Gazebo makes of the image, bilinear between its samples (Gazebo: two triangles each)."""
+    (east, north, up), (x, y, z) = heights.size, heights.position
+    n = heights.pixels.shape[0]
+    return HeightMap(
+        heights.pixels[::-1].T * (up / _COUNTS) + z,
+        origin_x=x - east / 2,
+        origin_y=y - north / 2,
+        step_x=east / (n - 1),
+        step_y=north / (n - 1),
+    )
+
+
+def write_gazebo_world(
+    height_map: HeightMap, folder: StrPath, *, side: int | None = None, overwrite: bool = False
+) -> GazeboFiles:
+    """Writes world.sdf (complete in itself), model.sdf with model.config (to include elsewhere) and their images.
+
+    The folder is made where it is missing. Gazebo's world frame is the map's: ENU, x = y = z = 0 at the map's
+    geodetic origin, which becomes <spherical_coordinates>; without one there are none. `side`: see `gazebo_heights`.
+
+    Raises ConfigError for a folder that cannot be, FileExistsError unless `overwrite`.
+    """
+    folder = Path(folder).expanduser()
+    if not folder.absolute().parent.is_dir() or (folder.exists() and not folder.is_dir()):
+        raise ConfigError(f"{folder}: expected a folder, or a name for one in a folder that exists")
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", height_map.name or folder.absolute().name)
+    images = {key: f"{_TEXTURES}/{name}_{key}.png" for key in ("height", "relief", "normal")}
+    files = [folder / file for file in ("world.sdf", "model.sdf", "model.config", *images.values())]
+    for file in files:
+        if file.exists() and not overwrite:
+            raise FileExistsError(f"{file} exists; choose another folder or ask to overwrite it")
+
+    heights = gazebo_heights(height_map, side)
+    (folder / _TEXTURES).mkdir(parents=True, exist_ok=True)
+    _write_png(folder / images["height"], heights.pixels)
+    _write_png(folder / images["relief"], _square_texture(height_map)[..., ::-1])
+    _write_png(folder / images["normal"], np.full((16, 16, 3), (255, 128, 128), np.uint8))  # BGR: straight up
+    for xml, root in (
+        ("world.sdf", _world(height_map, name, heights, images)),
+        ("model.sdf", _sdf(_model(name, heights, images))),
+        ("model.config", _config(name, height_map)),
+    ):
+        ET.indent(root)
+        (folder / xml).write_bytes(ET.tostring(root, "utf-8", xml_declaration=True) + b"\n")
+    return GazeboFiles(folder / "world.sdf", len(heights.pixels), _largest_error(height_map, gazebo_surface(heights)))
+
+
+def _default_side(height_map: HeightMap) -> int:
+    wanted = min(max(height_map.rows, height_map.columns), _DEFAULT_LARGEST_SIDE)
+    return next(side for side in SIDES if side >= wanted)
+
+
+def _largest_error(height_map: HeightMap, surface: HeightMap) -> float:
+    y = height_map.origin_y + np.arange(height_map.columns) * height_map.step_y
+    largest = 0.0
+    for start in range(0, height_map.rows, _ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + _ROWS_AT_ONCE, height_map.rows))
+        x = height_map.origin_x + rows * height_map.step_x
+        off = surface.altitude(x[:, None], y) - height_map.heights[rows]
+        largest = max(largest, float(np.abs(off).max()))
+    return largest
+
+
+def _square_texture(height_map: HeightMap) -> NDArray[np.uint8]:
+    """The relief, RGB, row 0 north, in the north-west of a square: Gazebo's textures are as wide as high."""
+    x_min, x_max, y_min, y_max = height_map.bounds
+    longest = max(x_max - x_min, y_max - y_min)
+    width, height = (max(1, round(_TEXTURE_PIXELS * side / longest)) for side in (x_max - x_min, y_max - y_min))
+    picture = relief_pixels(height_map, width, height)
+    return np.pad(picture, ((0, _TEXTURE_PIXELS - height), (0, _TEXTURE_PIXELS - width), (0, 0)), mode="edge")
+
+
+def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> None:
+    done, png = cv2.imencode(".png", pixels)
+    if not done:
+        raise ConfigError(f"{file}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels")
+    file.write_bytes(png.tobytes())
+
+
+def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Element:
+    world = ET.Element("world", name=name)
+    physics = ET.SubElement(world, "physics", name="1ms", type="ignored")
+    _text(physics, "max_step_size", "0.001")
+    _text(physics, "real_time_factor", "1")
+    # with DART's default detector, ODE, bodies fall through height maps
+    _text(ET.SubElement(physics, "dart"), "collision_detector", "bullet")
+    if height_map.geo_origin is not None:
+        place = ET.SubElement(world, "spherical_coordinates")
+        _text(place, "surface_model", "EARTH_WGS84")
+        _text(place, "world_frame_orientation", "ENU")
+        for key, value in zip(("latitude_deg", "longitude_deg", "elevation"), height_map.geo_origin, strict=True):
+            _text(place, key, repr(float(value)))
+        _text(place, "heading_deg", "0")
+    scene = ET.SubElement(world, "scene")
+    _text(scene, "ambient", "0.6 0.6 0.6 1")
+    _text(scene, "background", "0.7 0.8 0.9 1")
+    world.append(_gui(heights))
+    sun = ET.SubElement(world, "light", type="directional", name="sun")
+    _text(sun, "cast_shadows", "false")
+    _text(sun, "diffuse", "0.7 0.7 0.7 1")
+    _text(sun, "specular", "0.1 0.1 0.1 1")
+    _text(sun, "direction", "0.5 -0.5 -0.7")  # from the north-west, as the relief is lit
+    world.append(_model(name, heights, images))
+    return _sdf(world)
+
+
+def _gui(heights: GazeboHeights) -> ET.Element:
+    """Gazebo's usual window, with a camera that sees the whole map from the south: the default one ends at 1 km."""
+    (east, north, up), (x, y, z) = heights.size, heights.position
+    far = math.hypot(east, north, up)
+    gui = ET.Element("gui")
+    view = ET.SubElement(gui, "plugin", filename="MinimalScene", name="3D View")
+    window = ET.SubElement(view, "gz-gui")
+    _property(window, "showTitleBar", "bool", "false")
+    _property(window, "state", "string", "docked")
+    _text(view, "engine", "ogre2")
+    _text(view, "scene", "scene")
+    _text(view, "ambient_light", "0.6 0.6 0.6")
+    _text(view, "background_color", "0.7 0.8 0.9")
+    _text(view, "camera_pose", _numbers(x, y - 0.6 * far, z + up + 0.4 * far, 0.0, 0.6, math.pi / 2))
+    clip = ET.SubElement(view, "camera_clip")
+    _text(clip, "near", "0.1")
+    _text(clip, "far", _numbers(max(5.0 * far, 1000.0)))
+    for plugin in _GUI_PLUGINS:
+        window = ET.SubElement(ET.SubElement(gui, "plugin", filename=plugin, name=plugin), "gz-gui")
+        _property(window, "resizable", "bool", "false")
+        _property(window, "width", "double", "5")
+        _property(window, "height", "double", "5")
+        _property(window, "state", "string", "floating")
+        _property(window, "showTitleBar", "bool", "false")
+    for plugin, switches in (
+        ("WorldControl", ("play_pause", "step", "use_event")),
+        ("WorldStats", ("sim_time", "real_time", "real_time_factor")),
+        ("EntityTree", ()),
+    ):
+        element = ET.SubElement(gui, "plugin", filename=plugin, name=plugin)
+        _property(ET.SubElement(element, "gz-gui"), "state", "string", "docked")
+        for switch in switches:
+            _text(element, switch, "true")
+    return gui
+
+
+def _model(name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Element:
+    model = ET.Element("model", name=name)
+    _text(model, "static", "true")
+    link = ET.SubElement(model, "link", name="ground")
+    (east, north, up), n = heights.size, len(heights.pixels)
+
+    # gz-rendering puts the surface at <pos> of the world, gz-sim's physics at the <pose> of the collision
+    # (gz-sim issue 1295): each is given in the one place that counts.
+    visual = ET.SubElement(link, "visual", name="visual")
+    shape = ET.SubElement(ET.SubElement(visual, "geometry"), "heightmap")
+    _text(shape, "uri", images["height"])
+    _text(shape, "size", _numbers(*heights.size))
+    _text(shape, "pos", _numbers(*heights.position))
+    texture = ET.SubElement(shape, "texture")
+    _text(texture, "size", _numbers(max(east, north)))
+    _text(texture, "diffuse", images["relief"])
+    _text(texture, "normal", images["normal"])
+
+    collision = ET.SubElement(link, "collision", name="collision")
+    _text(collision, "pose", _numbers(*heights.position, 0.0, 0.0, 0.0))
+    shape = ET.SubElement(ET.SubElement(collision, "geometry"), "heightmap")
+    _text(shape, "uri", images["height"])
+    # gz-physics sets the samples <size>/n apart, not <size>/(n - 1): n/(n - 1) brings them under those that are drawn
+    wider = n / (n - 1)
+    _text(shape, "size", _numbers(east * wider, north * wider, up))
+    return model
+
+
+def _config(name: str, height_map: HeightMap) -> ET.Element:
+    root = ET.Element("model")
+    _text(root, "name", name)
+    _text(root, "version", "1.0")
+    _text(root, "sdf", "model.sdf").set("version", "1.9")
+    author = ET.SubElement(root, "author")
+    _text(author, "name", "rfly_suite")
+    _text(author, "email", "")
+    x_min, x_max, y_min, y_max = height_map.bounds
+    _text(
+        root,
+        "description",
+        f"Terrain {height_map.name or name}: x east {x_min:g} … {x_max:g}, y north {y_min:g} … {y_max:g}, "
+        f"z up {height_map.z_min:g} … {height_map.z_max:g} m; include it without a pose.",
+    )
+    return root
+
+
+def _sdf(content: ET.Element) -> ET.Element:
+    root = ET.Element("sdf", version="1.9")
+    root.append(content)
+    return root
+
+
+def _property(parent: ET.Element, key: str, kind: str, value: str) -> None:
+    _text(parent, "property", value).attrib.update(type=kind, key=key)
+
+
+def _text(parent: ET.Element, tag: str, text: str) -> ET.Element:
+    element = ET.SubElement(parent, tag)
+    element.text = text
+    return element
+
+
+def _numbers(*values: float) -> str:
+    return " ".join(f"{value:.12g}" for value in values)

@@ -1,0 +1,1 @@
+"""Reading and writing maps: png + txt, calibration, arrays, elevation models."""

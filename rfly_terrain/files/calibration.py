@@ -1,0 +1,292 @@
+"""NAME.txt: three points in centimetres that say where the pixels lie and what a count of height is worth.
+
+x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is the left-bottom point.
+Every formula is evaluated in the order of RflySim's own tools, so that a quotient of 6.999… reads the same pixel here.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import TerrainFormatError
+from rfly_common.geodesy import GeoPoint, fits_geo_point
+from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map.dispatch import compiled_kernels
+
+ThirdPixelRule = Literal["truncate", "round"]
+"""How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie away from zero)."""
+TxtRule = Literal["python", "matlab"]
+"""What of the txt counts: Python takes line 1 with exactly 9 or 12 values, MATLAB the first nine numbers."""
+
+MAX_TXT_BYTES = 65_536
+"""of the part that is read; nine numbers need about a hundred"""
+MIN_COUNT_DIFFERENCE = 10
+"""more counts than this must lie between two pixels for a z scale to be computed from them"""
+
+Point = tuple[float, float, float]
+
+_FIELDS = (
+    *("x1 of the right-top point", "y1 of the right-top point", "z1 of the right-top point"),
+    *("x2 of the left-bottom point", "y2 of the left-bottom point", "z2 of the left-bottom point"),
+    *("x3 of the third point", "y3 of the third point", "z3 of the third point"),
+    *("first GPS value", "second GPS value", "third GPS value"),
+)
+_MATLAB_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?", re.ASCII)
+_BLOCK = 16_384
+_CHUNK = 262_144
+"""pixels a thread takes at once"""
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class CalibrationPoints:
+    """The numbers of a txt, in cm, x north, y east, z up."""
+
+    right_top_cm: Point
+    left_bottom_cm: Point
+    third_cm: Point
+    gps: Point | None = None
+    """in file order, which is documented nowhere"""
+
+    @property
+    def geo_origin(self) -> GeoPoint | None:
+        """The GPS values where they fit latitude, longitude (degrees) and altitude (m), else None."""
+        return self.gps if self.gps is not None and fits_geo_point(self.gps) else None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a txt means for the pixels of its png. Names as in RflySim's tools; cm, and cm a pixel or a count."""
+
+    points: CalibrationPoints
+    rows: int
+    columns: int
+    pos_offset_x_cm: float
+    pos_scale_x_cm: float
+    """may be negative, never 0"""
+    pos_offset_y_cm: float
+    pos_scale_y_cm: float
+    z_offset_cm: float
+    """z2: height of the first pixel"""
+    z_scale_cm: float
+    """cm a count; may be negative or 0"""
+    z_scale_from: Literal["left-bottom", "right-top", "default"]
+    """the corner that calibrates the z scale with the third point; default: 10 counts apart or less, so 1 cm"""
+    count_left_bottom: int
+    third_row: int
+    third_column: int
+
+    @property
+    def x_max_m(self) -> float:
+        """abs(x1) in m: of the right-top point, not half the size."""
+        return abs(self.points.right_top_cm[0]) / 100
+
+    @property
+    def y_max_m(self) -> float:
+        """abs(y1) in m: of the right-top point, not half the size."""
+        return abs(self.points.right_top_cm[1]) / 100
+
+
+def parse_calibration(data: bytes, file: str, rule: TxtRule = "python") -> CalibrationPoints:
+    """The numbers of a txt's content. Raises TerrainFormatError that names line, value and field."""
+    if data[:3] == b"\xef\xbb\xbf" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise TerrainFormatError(
+            f"{file}, line 1: begins with a byte order mark ({data[:3].hex(' ')}), which RflySim's tools cannot read; "
+            "save it as plain ASCII or as UTF-8 without BOM"
+        )
+    if not data.strip():
+        raise TerrainFormatError(f"{file}: is empty, expected 9 or 12 numbers in cm, separated by commas, on line 1")
+    return _parse_first_line(data, file) if rule == "python" else _parse_first_nine(data, file)
+
+
+def _parse_first_line(data: bytes, file: str) -> CalibrationPoints:
+    line = re.split(rb"[\r\n]", data, maxsplit=1)[0]
+    if len(line) >= MAX_TXT_BYTES:
+        raise TerrainFormatError(f"{file}, line 1: longer than {MAX_TXT_BYTES} bytes, expected 9 or 12 numbers")
+    try:
+        fields = line.decode("utf-8").split(",")
+    except UnicodeDecodeError as error:
+        raise TerrainFormatError(
+            f"{file}, line 1: byte {error.start + 1} ({line[error.start]:#04x}) is no text, "
+            "expected numbers separated by commas"
+        ) from None
+    if len(fields) not in (9, 12):
+        hint = "; a trailing comma counts as one value more" if not fields[-1].strip() and len(fields) > 1 else ""
+        raise TerrainFormatError(
+            f"{file}, line 1: {_count(len(fields), 'value')}, expected 9 or 12 separated by commas{hint}"
+        )
+    values = []
+    for index, text in enumerate(fields):
+        try:
+            values.append(float(text))
+        except ValueError:
+            raise _not_a_number(file, "line 1, ", index, text) from None
+    return _points(values, fields, file, "line 1, ")
+
+
+def _parse_first_nine(data: bytes, file: str) -> CalibrationPoints:
+    texts = re.split(r"\s*,\s*|\s+", data.decode("latin-1").strip(), maxsplit=9, flags=re.ASCII)[:9]
+    values = []
+    for index, text in enumerate(texts):
+        if not _MATLAB_NUMBER.fullmatch(text) and text.lstrip("+-").lower() not in ("nan", "inf"):
+            raise _not_a_number(file, "", index, text)
+        values.append(float(text.replace("d", "e").replace("D", "e")))
+    if len(values) < 9:
+        raise TerrainFormatError(f"{file}: {_count(len(values), 'number')}, expected at least 9")
+    return _points(values, texts, file, "")
+
+
+def _points(values: list[float], texts: list[str], file: str, line: str) -> CalibrationPoints:
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            raise TerrainFormatError(
+                f"{file}, {line}value {index + 1} ({_FIELDS[index]}): {_short(texts[index])} is not finite, "
+                "expected a number in cm"
+            )
+    x1, y1, z1, x2, y2, z2, x3, y3, z3 = values[:9]
+    gps = (values[9], values[10], values[11]) if len(values) == 12 else None
+    return CalibrationPoints((x1, y1, z1), (x2, y2, z2), (x3, y3, z3), gps)
+
+
+def calibrate(
+    points: CalibrationPoints, pixels: NDArray[Any], file: str, third_pixel: ThirdPixelRule = "truncate"
+) -> Calibration:
+    """The calibration of `pixels` (rows, columns), unsigned integers.
+
+    Raises TerrainFormatError where the points contradict the pixels.
+    """
+    rows, columns = pixels.shape
+    if rows < 2 or columns < 2:
+        raise TerrainFormatError(
+            f"{file}: the png has {_count(rows, 'row')} and {_count(columns, 'column')}, expected at least 2 of each"
+        )
+    (x1, y1, z1), (x2, y2, z2), (x3, y3, z3) = points.right_top_cm, points.left_bottom_cm, points.third_cm
+    scale_x = _scale(file, "x", x1, x2, columns)
+    scale_y = _scale(file, "y", y1, y2, rows)
+    third_column = _third_index(file, "x3", "column", x3, (x3 - x2) / scale_x, columns, third_pixel)
+    third_row = _third_index(file, "y3", "row", y3, (y3 - y2) / scale_y, rows, third_pixel)
+
+    left_bottom, right_top = int(pixels[0, 0]), int(pixels[rows - 1, columns - 1])
+    third = int(pixels[third_row, third_column])
+    corner: Literal["left-bottom", "right-top", "default"]
+    if abs(third - right_top) <= abs(third - left_bottom):
+        corner, corner_z, difference = "left-bottom", z2, left_bottom - third
+    else:
+        corner, corner_z, difference = "right-top", z1, right_top - third
+    if abs(difference) > MIN_COUNT_DIFFERENCE:
+        z_scale = (corner_z - z3) / difference
+    else:
+        corner, z_scale = "default", 1.0
+    extreme = abs(z2) + 65_535 * abs(z_scale)
+    if not extreme / 100 <= _FLOAT32_MAX:  # also refuses a scale that overflowed to infinity
+        raise TerrainFormatError(
+            f"{file}: heights of up to {extreme / 100:.3g} m, more than float32 can hold; z1, z2, z3 are in cm"
+        )
+    return Calibration(
+        points=points,
+        rows=rows,
+        columns=columns,
+        pos_offset_x_cm=x2,
+        pos_scale_x_cm=scale_x,
+        pos_offset_y_cm=y2,
+        pos_scale_y_cm=scale_y,
+        z_offset_cm=z2,
+        z_scale_cm=z_scale,
+        z_scale_from=corner,
+        count_left_bottom=left_bottom - 32_768,
+        third_row=third_row,
+        third_column=third_column,
+    )
+
+
+def heights_up(
+    calibration: Calibration, pixels: NDArray[Any], dtype: type[np.floating[Any]] = np.float32
+) -> NDArray[Any]:
+    """Heights in metres, z up, of pixels of any shape: (z2 + (k − kL)·sz) / 100, computed in float64, rounded once."""
+    heights = np.empty(pixels.shape, dtype)
+    flat_pixels, flat_heights = np.ascontiguousarray(pixels).reshape(-1), heights.reshape(-1)
+    flat_pixels.flags.writeable = False  # numba compiles once for one kind of array
+    kernels = compiled_kernels()
+    fill: Callable[[NDArray[Any], NDArray[Any]], None]
+    if kernels is not None and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
+        numbers = (float(calibration.count_left_bottom + 32_768), calibration.z_offset_cm, calibration.z_scale_cm)
+        fill = functools.partial(kernels.heights_from_pixels, numbers)
+    else:
+        fill = functools.partial(_look_up, _height_of_pixel(calibration, pixels.dtype, dtype))
+
+    def work(start: int, stop: int) -> None:
+        fill(flat_pixels[start:stop], flat_heights[start:stop])
+
+    in_chunks(work, flat_pixels.size, _CHUNK)
+    return heights
+
+
+def _height_of_pixel(calibration: Calibration, pixels: np.dtype[Any], dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """The height of each value that a pixel can have: not importing numba, that is the quickest way."""
+    counts = np.arange(1 << (8 * pixels.itemsize)) - (calibration.count_left_bottom + 32_768)
+    return ((calibration.z_offset_cm + counts * calibration.z_scale_cm) / 100).astype(dtype)
+
+
+def _look_up(table: NDArray[Any], pixels: NDArray[Any], heights: NDArray[Any]) -> None:
+    """In blocks, because np.take widens its indices to 8 bytes each."""
+    for start in range(0, pixels.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        # no pixel is ever clipped; "raise" is slower
+        np.take(table, pixels[block], out=heights[block], mode="clip")
+
+
+def _scale(file: str, axis: str, high: float, low: float, pixels: int) -> float:
+    scale = (high - low) / (pixels - 1)
+    step_m = abs(scale) / 100
+    if high == low or step_m == 0:
+        raise TerrainFormatError(
+            f"{file}: no extent along {axis}: {axis}1 = {high:.17g} and {axis}2 = {low:.17g} cm must differ"
+        )
+    if not (math.isfinite(scale) and math.isfinite(1 / step_m)):
+        raise TerrainFormatError(
+            f"{file}: the extent along {axis} from {low:.17g} to {high:.17g} cm cannot be divided into {pixels} pixels"
+        )
+    return scale
+
+
+def _third_index(
+    file: str, name: str, what: str, value: float, quotient: float, size: int, rule: ThirdPixelRule
+) -> int:
+    index = _cut(quotient, rule) if math.isfinite(quotient) else -1
+    if not 0 <= index < size:
+        raise TerrainFormatError(
+            f"{file}: the third point lies outside the map: {name} = {value:.17g} cm is {what} {quotient:.6g}, "
+            f"expected 0 … {size - 1}"
+        )
+    return index
+
+
+def _cut(quotient: float, rule: ThirdPixelRule) -> int:
+    whole = int(quotient)
+    if rule == "round" and abs(quotient - whole) >= 0.5:
+        return whole + (1 if quotient > 0 else -1)
+    return whole
+
+
+def _not_a_number(file: str, line: str, index: int, text: str) -> TerrainFormatError:
+    return TerrainFormatError(
+        f"{file}, {line}value {index + 1} ({_FIELDS[index]}): {_short(text)} is not a number, "
+        "expected one in cm such as -12500 or 1.5e3"
+    )
+
+
+def _short(text: str) -> str:
+    shown = repr(text.strip())
+    return shown if len(shown) <= 40 else shown[:39] + "…"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,421 @@
+"""Elevation models made into height maps: GeoTIFF and every other raster that rasterio opens.
+
+A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet, turned) is resampled onto
+a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is north.
+
+rasterio is optional: pip install 'rfly_suite[geo]'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
+from rfly_terrain.height_map.height_map import HeightMap
+
+if TYPE_CHECKING:
+    from rasterio.crs import CRS
+    from rasterio.io import DatasetReader
+
+Progress = Callable[[float], None]
+"""Called with the share that is done, 0 … 1"""
+Resampling = Literal["nearest", "bilinear", "cubic", "cubic_spline", "average"]
+
+_WGS84 = "EPSG:4326"
+_METRES_PER_UNIT = {
+    **dict.fromkeys(("", "m", "metre", "meter", "metres", "meters"), 1.0),
+    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+    **dict.fromkeys(("us-ft", "us survey foot", "us survey feet", "us_survey_foot", "ftus"), 1200 / 3937),
+    **dict.fromkeys(("cm", "centimetre", "centimeter"), 0.01),
+}
+_ROWS_AT_ONCE = 256
+_MOSTLY = 0.8
+"""of the extent must lie within the edges for a resampled raster to be cut to a rectangle without empty corners"""
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Cell centres of the map to be: x = x_min + i·step_x (i < columns), y = y_max - j·step_y (j < rows), in `crs`."""
+
+    crs: CRS
+    x_min: float
+    y_max: float
+    step_x: float
+    step_y: float
+    columns: int
+    rows: int
+    resample: bool
+    """False: the cells are the raster's own, from (first_column, first_row) on"""
+    first_column: int = 0
+    first_row: int = 0
+
+
+def import_dem(
+    path: StrPath,
+    *,
+    band: int = 1,
+    resolution: float | None = None,
+    center: tuple[float, float] | None = None,
+    size: tuple[float, float] | None = None,
+    crs: str | None = None,
+    local_grid: bool = False,
+    origin_altitude: float | Literal["ground"] = 0.0,
+    fill_nodata: bool = False,
+    resampling: Resampling = "bilinear",
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> HeightMap:
+    """A height map, ENU metres, from a band of a raster file.
+
+    resolution: cell size, m; by default the raster's own.
+    center: (latitude, longitude) in degrees of the map's origin, x = y = 0; by default the middle of the raster.
+    size: (east, north) m of the part around the center; by default all that the raster covers.
+    crs: what the raster's coordinates are (such as EPSG:4326), where the file does not say it or is wrong.
+    local_grid: resample a metric raster too, so that y is true north at the origin, not the projection's grid north.
+    origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x = y = 0.
+    fill_nodata: interpolate cells without data from their neighbours; else they are refused.
+    resampling: for all cells that are not kept as they are.
+
+    Raises TerrainFileNotFound, TerrainFormatError (a raster that cannot be used), ConfigError (an argument, or rasterio
+    is not installed).
+    """
+    _check_arguments(resolution, size, center)
+    with _open(path) as dataset:
+        raster_crs = _crs(dataset, crs, path)
+        if not 1 <= band <= dataset.count:
+            raise ConfigError(f"{path}: band {band}, expected 1 … {dataset.count}")
+        latitude, longitude = center if center is not None else _middle(dataset, raster_crs)
+        metric = raster_crs.is_projected and math.isclose(raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9)
+        north_up = dataset.transform.b == dataset.transform.d == 0
+        if metric and north_up and not local_grid:
+            grid, x_0, y_0 = _own_grid(dataset, raster_crs, resolution, size, (latitude, longitude) if center else None)
+        else:
+            grid, x_0, y_0 = _local_grid(dataset, raster_crs, resolution, size, latitude, longitude), 0.0, 0.0
+        if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > MAX_CELLS:
+            raise ConfigError(
+                f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x {grid.step_y:g} m, expected "
+                f"2 x 2 to {MAX_CELLS:,}; choose another --resolution or --size"
+            )
+        heights = _read(dataset, band, raster_crs, grid, resampling, progress)
+        heights *= _metres_per_unit(dataset, band, path)
+    _without_gaps(heights, fill_nodata, path)
+    return _height_map(heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem)
+
+
+def local_crs(latitude: float, longitude: float) -> CRS:
+    """The metric, north-up coordinate system around a place: transverse Mercator on WGS 84, scale 1 at the origin."""
+    rasterio = rasterio_module()
+    return rasterio.crs.CRS.from_string(
+        f"+proj=tmerc +lat_0={latitude:.12g} +lon_0={longitude:.12g} +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"
+    )
+
+
+def rasterio_module() -> Any:
+    """rasterio with the submodules used here. Raises ConfigError that says what to install."""
+    try:
+        import rasterio
+        import rasterio.crs
+        import rasterio.fill
+        import rasterio.vrt
+        import rasterio.warp
+        import rasterio.windows
+    except ImportError as error:
+        raise ConfigError(f"rasters need rasterio ({error}); install it: pip install 'rfly_suite[geo]'") from None
+    return rasterio
+
+
+@contextmanager
+def _open(path: StrPath) -> Iterator[DatasetReader]:
+    rasterio = rasterio_module()
+    if not Path(path).is_file():  # also keeps GDAL from fetching what looks like an address
+        raise TerrainFileNotFound(f"{path}: no such file")
+    try:
+        with rasterio.open(path) as dataset:
+            yield dataset
+    except (rasterio.errors.RasterioError, rasterio.errors.RasterioIOError) as error:  # the second is no first in 1.3
+        raise TerrainFormatError(f"{path}: cannot be read as a raster: {' '.join(str(error).split())}") from error
+
+
+def _check_arguments(
+    resolution: float | None, size: tuple[float, float] | None, center: tuple[float, float] | None
+) -> None:
+    if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
+        raise ConfigError(f"resolution {resolution}: expected a cell size above 0 m")
+    if size is not None and not all(math.isfinite(s) and s > 0 for s in size):
+        raise ConfigError(f"size {size[0]} x {size[1]}: expected two lengths above 0 m")
+    if center is not None and not (abs(center[0]) < 90 and abs(center[1]) <= 180):
+        raise ConfigError(f"center {center[0]}, {center[1]}: expected latitude within ±90°, longitude within ±180°")
+
+
+def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
+    rasterio = rasterio_module()
+    if crs is not None:
+        try:
+            return rasterio.crs.CRS.from_user_input(crs)
+        except (rasterio.errors.CRSError, ValueError) as error:
+            raise ConfigError(f"crs {crs!r}: {' '.join(str(error).split())}, expected such as EPSG:4326") from None
+    if dataset.crs is None or not (dataset.crs.is_projected or dataset.crs.is_geographic):
+        raise TerrainFormatError(
+            f"{path}: names no coordinate reference system; say which one it is, such as --crs EPSG:4326 (degrees) or "
+            "--crs EPSG:32632 (UTM zone 32 north)"
+        )
+    return dataset.crs
+
+
+def _middle(dataset: DatasetReader, crs: CRS) -> tuple[float, float]:
+    x, y = _world(dataset, dataset.width / 2, dataset.height / 2)
+    (longitude,), (latitude,) = rasterio_module().warp.transform(crs, _WGS84, [x], [y])
+    if not (math.isfinite(latitude) and math.isfinite(longitude)):
+        raise TerrainFormatError(
+            f"{dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in {crs.to_string()}"
+        )
+    return latitude, longitude
+
+
+def _world(dataset: DatasetReader, column: Any, row: Any) -> tuple[Any, Any]:
+    """x, y in the raster's coordinates of pixel coordinates; 0.5, 0.5 is the middle of the first cell."""
+    t = dataset.transform
+    return t.a * column + t.b * row + t.c, t.d * column + t.e * row + t.f
+
+
+def _own_grid(
+    dataset: DatasetReader,
+    crs: CRS,
+    resolution: float | None,
+    size: tuple[float, float] | None,
+    center: tuple[float, float] | None,
+) -> tuple[_Grid, float, float]:
+    """The grid in the raster's own projection, and the map's origin in it. Without a resolution the cells are kept."""
+    t = dataset.transform
+    step_x, step_y = abs(t.a), abs(t.e)
+    west, east = sorted((t.c, t.c + t.a * dataset.width))
+    south, north = sorted((t.f, t.f + t.e * dataset.height))
+    x_0, y_0 = (west + east) / 2, (south + north) / 2
+    if center is not None:
+        (x_0,), (y_0,) = rasterio_module().warp.transform(_WGS84, crs, [center[1]], [center[0]])
+    x_range, y_range = (west + step_x / 2, east - step_x / 2), (south + step_y / 2, north - step_y / 2)
+    if resolution is not None or t.a < 0 or t.e > 0:
+        step = (resolution, resolution) if resolution is not None else (step_x, step_y)
+        return _new_grid(crs, x_range, y_range, step, size, (x_0, y_0), dataset.name), x_0, y_0
+    columns, rows = range(dataset.width), range(dataset.height)
+    if size is not None:
+        _check_covered(x_range, y_range, size, (x_0, y_0), dataset.name)
+        columns = _cells_within(x_range[0], step_x, x_0, size[0])
+        rows = _cells_within(-y_range[1], step_y, -y_0, size[1])
+    x_min, y_max = x_range[0] + columns[0] * step_x, y_range[1] - rows[0] * step_y
+    grid = _Grid(crs, x_min, y_max, step_x, step_y, len(columns), len(rows), False, columns[0], rows[0])
+    return grid, x_0, y_0
+
+
+def _cells_within(first: float, step: float, middle: float, size: float) -> range:
+    """Indices of the cell centres at most size/2 from the middle, and at least two."""
+    low = math.ceil((middle - size / 2 - first) / step - 1e-9)
+    high = math.floor((middle + size / 2 - first) / step + 1e-9)
+    return range(max(low, 0), max(high, low + 1) + 1)
+
+
+def _local_grid(
+    dataset: DatasetReader,
+    crs: CRS,
+    resolution: float | None,
+    size: tuple[float, float] | None,
+    latitude: float,
+    longitude: float,
+) -> _Grid:
+    """The grid in a local projection, inside the raster's outermost cell centres."""
+    rasterio = rasterio_module()
+    local = local_crs(latitude, longitude)
+    if resolution is None:
+        transform, _, _ = rasterio.warp.calculate_default_transform(
+            crs, local, dataset.width, dataset.height, *dataset.bounds
+        )
+        resolution = _round_to_digits(abs(transform.a), 4)
+    edges = _edges_in(dataset, crs, local)
+    west, east, south, north = (edges[side] for side in ("west", "east", "south", "north"))
+    x_range, y_range = (west[0].max(), east[0].min()), (south[1].max(), north[1].min())
+    every = np.concatenate([west, east, south, north], axis=1)
+    whole_x, whole_y = (every[0].min(), every[0].max()), (every[1].min(), every[1].max())
+    inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
+    if size is not None or inner < _MOSTLY:
+        # a part that was asked for, or a raster so turned that an upright rectangle inside it would be small: cells
+        # that reach over its edges hold no data and are reported as such
+        x_range, y_range = whole_x, whole_y
+    return _new_grid(local, x_range, y_range, (resolution, resolution), size, (0.0, 0.0), dataset.name)
+
+
+def _edges_in(dataset: DatasetReader, crs: CRS, target: CRS) -> dict[str, NDArray[np.float64]]:
+    """(2, n) x and y in `target` of points along each side of the raster, through its outermost cell centres."""
+    columns = np.linspace(0.5, dataset.width - 0.5, 65)
+    rows = np.linspace(0.5, dataset.height - 0.5, 65)
+    first, last = np.full(65, 0.5), np.full(65, 1.0)
+    sides = {
+        "left": (first, rows),
+        "right": (last * (dataset.width - 0.5), rows),
+        "top": (columns, first),
+        "bottom": (columns, last * (dataset.height - 0.5)),
+    }
+    edges = {}
+    for side, (column, row) in sides.items():
+        x, y = _world(dataset, column, row)
+        edges[side] = np.array(rasterio_module().warp.transform(crs, target, x, y))
+        if not np.isfinite(edges[side]).all():
+            raise TerrainFormatError(
+                f"{dataset.name}: reaches too far round the Earth for one flat map; cut it first, such as with gdalwarp"
+            )
+    by_x = sorted(("left", "right"), key=lambda side: edges[side][0].mean())
+    by_y = sorted(("top", "bottom"), key=lambda side: edges[side][1].mean())
+    return {"west": edges[by_x[0]], "east": edges[by_x[1]], "south": edges[by_y[0]], "north": edges[by_y[1]]}
+
+
+def _new_grid(
+    crs: CRS,
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    step: tuple[float, float],
+    size: tuple[float, float] | None,
+    middle: tuple[float, float],
+    file: str,
+) -> _Grid:
+    """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or into `size`."""
+    if size is not None:
+        _check_covered(x_range, y_range, size, middle, file)
+        x_range = (middle[0] - size[0] / 2, middle[0] + size[0] / 2)
+        y_range = (middle[1] - size[1] / 2, middle[1] + size[1] / 2)
+    west, east = (_whole((middle[0] - x_range[0]) / step[0]), _whole((x_range[1] - middle[0]) / step[0]))
+    south, north = (_whole((middle[1] - y_range[0]) / step[1]), _whole((y_range[1] - middle[1]) / step[1]))
+    return _Grid(
+        crs,
+        middle[0] - west * step[0],
+        middle[1] + north * step[1],
+        step[0],
+        step[1],
+        west + east + 1,
+        south + north + 1,
+        True,
+    )
+
+
+def _whole(steps: float) -> int:
+    return math.floor(steps + 1e-6)
+
+
+def _check_covered(
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    size: tuple[float, float],
+    middle: tuple[float, float],
+    file: str,
+) -> None:
+    for what, span, half, origin in (
+        ("east", x_range, size[0] / 2, middle[0]),
+        ("north", y_range, size[1] / 2, middle[1]),
+    ):
+        low, high = span[0] - origin, span[1] - origin
+        if low > half * 1e-9 - half or high < half - half * 1e-9:
+            raise ConfigError(
+                f"{file}: covers {low:.1f} … {high:.1f} m {what} of the center, but the size asks for "
+                f"{-half:g} … {half:g} m; choose another --center or --size"
+            )
+
+
+def _read(
+    dataset: DatasetReader, band: int, crs: CRS, grid: _Grid, resampling: str, progress: Progress | None
+) -> NDArray[np.float32]:
+    """(columns, rows) float32, first index east, second index north: a height map's order; NaN where no data are."""
+    rasterio = rasterio_module()
+    heights = np.empty((grid.columns, grid.rows), np.float32)
+    source: Any = dataset
+    if grid.resample:
+        source = rasterio.vrt.WarpedVRT(
+            dataset,
+            src_crs=crs,
+            crs=grid.crs,
+            transform=rasterio.transform.from_origin(
+                grid.x_min - grid.step_x / 2, grid.y_max + grid.step_y / 2, grid.step_x, grid.step_y
+            ),
+            width=grid.columns,
+            height=grid.rows,
+            resampling=rasterio.enums.Resampling[resampling],
+            src_nodata=dataset.nodatavals[band - 1],
+            nodata=math.nan,
+            dtype="float32",
+        )
+    for start in range(0, grid.rows, _ROWS_AT_ONCE):
+        count = min(_ROWS_AT_ONCE, grid.rows - start)
+        window = rasterio.windows.Window(grid.first_column, grid.first_row + start, grid.columns, count)
+        block = source.read(band, window=window, masked=True).astype(np.float32).filled(np.nan)
+        heights[:, grid.rows - start - count : grid.rows - start] = block[::-1].T
+        if progress is not None:
+            progress((start + count) / grid.rows)
+    if source is not dataset:
+        source.close()
+    scale, offset = dataset.scales[band - 1], dataset.offsets[band - 1]
+    if (scale, offset) != (1.0, 0.0):
+        heights *= scale
+        heights += offset
+    return heights
+
+
+def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
+    unit = (dataset.units[band - 1] or "").strip().lower()
+    if unit not in _METRES_PER_UNIT:
+        raise TerrainFormatError(f"{path}: band {band} is in {unit!r}, expected metres or feet")
+    return _METRES_PER_UNIT[unit]
+
+
+def _without_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> None:
+    """Fills the cells without data in place, or refuses them."""
+    valid = np.isfinite(heights)
+    missing = heights.size - int(np.count_nonzero(valid))
+    if missing == 0:
+        return
+    if missing == heights.size:
+        raise TerrainFormatError(f"{path}: no cell holds data where the map shall be")
+    if not fill:
+        raise TerrainFormatError(
+            f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with --fill-nodata, or "
+            "choose a part without gaps with --center and --size"
+        )
+    heights[:] = rasterio_module().fill.fillnodata(heights, mask=valid, max_search_distance=math.hypot(*heights.shape))
+
+
+def _height_map(
+    heights: NDArray[np.float32],
+    grid: _Grid,
+    origin: tuple[float, float],
+    place: tuple[float, float],
+    origin_altitude: float | Literal["ground"],
+    name: str,
+) -> HeightMap:
+    def build(geo_origin: tuple[float, float, float] | None) -> HeightMap:
+        return HeightMap(
+            heights,
+            origin_x=grid.x_min - origin[0],
+            origin_y=grid.y_max - (grid.rows - 1) * grid.step_y - origin[1],
+            step_x=grid.step_x,
+            step_y=grid.step_y,
+            name=name,
+            geo_origin=geo_origin,
+        )
+
+    altitude: float = build(None).altitude(0.0, 0.0) if origin_altitude == "ground" else origin_altitude
+    heights -= np.float32(altitude)
+    heights.flags.writeable = False  # so that it is shared, not copied
+    return build((*place, altitude))
+
+
+def _length(span: tuple[float, float]) -> float:
+    return span[1] - span[0]
+
+
+def _round_to_digits(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")

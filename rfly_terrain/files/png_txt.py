@@ -1,0 +1,164 @@
+"""RflySim's terrain maps as files: NAME.png holds counts of height, NAME.txt their place and what a count is worth."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import StrPath
+from rfly_common.frames import up_to_down
+from rfly_terrain.files.calibration import (
+    MAX_TXT_BYTES,
+    Calibration,
+    CalibrationPoints,
+    ThirdPixelRule,
+    TxtRule,
+    calibrate,
+    heights_up,
+    parse_calibration,
+)
+from rfly_terrain.files.png_header import MAX_PNG_BYTES, PngHeader, picture_chunks, read_png_header
+from rfly_terrain.files.search import MapFiles, find_map
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
+__all__ = [
+    "MapFiles",
+    "RflySimMap",
+    "find_map",
+    "read_calibration",
+    "read_header",
+    "read_map",
+    "read_pixels",
+    "to_height_map",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class RflySimMap:
+    """A map as read: rows along y (east), columns along x (north), the first pixel at the left-bottom point."""
+
+    files: MapFiles
+    calibration: Calibration
+    heights_up: NDArray[np.float32]
+    """(rows, columns) m, z up; read-only"""
+
+    @property
+    def heights_ned(self) -> NDArray[np.float32]:
+        """(rows, columns) m, z down: RflySim's own numbers, `binmap`. A new array at each call."""
+        heights: NDArray[np.float32] = up_to_down(self.heights_up)
+        return heights
+
+
+def read_map(files: MapFiles, third_pixel: ThirdPixelRule = "truncate", *, txt_rule: TxtRule = "python") -> RflySimMap:
+    """A map from its two files. `third_pixel` and `txt_rule` choose between RflySim's Python and MATLAB habits.
+
+    Raises TerrainFormatError (file, line or field, value, what would be right) and TerrainFileNotFound.
+    """
+    points = read_calibration(files.txt, txt_rule)
+    pixels = read_pixels(files.png)
+    calibration = calibrate(points, pixels, str(files.txt), third_pixel)
+    heights = heights_up(calibration, pixels)
+    heights.flags.writeable = False
+    return RflySimMap(files, calibration, heights)
+
+
+def to_height_map(rfly_map: RflySimMap) -> HeightMap:
+    """The map in ENU metres. Shares the heights: nothing is copied."""
+    from rfly_terrain.height_map.height_map import HeightMap
+
+    calibration = rfly_map.calibration
+    return HeightMap(
+        rfly_map.heights_up,
+        origin_x=calibration.pos_offset_y_cm / 100,
+        origin_y=calibration.pos_offset_x_cm / 100,
+        step_x=calibration.pos_scale_y_cm / 100,
+        step_y=calibration.pos_scale_x_cm / 100,
+        name=rfly_map.files.name,
+        geo_origin=calibration.points.geo_origin,
+        files=(rfly_map.files.png, rfly_map.files.txt),
+    )
+
+
+def read_calibration(txt: StrPath, rule: TxtRule = "python") -> CalibrationPoints:
+    """The numbers of a map's txt."""
+    return parse_calibration(_read_start(txt, MAX_TXT_BYTES), str(txt), rule)
+
+
+def read_header(png: StrPath) -> PngHeader:
+    """Size and pixel format of a map's png; the picture is not read."""
+    return read_png_header(_read_start(png, 64), str(png))
+
+
+def read_pixels(png: StrPath) -> NDArray[Any]:
+    """(rows, columns) uint8 or uint16: the pixels of a grey png, row 0 the first row of the file.
+
+    Colour is taken where all channels are equal. Alpha is ignored, as RflySim's Python tool does. Grey of less than
+    8 bits and palettes come as OpenCV spreads them over 0 … 255.
+    """
+    file = str(png)
+    header, data = picture_chunks(_read_whole(png), file)
+    try:
+        pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise TerrainFormatError(f"{file}: the png cannot be decoded: {' '.join(str(error).split())}") from None
+    del data
+    if pixels is None:
+        raise TerrainFormatError(
+            f"{file}: the png cannot be decoded: its compressed data are damaged; copy or scan it again"
+        )
+    if pixels.shape[:2] != (header.height, header.width) or pixels.dtype not in (np.uint8, np.uint16):
+        raise TerrainFormatError(
+            f"{file}: decoded to {pixels.shape} {pixels.dtype}, but its header says {header.height} rows x "
+            f"{header.width} columns, {header.colour_name}"
+        )
+    return pixels if pixels.ndim == 2 else _grey(pixels, file)
+
+
+def _grey(pixels: NDArray[Any], file: str) -> NDArray[Any]:
+    """The one value of each pixel of (rows, columns, 3 or 4) BGR(A)."""
+    blue = np.ascontiguousarray(pixels[..., 0])
+    for channel in (1, 2):
+        differs = blue != pixels[..., channel]
+        if differs.any():
+            row, column = np.unravel_index(int(np.argmax(differs)), differs.shape)
+            b, g, r = (int(v) for v in pixels[row, column, :3])
+            raise TerrainFormatError(
+                f"{file}: a colour picture: pixel row {row}, column {column} is red {r}, green {g}, blue {b}, "
+                "expected grey (equal channels), because a height is one number"
+            )
+    return blue
+
+
+def _read_whole(path: StrPath) -> NDArray[np.uint8]:
+    try:
+        size = os.stat(path).st_size
+        if size > MAX_PNG_BYTES:
+            raise TerrainFormatError(
+                f"{path}: {size:,} bytes, expected a png of at most {MAX_PNG_BYTES:,}; it was not read"
+            )
+        return np.fromfile(path, np.uint8)  # cv2.imread cannot open every Windows path
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _read_start(path: StrPath, size: int) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: StrPath, error: OSError) -> TerrainFileNotFound | TerrainFormatError:
+    if isinstance(error, FileNotFoundError):
+        return TerrainFileNotFound(f"{path}: no such file")
+    return TerrainFormatError(f"{path}: cannot be read: {error.strerror or error}")

@@ -1,0 +1,150 @@
+"""Where a map's two files are looked for. A place counts only when it holds both the png and the txt."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.resources
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rfly_common.errors import TerrainFileNotFound
+from rfly_common.files import StrPath
+
+DEFAULT_PSP_PATH = "C:/PX4PSP"
+"""RflySim's installation folder where the environment variable PSP_PATH names none"""
+_MAP_FOLDER = Path("CopterSim", "external", "map")
+MATLAB_MAP_FOLDERS = (Path("map"), Path("..", "..") / _MAP_FOLDER)
+"""where RflySim's MATLAB tool looks, seen from the current folder, before the installation"""
+_EXTENSIONS = (".png", ".txt")
+
+
+@dataclass(frozen=True)
+class MapFiles:
+    """The two files of a map, absolute paths."""
+
+    png: Path
+    txt: Path
+
+    @property
+    def name(self) -> str:
+        return self.txt.stem
+
+
+def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: StrPath | None = None) -> MapFiles:
+    """The files of the map `name`, with or without .png or .txt; the name may hold folders or be absolute.
+
+    Places, the first that holds both files wins: the path as given (a name with a folder or an extension),
+    `search_path`, ./map, the folder of the started script (or `script_folder`), the current folder,
+    ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, C:/PX4PSP/CopterSim/external/map, the maps that
+    come with this package. Relative places hang on the current folder.
+
+    Raises TerrainFileNotFound that lists the places and what each lacks.
+    """
+    return find_in_places(name, [*map(Path, search_path), *search_places(script_folder)])
+
+
+def find_in_places(name: StrPath, places: Sequence[Path]) -> MapFiles:
+    """As `find_map`, in folders that the caller chose. A given path still comes first."""
+    text = os.fspath(name)
+    has_extension = text[-4:].lower() in _EXTENSIONS
+    stem = os.path.expanduser(text[:-4] if has_extension else text)
+    if not stem or stem[-1] in "/\\" or "\0" in stem:
+        raise TerrainFileNotFound(
+            f"map {text!r}: expected a name such as MountainTerrain, or the path of a map's png or txt"
+        )
+    given = Path(stem)
+    if given.is_absolute():
+        candidates = [given]
+    else:
+        first = [given] if has_extension or os.path.dirname(stem) else []  # ./NAME has a folder, which Path drops
+        candidates = list(
+            dict.fromkeys(Path(os.path.abspath(p)) for p in (*first, *(place / given for place in places)))
+        )
+    lacking: list[str] = []
+    for candidate in candidates:
+        files, lack = _pair(candidate)
+        if files is not None:
+            return files
+        lacking.append(lack)
+    raise TerrainFileNotFound(_not_found(text, given, candidates, lacking))
+
+
+def search_places(script_folder: StrPath | None = None) -> list[Path]:
+    """The standard places of `find_map`, in order."""
+    scripts = script_folders() if script_folder is None else [Path(script_folder)]
+    below, beside = MATLAB_MAP_FOLDERS
+    return [below, *scripts, Path(), beside, *installation_folders(), package_maps()]
+
+
+def installation_folders() -> list[Path]:
+    """CopterSim's map folders: below $PSP_PATH where it is set, and below C:/PX4PSP."""
+    roots = [os.environ.get("PSP_PATH", "").strip(), DEFAULT_PSP_PATH]
+    return [Path(root.replace("\\", "/") if os.name != "nt" else root) / _MAP_FOLDER for root in roots if root]
+
+
+def script_folders() -> list[Path]:
+    """The folder of the started script: sys.path[0], then where __main__ lies, should the script have changed that."""
+    folders = []
+    if sys.path and isinstance(sys.path[0], str):
+        folders.append(Path(sys.path[0]))
+    main_file = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main_file:
+        folders.append(Path(main_file).absolute().parent)
+    return folders
+
+
+def package_maps() -> Path:
+    """The folder of the maps that come with this package."""
+    return Path(str(importlib.resources.files("rfly_terrain"))) / "data" / "maps"
+
+
+def _pair(stem: Path) -> tuple[MapFiles | None, str]:
+    """The two files of a map whose path without extension is `stem`, or None and what is missing."""
+    png, txt = _existing(stem, ".png"), _existing(stem, ".txt")
+    if png is not None and txt is not None:
+        return MapFiles(Path(os.path.abspath(png)), Path(os.path.abspath(txt))), ""
+    if png is None and txt is None:
+        return None, ""
+    there, missing = ("png", "txt") if txt is None else ("txt", "png")
+    return None, f"the {there} is there, the {missing} beside it is missing"
+
+
+def _existing(stem: Path, extension: str) -> Path | None:
+    for ending in (extension, extension.upper()):
+        path = stem.with_name(stem.name + ending)
+        if _is_file(path):
+            return path
+    return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that the file system cannot hold
+        return False
+
+
+def _not_found(text: str, given: Path, candidates: list[Path], lacking: list[str]) -> str:
+    looked = "; ".join(f"{c.parent}{f' ({lack})' if lack else ''}" for c, lack in zip(candidates, lacking, strict=True))
+    message = f"map {text!r} not found: no place holds both {given.name}.png and {given.name}.txt. Looked in: {looked}."
+    known = sorted({name for c in candidates for name in _maps_in(c.parent)})
+    close = difflib.get_close_matches(given.name, known, n=1)
+    if close:
+        return f"{message} Did you mean {close[0]!r}?"
+    return (
+        f"{message} Give the path of the png, add its folder to the search path, or set PSP_PATH to RflySim's folder."
+    )
+
+
+def _maps_in(folder: Path) -> Iterator[str]:
+    try:
+        names = os.listdir(folder)
+    except (OSError, ValueError):
+        return
+    lower = {name.lower() for name in names}
+    for name in names:
+        if name.lower().endswith(".txt") and f"{name[:-4].lower()}.png" in lower:
+            yield name[:-4]

@@ -1,0 +1,152 @@
+"""From whatever a caller passes to the kernels.
+
+Broadcasting, types, threads, and the choice of compiled or NumPy kernels.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map import kernels_numpy
+
+POINTS_BEFORE_NUMBA = 100_000
+"""Elements that a process handles on the NumPy path before it imports numba, which takes as long as 10,000,000."""
+
+CHUNK = 32_768
+"""Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's thread."""
+
+_TAKE_FLOAT32 = {"altitudes"}
+"""kernels worth compiling a second time, to read float32 coordinates as they are.
+
+The arithmetic is float64 in any case
+"""
+
+
+class _Seen:
+    """What this process has handled so far. Two threads may lose a sum; numba is then imported a little later."""
+
+    elements = 0
+
+
+def compiled_kernels() -> ModuleType | None:
+    """`rfly_terrain.height_map.kernels` where this process has imported it already and is to use it, else None."""
+    module = sys.modules.get("rfly_terrain.height_map.kernels")
+    # during its import by another thread the module is there but not complete
+    return module if use_numba() and hasattr(module, "LOADED") else None
+
+
+def kernels_for(elements: int) -> ModuleType:
+    """The module whose kernels are the quicker choice for this many elements: compiled or NumPy's, the same results.
+
+    A script with a handful of look-ups never imports numba; a process that has loaded the kernels (`warm_up()`)
+    always uses them.
+    """
+    loaded = compiled_kernels()
+    if loaded is not None:
+        return loaded
+    _Seen.elements += elements
+    if _Seen.elements <= POINTS_BEFORE_NUMBA or not use_numba():
+        return kernels_numpy
+    from rfly_terrain.height_map import kernels
+
+    return kernels
+
+
+def flat_arrays(
+    names: Sequence[str], values: Sequence[ArrayLike], keep_float32: bool = False
+) -> tuple[tuple[int, ...], list[NDArray[Any]]]:
+    """The common shape of real numbers that broadcast, and each as a one-dimensional array of float64 or kept float32.
+
+    Read-only: numba compiles once for one kind of array, and a caller's may be writable or not.
+    """
+    arrays = [np.asarray(value) for value in values]
+    for name, array in zip(names, arrays, strict=True):
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    dtype = np.float32 if keep_float32 and all(array.dtype == np.float32 for array in arrays) else np.float64
+    shape = arrays[0].shape
+    if any(array.shape != shape for array in arrays):
+        shape = _common_shape(names, arrays)
+        arrays = [np.broadcast_to(array, shape) for array in arrays]
+    flat = []
+    for array in arrays:
+        whole = np.ascontiguousarray(array, dtype).reshape(-1)
+        if not whole.flags.aligned:
+            whole = whole.copy()
+        whole = whole.view()
+        whole.flags.writeable = False
+        flat.append(whole)
+    return shape, flat
+
+
+def _common_shape(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
+        raise ValueError(f"shapes do not broadcast: {shapes}") from None
+
+
+def check_finite(names: Sequence[str], shape: tuple[int, ...], arrays: Sequence[NDArray[Any]]) -> None:
+    """ValueError that names the first coordinate that is NaN or infinite; called only when a kernel met one."""
+    for name, array in zip(names, arrays, strict=True):
+        bad = np.flatnonzero(~np.isfinite(array))
+        if bad.size:
+            where = ", ".join(str(int(index)) for index in np.unravel_index(bad[0], shape))
+            place = f"{name}[{where}]" if shape else name
+            raise ValueError(f"{place} is {array[bad[0]]}: coordinates must be finite")
+
+
+def run(
+    kernel: str,
+    heights: NDArray[np.float32],
+    grid: tuple[float, ...],
+    names: Sequence[str],
+    values: Sequence[ArrayLike],
+    outputs: Sequence[tuple[tuple[int, ...], type]],
+    *options: Any,
+) -> list[NDArray[Any]]:
+    """Runs a kernel over all points. `outputs`: trailing shape, after the broadcast shape, and dtype of each result.
+
+    Raises ValueError that names argument and index of the first NaN or infinite coordinate.
+    """
+    shape, arrays = flat_arrays(names, values, keep_float32=kernel in _TAKE_FLOAT32)
+    count = arrays[0].size
+    results: list[NDArray[Any]] = [np.empty((count, *trailing), dtype) for trailing, dtype in outputs]
+    function = getattr(kernels_for(count), kernel)
+    if count < 2 * CHUNK:
+        finite = function(heights, grid, *arrays, *options, *results)
+    else:
+        finite = _run_in_chunks(function, heights, grid, arrays, options, results, count)
+    if not finite:
+        check_finite(names, shape, arrays)
+    return [result.reshape(shape + result.shape[1:]) for result in results]
+
+
+def _run_in_chunks(
+    function: Callable[..., bool],
+    heights: NDArray[np.float32],
+    grid: tuple[float, ...],
+    arrays: Sequence[NDArray[Any]],
+    options: Sequence[Any],
+    results: Sequence[NDArray[Any]],
+    count: int,
+) -> bool:
+    all_finite = True
+
+    def work(start: int, stop: int) -> None:
+        nonlocal all_finite
+        inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))
+        if not function(heights, grid, *inputs, *options, *outputs):
+            all_finite = False
+
+    in_chunks(work, count, CHUNK)
+    return all_finite

@@ -1,0 +1,487 @@
+"""HeightMap: the ground as a grid of heights, and every question one can ask of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.errors import TerrainFormatError
+from rfly_common.files import MAX_CELLS
+from rfly_common.frames import ned_to_enu, up_to_down
+from rfly_terrain.height_map import scalar
+from rfly_terrain.height_map.dispatch import check_finite, compiled_kernels, flat_arrays, kernels_for, run
+from rfly_terrain.height_map.point_cloud import Region, point_cloud
+from rfly_terrain.height_map.scalar import Grid
+
+if TYPE_CHECKING:
+    from rfly_common.files import StrPath
+    from rfly_terrain.files.calibration import ThirdPixelRule
+    from rfly_terrain.height_map.ray_pyramid import Pyramid
+
+_SCALARS = (float, int, np.floating, np.integer, np.bool_)
+"""what a query takes for one number, beside arrays and what becomes one"""
+
+
+class TerrainQuery(NamedTuple):
+    """The answer of `HeightMap.query`: floats, or arrays of the points' shape."""
+
+    altitude: Any
+    """m, float64: z of the ground in the asked axes"""
+    inside: Any
+    """bool: False where the point is off the map and the altitude is that of the map's edge"""
+    normal: Any
+    """(…, 3) unit vectors out of the ground; None if not wanted"""
+
+
+class Surface(NamedTuple):
+    """The ground under n moving points."""
+
+    altitude: NDArray[np.float64]
+    """(n,) m, z up"""
+    gradient: NDArray[np.float64]
+    """(n, 2) dz/dx, dz/dy of the exact ground"""
+    smooth_gradient: NDArray[np.float64]
+    """(n, 2)"""
+    smooth_gradient_rate: NDArray[np.float64]
+    """(n, 2) its derivative by time along the points' motion, 1/s"""
+
+
+class HeightMap:
+    """A terrain of (rows, columns) samples, immutable, in ENU metres: `heights[r, c]` lies at
+
+        x_east = origin_x + r·step_x,  y_north = origin_y + c·step_y,
+
+    between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run along east and
+    whose columns run along north. Heights are float32, arithmetic is float64 whatever the type of the coordinates.
+
+    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as RflySim's tools do it;
+    `inside` tells. Coordinates that are NaN or infinite raise ValueError. Floats are answered by floats (ints and
+    NumPy scalars too), arrays broadcast. All methods may be called from several threads at once.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_altitude_at",
+        "_pyramid",
+        "_sha256",
+        "_state",
+        "_state_address",
+        "columns",
+        "files",
+        "geo_origin",
+        "grid",
+        "heights",
+        "name",
+        "origin_x",
+        "origin_y",
+        "rows",
+        "step_x",
+        "step_y",
+        "z_max",
+        "z_min",
+    )
+
+    heights: NDArray[np.float32]
+    """(rows, columns) m, z up; read-only"""
+    rows: int
+    columns: int
+    origin_x: float
+    """x_east of heights[0, 0], m"""
+    origin_y: float
+    """y_north of heights[0, 0], m"""
+    step_x: float
+    """x_east from one row to the next, m; may be negative, never 0"""
+    step_y: float
+    """y_north from one column to the next, m; may be negative, never 0"""
+    z_min: float
+    """lowest height, m"""
+    z_max: float
+    """highest height, m"""
+    name: str
+    geo_origin: tuple[float, float, float] | None
+    """latitude and longitude (degrees, WGS 84), altitude (m) of x = y = z = 0"""
+    files: tuple[Path, ...]
+    """absolute paths of what the map was read from, or ()"""
+    grid: Grid
+    """origin_x, origin_y, step_x, step_y, slack_u, slack_v: what kernels take, see `kernels.py`"""
+    _pyramid: Pyramid | None
+    _sha256: str | None
+    _altitude_at: Callable[[int, float, float], float]
+    _state: scalar.State
+    _state_address: int
+
+    def __init__(
+        self,
+        heights_up: ArrayLike,
+        *,
+        origin_x: float,
+        origin_y: float,
+        step_x: float,
+        step_y: float,
+        name: str = "",
+        geo_origin: tuple[float, float, float] | None = None,
+        files: Sequence[StrPath] | None = None,
+    ) -> None:
+        """A map of heights (rows, columns), m, z up, rounded to float32.
+
+        The heights are copied, but for a contiguous float32 array that nobody can write to any more, which is shared.
+
+        Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples, for heights,
+        origin, steps or geo_origin that are not finite, and for a step of 0.
+        """
+        heights = _frozen(_checked_shape(np.asarray(heights_up)))
+        rows, columns = heights.shape
+        z_min, z_max = float(heights.min()), float(heights.max())  # either is NaN where any height is
+        if not (math.isfinite(z_min) and math.isfinite(z_max)):
+            row, column = np.argwhere(~np.isfinite(heights))[0].tolist()
+            raise TerrainFormatError(
+                f"heights_up[{row}, {column}] is {heights[row, column]}: heights must be finite float32 numbers"
+            )
+        numbers = {"origin_x": origin_x, "origin_y": origin_y, "step_x": step_x, "step_y": step_y}
+        for key, value in numbers.items():
+            if not math.isfinite(value):
+                raise TerrainFormatError(f"{key} is {value}, expected a finite number of metres")
+        for key, step in (("step_x", step_x), ("step_y", step_y)):
+            if step == 0 or not math.isfinite(1.0 / step):
+                raise TerrainFormatError(f"{key} is {step}: the samples of a map cannot all lie in one line")
+        origin_x, origin_y, step_x, step_y = (float(value) for value in numbers.values())
+        slack_u, slack_v = _slack(origin_x, step_x, rows), _slack(origin_y, step_y, columns)
+        grid = (origin_x, origin_y, step_x, step_y, slack_u, slack_v)
+        state = scalar.State(heights, grid)
+        self._set(
+            heights=heights,
+            rows=rows,
+            columns=columns,
+            origin_x=origin_x,
+            origin_y=origin_y,
+            step_x=step_x,
+            step_y=step_y,
+            z_min=z_min,
+            z_max=z_max,
+            name=str(name),
+            geo_origin=_checked_geo_origin(geo_origin),
+            files=tuple(Path(file).absolute() for file in files or ()),
+            grid=grid,
+            _pyramid=None,
+            _sha256=None,
+            _altitude_at=scalar.altitude_function(heights, grid),
+            _state=state,
+            _state_address=state.address,
+        )
+        self._use_compiled_kernels()
+
+    @classmethod
+    def load(
+        cls, name_or_path: StrPath, search_path: Sequence[StrPath] = (), third_pixel: ThirdPixelRule = "truncate"
+    ) -> HeightMap:
+        """The RflySim map of a name on the search path (`map_search.find_map`) or of a path, with or without extension.
+
+        `third_pixel`: how the third point of the txt becomes a pixel: "truncate" as RflySim's Python tool, "round" as
+        MATLAB's. Raises TerrainFileNotFound, TerrainFormatError.
+        """
+        from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
+
+        return to_height_map(read_map(find_map(name_or_path, search_path), third_pixel))
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """(x_min, x_max, y_min, y_max), ENU metres, of the outermost samples."""
+        x = (self.origin_x, self.origin_x + (self.rows - 1) * self.step_x)
+        y = (self.origin_y, self.origin_y + (self.columns - 1) * self.step_y)
+        return min(x), max(x), min(y), max(y)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 (hexadecimal) of the heights as little-endian float32, row by row.
+
+        Worked out once, at the first call.
+        """
+        digest = self._sha256
+        if digest is None:
+            digest = hashlib.sha256(self.heights.astype("<f4", copy=False).data).hexdigest()
+            object.__setattr__(self, "_sha256", digest)
+        return digest
+
+    def altitude(self, x: Any, y: Any) -> Any:
+        """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64 array.
+
+        Bilinear; RflySim's `getTerrainAltData` gives the same number with the other sign and the axes exchanged.
+        """
+        if type(x) is float and type(y) is float:
+            z = self._altitude_at(self._state_address, x, y)
+            if z == z:  # NaN: a coordinate is not finite, which the next lines say
+                return z
+        if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
+            return self._altitude_at(self._state_address, *_finite_floats(("x", "y"), (x, y)))
+        return self._altitudes(("x", "y"), (x, y))
+
+    def altitude_ned(self, x_north: Any, y_east: Any) -> Any:
+        """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own number."""
+        if type(x_north) is float and type(y_east) is float:
+            z = self._altitude_at(self._state_address, y_east, x_north)
+            if z == z:
+                return up_to_down(z)
+        if isinstance(x_north, _SCALARS) and isinstance(y_east, _SCALARS):
+            east, north = _finite_floats(("y_east", "x_north"), (y_east, x_north))
+            return up_to_down(self._altitude_at(self._state_address, east, north))
+        return up_to_down(self._altitudes(("y_east", "x_north"), (y_east, x_north)))
+
+    def inside(self, x: Any, y: Any) -> Any:
+        """Whether x east, y north lies on the map, edges included (to within rounding).
+
+        A bool for two floats, else an array.
+        """
+        if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
+            *_, on_x, on_y = self._surface_at(("x", "y"), x, y)
+            return on_x and on_y
+        (inside,) = self._run("insides", ("x", "y"), (x, y), [((), np.bool_)])
+        return inside if inside.ndim else bool(inside)
+
+    def query(self, x: Any, y: Any, want_normals: bool = True, smooth: bool = False) -> TerrainQuery:
+        """Altitude (z up), inside and, if wanted, the ENU normal of points x east, y north, in one pass."""
+        return self._query(("x", "y"), x, y, want_normals, smooth)
+
+    def query_ned(self, x_north: Any, y_east: Any, want_normals: bool = True, smooth: bool = False) -> TerrainQuery:
+        """`query` in NED: x north, y east; altitude z down, normals NED (they point out of the ground: z < 0)."""
+        altitude, inside, normal = self._query(("y_east", "x_north"), y_east, x_north, want_normals, smooth)
+        return TerrainQuery(up_to_down(altitude), inside, None if normal is None else ned_to_enu(normal))
+
+    def normal(self, x: Any, y: Any, smooth: bool = False) -> NDArray[np.float64]:
+        """(…, 3) unit vectors (ENU, z > 0) that stand on the ground.
+
+        Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of the higher index).
+        `smooth`: of the interpolated gradient of the samples, without jumps. See `gradient` for points off the map.
+        """
+        normal: NDArray[np.float64] = self._query(("x", "y"), x, y, True, smooth).normal
+        return normal
+
+    def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> NDArray[np.float64]:
+        """(…, 2) dz/dx (east) and dz/dy (north) of the ground.
+
+        Exact: the derivative of the bilinear surface; on a border of cells that of the cell with the higher index.
+        `smooth`: central differences at the samples (one-sided at the map's edge), interpolated bilinearly:
+        continuous everywhere on the map. Off the map the derivative along the clamped axis is 0, as the altitude does
+        not change along it.
+        """
+        (gradient,) = self._run("gradients", ("x", "y"), (x, y), [((2,), np.float64)], bool(smooth))
+        return gradient
+
+    def gradient_rate(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> NDArray[np.float64]:
+        """(…, 2) time derivative (1/s) of the smooth gradient at points that move with vx east, vy north (m/s).
+
+        Analytic within a cell; on a border of cells of the cell with the higher index. Along a clamped axis nothing
+        changes.
+        """
+        names, values = ("x", "y", "vx", "vy"), (x, y, vx, vy)
+        (rate,) = self._run("gradient_rates", names, values, [((2,), np.float64)])
+        return rate
+
+    def surface(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Surface:
+        """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the same numbers."""
+        names = ("x", "y", "vx", "vy")
+        shape, arrays = flat_arrays(names, (x, y, vx, vy))
+        (n,) = shape
+        out = np.empty((7, n))
+        if not kernels_for(n).surfaces(self.heights, self.grid, *arrays, out):
+            check_finite(names, shape, arrays)
+        self._use_compiled_kernels()
+        return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
+
+    def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Any:
+        """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars, else an array."""
+        gradient = self.gradient(x, y, smooth)
+        slope = np.arctan(np.hypot(gradient[..., 0], gradient[..., 1]))
+        return slope if slope.ndim else float(slope)
+
+    def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
+        """(rows', columns', 3) float32 points x east, y north, z up: every `stride`-th sample of each axis.
+
+        `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first sample in it is
+        always there. Raises ValueError for a stride below 1 and a region without samples.
+        """
+        return point_cloud(self, stride, region)
+
+    def point_cloud_ned(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
+        """The same points in the same order as x north, y east, z down.
+
+        The region remains x_min, x_max, y_min, y_max in ENU.
+        """
+        return point_cloud(self, stride, region, ned=True)
+
+    def cast(
+        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = math.inf, *, normals: bool = False
+    ) -> Any:
+        """Ranges (m) at which rays meet the ground, inf where they don't; with `normals` the pair ranges, normals.
+
+        `origins`, `directions` (…, 3): ENU metres, and directions of any length but 0; `max_range` (…): metres. The
+        three broadcast; one ray gives a float. Ranges (…) float64 are metres along the direction, whatever its length.
+        Normals (…, 3): unit vectors out of the ground (z > 0) as `normal` gives them, of the cell that was hit; NaN
+        for a miss. Float32 input is read as it is; arithmetic is float64 in any case.
+
+        Exact: the first point where the ray meets the bilinear surface, by the roots of its quadratic cell by cell,
+        with no step and no triangles. All below the surface is ground: a ray that starts in or on it hits at 0, one
+        that comes from the side meets the cut at the map's edge, both with the normal of the surface above. Unlike
+        `altitude`, nothing lies outside the map. The first call builds a pyramid of 1/12 of the map's memory.
+
+        Raises ValueError that names argument and index for coordinates that are NaN or infinite, directions of
+        length 0 and a max_range that is NaN or negative; ray_cast.hit_points turns ranges into points.
+        """
+        from rfly_terrain.height_map import ray_cast
+
+        ranges, out = ray_cast.cast(self, origins, directions, max_range, bool(normals))
+        distance: Any = ranges if ranges.ndim else float(ranges)
+        return distance if out is None else (distance, out)
+
+    def line_of_sight(self, a: ArrayLike, b: ArrayLike, tolerance: float = 1e-3) -> Any:
+        """Whether the ground leaves the straight line from a to b free: a bool for two points, else an array.
+
+        `a`, `b` (…, 3): ENU metres, which broadcast. Ground that rises above the line by no more than `tolerance` (m)
+        does not count, so that points on the ground see and are seen. Nothing outside the map is in the way.
+        Raises ValueError for coordinates that are not finite.
+        """
+        from rfly_terrain.height_map import ray_cast
+
+        free = ray_cast.line_of_sight(self, a, b, tolerance)
+        return free if free.ndim else bool(free)
+
+    def _altitudes(self, names: Sequence[str], values: Sequence[Any]) -> Any:
+        (altitude,) = self._run("altitudes", names, values, [((), np.float64)])
+        return altitude if altitude.ndim else float(altitude)
+
+    def _query(self, names: tuple[str, str], x: Any, y: Any, want_normals: bool, smooth: bool) -> TerrainQuery:
+        if isinstance(x, _SCALARS) and isinstance(y, _SCALARS) and not smooth:
+            z, along_x, along_y, on_x, on_y = self._surface_at(names, x, y)
+            normal = np.array((0.0 - along_x, 0.0 - along_y, 1.0)) / math.sqrt(
+                along_x * along_x + along_y * along_y + 1.0
+            )
+            return TerrainQuery(z, on_x and on_y, normal if want_normals else None)
+        if want_normals:
+            outputs = [((), np.float64), ((3,), np.float64), ((), np.bool_)]
+            altitude, normals, inside = self._run("queries", names, (x, y), outputs, bool(smooth))
+        else:
+            (altitude,) = self._run("altitudes", names, (x, y), [((), np.float64)])
+            (inside,) = self._run("insides", names, (x, y), [((), np.bool_)])
+            normals = None
+        if altitude.ndim == 0:
+            return TerrainQuery(float(altitude), bool(inside), normals)
+        return TerrainQuery(altitude, inside, normals)
+
+    def _surface_at(self, names: tuple[str, str], x: Any, y: Any) -> tuple[float, float, float, bool, bool]:
+        return scalar.surface_at(self.heights, self.grid, *_finite_floats(names, (x, y)))
+
+    def _run(
+        self,
+        kernel: str,
+        names: Sequence[str],
+        values: Sequence[Any],
+        outputs: Sequence[tuple[Any, type]],
+        *options: Any,
+    ) -> list[NDArray[Any]]:
+        results = run(kernel, self.heights, self.grid, names, values, outputs, *options)
+        self._use_compiled_kernels()
+        return results
+
+    def _use_compiled_kernels(self) -> None:
+        """Scalar queries go to the compiled kernel from now on, where the process has loaded it; same results."""
+        kernels = compiled_kernels()
+        if kernels is not None and self._altitude_at is not kernels.altitude_at:
+            kernels.altitude_at(self._state_address, 0.0, 0.0)  # compiles it, where nobody has
+            object.__setattr__(self, "_altitude_at", kernels.altitude_at)
+
+    def _set(self, **values: Any) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def __setattr__(self, key: str, value: Any) -> NoReturn:
+        raise AttributeError(f"a HeightMap is immutable: {key} cannot be set; build a new one")
+
+    def __delattr__(self, key: str) -> NoReturn:
+        raise AttributeError(f"a HeightMap is immutable: {key} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        keys = ("origin_x", "origin_y", "step_x", "step_y", "name", "geo_origin", "files")
+        return _restore, (self.heights, {key: getattr(self, key) for key in keys})
+
+    def __repr__(self) -> str:
+        x_min, x_max, y_min, y_max = self.bounds
+        return (
+            f"<HeightMap {self.name!r}: {self.rows} x {self.columns}, x {x_min:g} … {x_max:g}, "
+            f"y {y_min:g} … {y_max:g}, z {self.z_min:g} … {self.z_max:g} m>"
+        )
+
+
+def _restore(heights: NDArray[np.float32], keywords: dict[str, Any]) -> HeightMap:
+    return HeightMap(heights, **keywords)
+
+
+def _finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[float, float]:
+    """Both coordinates as floats; ValueError that names the first that is NaN or infinite."""
+    first, second = float(values[0]), float(values[1])
+    if not math.isfinite(first - second):
+        for name, number in zip(names, (first, second), strict=True):
+            if not math.isfinite(number):
+                raise ValueError(f"{name} is {number}: coordinates must be finite")
+    return first, second
+
+
+def _slack(origin: float, step: float, count: int) -> float:
+    """How far, in cells, rounding can move a point that lies on the edge.
+
+    Some units in the last place of the largest coordinate.
+    """
+    largest = max(abs(origin), abs(origin + (count - 1) * step))
+    return 4 * sys.float_info.epsilon * (largest / abs(step) + count)
+
+
+def _checked_shape(heights: NDArray[Any]) -> NDArray[Any]:
+    if heights.dtype.kind not in "fiub":
+        raise TerrainFormatError(f"heights_up: expected real numbers, got {heights.dtype}")
+    if heights.ndim != 2:
+        raise TerrainFormatError(f"heights_up: expected shape (rows, columns), got {heights.shape}")
+    if min(heights.shape) < 2:
+        raise TerrainFormatError(
+            f"heights_up: {heights.shape[0]} rows x {heights.shape[1]} columns, expected at least 2 x 2: "
+            "a single row or column has no extent and no slope"
+        )
+    if heights.size > MAX_CELLS:
+        raise TerrainFormatError(
+            f"heights_up: {heights.shape[0]:,} rows x {heights.shape[1]:,} columns are {heights.size:,} samples, "
+            f"expected at most {MAX_CELLS:,} (10,000 x 10,000); cut or thin the map"
+        )
+    return heights
+
+
+def _checked_geo_origin(geo_origin: Sequence[float] | None) -> tuple[float, float, float] | None:
+    if geo_origin is None:
+        return None
+    values = tuple(float(value) for value in geo_origin)
+    if len(values) != 3 or not all(math.isfinite(value) for value in values):
+        raise TerrainFormatError(
+            f"geo_origin is {geo_origin}, expected finite latitude, longitude (degrees), altitude (m)"
+        )
+    return values[0], values[1], values[2]
+
+
+def _frozen(heights: NDArray[Any]) -> NDArray[np.float32]:
+    """The heights as read-only, contiguous float32: the array itself where nobody can write to it, else a copy."""
+    shared = heights.dtype == np.float32 and heights.flags.c_contiguous and heights.flags.aligned
+    if not (shared and _nobody_writes(heights)):
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused by name
+            heights = np.array(heights, dtype=np.float32, order="C")
+        heights.flags.writeable = False
+    return heights.view(np.ndarray)  # a view of a read-only array cannot be made writable again
+
+
+def _nobody_writes(array: Any) -> bool:
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)

@@ -1,0 +1,182 @@
+"""Rays against a height map: from whatever a caller passes to the kernels, and what follows from ranges.
+
+The conventions are those of `HeightMap.cast`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map import ray_kernels_numpy
+from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
+RAYS_BEFORE_NUMBA = 10_000
+"""Rays that a process casts on the NumPy path before it imports numba, which takes as long."""
+
+CHUNK = 2_048
+"""rays a thread takes at once, about 0.7 ms of work"""
+
+START_LEVEL = 3
+"""Of the pyramid: where a ray begins, with blocks of 32 x 32 cells, and may go up or down from there.
+
+The root costs near rays some steps down; small blocks cost far rays some steps up.
+"""
+
+
+class _Seen:
+    """What this process has cast so far. Two threads may lose a sum; numba is then imported a little later."""
+
+    rays = 0
+
+
+def _kernels_for(rays: int) -> ModuleType:
+    """The module whose `cast` is the quicker choice, compiled or NumPy's, the same results.
+
+    As `array_path.kernels_for`.
+    """
+    module = sys.modules.get("rfly_terrain.height_map.ray_kernels")
+    # during its import by another thread the module is there but not complete
+    if module is not None and use_numba() and hasattr(module, "LOADED"):
+        return module
+    _Seen.rays += rays
+    if _Seen.rays <= RAYS_BEFORE_NUMBA or not use_numba():
+        return ray_kernels_numpy
+    from rfly_terrain.height_map import ray_kernels
+
+    return ray_kernels
+
+
+def cast(
+    height_map: HeightMap, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike, normals: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
+    names = ("origins", "directions", "max_range")
+    arrays = [_real(name, value) for name, value in zip(names, (origins, directions, max_range), strict=True)]
+    for name, array in zip(names[:2], arrays[:2], strict=True):
+        if array.ndim == 0 or array.shape[-1] != 3:
+            raise ValueError(f"{name}: expected shape (…, 3), got {array.shape}")
+    shapes = (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
+        raise ValueError(f"shapes do not broadcast: {listed}") from None
+    single = arrays[0].dtype == arrays[1].dtype == np.float32
+    dtypes = (*(2 * [np.float32 if single else np.float64]), np.float64)
+    rows = [
+        _rows(array, shape, trailing, dtype)
+        for array, trailing, dtype in zip(arrays, ((3,), (3,), ()), dtypes, strict=True)
+    ]
+    count = int(np.prod(shape))
+    ranges = np.empty(count)
+    # never (0, 3) where normals are wanted: that is how a kernel is told
+    out = np.empty((count, 3) if normals else (0, 3))
+    if count and not _run(height_map, rows, ranges, out):
+        _refuse(*arrays)
+    return ranges.reshape(shape), out.reshape((*shape, 3)) if normals else None
+
+
+def _run(
+    height_map: HeightMap, inputs: list[NDArray[Any]], ranges: NDArray[np.float64], normals: NDArray[np.float64]
+) -> bool:
+    pyramid = pyramid_of(height_map)
+    function = _kernels_for(ranges.size).cast
+    surface = (height_map.heights, height_map.grid, height_map.z_max)
+    blocks = (pyramid.maxima, pyramid.levels, BLOCK_BITS, START_LEVEL)
+    all_good = True
+
+    def work(start: int, stop: int) -> None:
+        nonlocal all_good
+        parts = [array if len(array) == 1 else array[start:stop] for array in inputs]
+        if not function(*surface, *blocks, *parts, ranges[start:stop], normals[start:stop]):
+            all_good = False
+
+    in_chunks(work, ranges.size, CHUNK)
+    return all_good
+
+
+def _real(name: str, value: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
+    return array
+
+
+def _rows(array: NDArray[Any], shape: tuple[int, ...], trailing: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a whole sweep.
+
+    Contiguous and read-only: numba compiles once for one kind of array, and a caller's may be writable or not.
+    """
+    if array.size != np.prod(trailing, dtype=int):
+        array = np.broadcast_to(array, (*shape, *trailing))
+    whole = np.ascontiguousarray(array, dtype).reshape((-1, *trailing))
+    if not whole.flags.aligned:
+        whole = whole.copy()
+    whole = whole.view()
+    whole.flags.writeable = False
+    return whole
+
+
+def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[Any]) -> None:
+    """ValueError that names the first number that no ray can be cast with; called only when a kernel met one."""
+    check_finite("origins", origins)
+    check_finite("directions", directions)
+    zero = np.argwhere(~directions.any(axis=-1))
+    if len(zero):
+        raise ValueError(f"{_at('directions', zero[0])} is 0, 0, 0: a ray needs a direction")
+    bad = np.argwhere(~(max_range >= 0.0))
+    if len(bad):
+        raise ValueError(f"{_at('max_range', bad[0])} is {max_range[tuple(bad[0])]}, expected 0 or more metres")
+
+
+def check_finite(name: str, array: NDArray[Any]) -> None:
+    """ValueError that names the first number of an array that is NaN or infinite."""
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        raise ValueError(f"{_at(name, bad[0])} is {array[tuple(bad[0])]}: coordinates must be finite")
+
+
+def _at(name: str, index: NDArray[Any]) -> str:
+    return f"{name}[{', '.join(str(int(number)) for number in index)}]" if index.size else name
+
+
+def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> NDArray[np.float64]:
+    """(…, 3) points where rays end after `ranges` metres; NaN where the range is infinite, a miss.
+
+    Directions of any length, as `HeightMap.cast` takes them.
+    """
+    start, along, length = (np.asarray(value, dtype=np.float64) for value in (origins, directions, ranges))
+    with np.errstate(invalid="ignore"):
+        unit = along / np.abs(along).max(axis=-1, keepdims=True)  # squares of the largest floats would overflow
+        unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
+        points: NDArray[np.float64] = start + np.where(np.isfinite(length), length, np.nan)[..., None] * unit
+    return points
+
+
+def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> NDArray[np.bool_]:
+    """Whether the ground leaves the straight line between points free; see `HeightMap.line_of_sight`."""
+    start, end = (_real(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
+    for name, points in (("a", start), ("b", end)):
+        if points.ndim == 0 or points.shape[-1] != 3:
+            raise ValueError(f"{name}: expected shape (…, 3), got {points.shape}")
+        check_finite(name, points)
+    if not 0.0 <= tolerance < np.inf:
+        raise ValueError(f"tolerance is {tolerance}, expected 0 or more metres")
+    try:
+        along = end - start
+    except ValueError:
+        raise ValueError(f"shapes do not broadcast: a {start.shape}, b {end.shape}") from None
+    length = np.linalg.norm(along, axis=-1)
+    along[length == 0.0] = (0.0, 0.0, -1.0)  # a point sees itself unless it lies in the ground
+    ranges, _ = cast(height_map, start + np.array((0.0, 0.0, tolerance)), along, length, False)
+    return np.isinf(ranges)

@@ -1,0 +1,1 @@
+"""BinaryOccupancyMap, its kernels, files and pictures."""

@@ -1,0 +1,88 @@
+"""Matrices of cells from matrices of cells: inflated, shifted, resampled, sampled. Row 0 is the top row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_terrain.occupancy.cell_grid import Bools, Floats, Grid, checked_size, snap
+
+_LARGEST_KERNEL = 10
+"""cells: up to this radius a dilation by a disc is quicker than a distance transform"""
+_LARGEST_FLOAT32 = 1000
+"""cells: up to this radius float32 distances tell i² + j² = r² + r from the next larger sum"""
+
+
+def inflated(cells: Bools, radius: int) -> Bools:
+    """Occupied where an occupied cell is i rows and j columns away with i² + j² ≤ radius² + radius.
+
+    That is a distance below radius + ½, since both sides are whole numbers and (radius + ½)² = radius² + radius + ¼.
+    """
+    if radius == 0 or not cells.any():
+        return cells.copy()
+    if radius <= _LARGEST_KERNEL:
+        offset = np.arange(-radius, radius + 1)
+        disc = offset[:, None] ** 2 + offset**2 <= radius * (radius + 1)
+        return cv2.dilate(cells.view(np.uint8), disc.astype(np.uint8)).astype(bool)
+    free = np.logical_not(cells)
+    if radius <= _LARGEST_FLOAT32:
+        distance = cv2.distanceTransform(free.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    else:
+        from scipy.ndimage import distance_transform_edt
+
+        distance = distance_transform_edt(free)
+    result: Bools = distance < radius + 0.5
+    return result
+
+
+def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
+    """The window moved by (columns to the right, rows upwards): the new matrix, and which of its cells were not seen
+    before, which hold `fill`."""
+    rows, columns = cells.shape
+    right, up = (int(n) for n in np.clip(shift, (-columns, -rows), (columns, rows)))
+    result, revealed = np.full(cells.shape, fill), np.ones(cells.shape, bool)
+    kept_rows = slice(max(up, 0), rows + min(up, 0))
+    kept_columns = slice(max(-right, 0), columns + min(-right, 0))
+    old_rows = slice(kept_rows.start - up, kept_rows.stop - up)
+    old_columns = slice(kept_columns.start + right, kept_columns.stop + right)
+    result[kept_rows, kept_columns] = cells[old_rows, old_columns]
+    revealed[kept_rows, kept_columns] = False
+    return result, revealed
+
+
+def sampled(cells: Bools, grid: Grid, at: Grid) -> tuple[Bools, Bools]:
+    """The cells of `grid` at the centres of another grid's cells: (values, which centres lie on `grid`)."""
+    x, y = at.column_centres(), at.row_centres()
+    column_uv = grid.cell_coordinates(np.column_stack((x, np.full(x.size, grid.y_min))))
+    row_uv = grid.cell_coordinates(np.column_stack((np.full(y.size, grid.x_min), y)))
+    in_columns, in_rows = grid.inside(column_uv), grid.inside(row_uv)
+    values = np.zeros((at.rows, at.columns), bool)
+    source_columns, source_rows = grid.indices(column_uv[in_columns])[:, 1], grid.indices(row_uv[in_rows])[:, 0]
+    values[np.ix_(in_rows, in_columns)] = cells[np.ix_(source_rows, source_columns)]
+    return values, in_rows[:, None] & in_columns
+
+
+def resample(cells: Bools, factor: float) -> Bools:
+    """Cells `factor` times as fine, from the bottom-left corner.
+
+    A new cell is occupied if it shares area with an occupied one.
+    ."""
+    rows, columns = (math.ceil(float(snap(size * factor))) for size in cells.shape)
+    checked_size(rows, columns)
+    from_below = _any_along_rows(cells[::-1], rows, factor)
+    return np.ascontiguousarray(_any_along_rows(from_below.T, columns, factor).T[::-1])
+
+
+def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
+    """Row i of the result: any of the source's rows that share length with i/factor … (i + 1)/factor."""
+    edges = np.arange(rows + 1) / factor
+    first = np.floor(snap(edges[:-1])).astype(np.int64)
+    last = np.minimum(np.ceil(snap(edges[1:])).astype(np.int64), len(cells))
+    sums = np.zeros((len(cells) + 1, cells.shape[1]), np.int32)
+    np.cumsum(cells, axis=0, out=sums[1:])
+    result: Bools = sums[last] > sums[np.minimum(first, last)]
+    return result

@@ -1,0 +1,214 @@
+"""Occupancy maps outside the program: ROS's map_server files (yaml and image), and the numbers of an OccupancyGrid.
+
+Files come from anywhere: sizes are checked before anything is decoded.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import jsonschema
+import numpy as np
+import yaml
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.config.marked_yaml import Document, parse_yaml
+from rfly_common.config.schema_errors import first_error
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
+from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
+from rfly_terrain.occupancy.cell_grid import Bools, checked_size, number, numbers, resolution_of
+from rfly_terrain.occupancy.image import FREE_THRESH, OCCUPIED_THRESH, cells_to_image, image_to_cells
+
+MAX_YAML_BYTES = 100_000
+MAX_IMAGE_BYTES = 500_000_000
+LARGEST_YAW = 1e-6
+"""rad: a grid turned by more cannot be a map, whose axes are those of the world"""
+
+_PGM_START = re.compile(
+    rb"P([25])((?:\s|#[^\n]*\n)+)(\d{1,9})((?:\s|#[^\n]*\n)+)(\d{1,9})((?:\s|#[^\n]*\n)+)(\d{1,5})\s"
+)
+_PGM_HEADER_BYTES = 10_000
+
+
+class MapImage(NamedTuple):
+    """What a map's files say."""
+
+    cells: NDArray[np.int8]
+    """(rows, columns) 0 … 100, −1 unknown; top row first"""
+    resolution: float
+    """cells per metre"""
+    origin: tuple[float, float]
+    """m: the bottom-left corner"""
+
+
+def occupied(cells: NDArray[Any], threshold: float, unknown: bool) -> Bools:
+    """Costs to cells: occupied from the threshold on; what is negative becomes `unknown`."""
+    result: Bools = np.where(cells < 0, unknown, cells >= threshold)
+    return result
+
+
+def from_message(
+    info: Mapping[str, Any], data: ArrayLike, threshold: float, unknown: bool
+) -> tuple[Bools, float, tuple[float, float]]:
+    """(cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid's info and data."""
+    rows, columns = checked_size(info["height"], info["width"])
+    values = numbers(data, "data").reshape(-1)
+    if values.size != rows * columns:
+        raise ValueError(f"data: {values.size} values for {rows} rows x {columns} columns, expected {rows * columns}")
+    x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
+    check_yaw(yaw)
+    resolution = resolution_of(info["resolution"], "resolution")
+    cells = occupied(values.reshape(rows, columns)[::-1], number(threshold, "threshold"), unknown)
+    return cells, resolution, (x, y)
+
+
+def check_yaw(yaw: float) -> None:
+    if not abs(yaw) <= LARGEST_YAW:
+        raise ValueError(f"origin: the grid is turned by {yaw:g} rad, expected 0: a map's axes are those of the world")
+
+
+def load_map(path: StrPath) -> MapImage:
+    """A map from its yaml and the image that this names.
+
+    Raises TerrainFileNotFound, and TerrainFormatError that names file, line and key.
+    """
+    file = Path(path)
+    document = _parse(_read(file, MAX_YAML_BYTES), str(file))
+    values = document.value
+    x, y, yaw = [*values["origin"], 0.0][:3]
+    pixels = _read_image(file.parent / values["image"])
+    try:
+        check_yaw(yaw)
+        resolution = resolution_of(values["resolution"], "resolution")
+        cells = image_to_cells(
+            pixels,
+            values.get("negate", 0),
+            values.get("occupied_thresh", OCCUPIED_THRESH),
+            values.get("free_thresh", FREE_THRESH),
+            values.get("mode", "trinary"),
+        )
+    except ValueError as error:
+        raise TerrainFormatError(f"{file}: {error}") from None
+    return MapImage(cells, resolution, (float(x), float(y)))
+
+
+def save_map(path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str) -> None:
+    """Writes `path` with the ending .yaml and its image beside it; `cell_size` in metres."""
+    image = cells_to_image(cells * np.int8(100))
+    _save(Path(path).with_suffix(".yaml"), image, "trinary", cell_size, origin, image_format)
+
+
+def save_costs(
+    path: StrPath, costs: NDArray[np.int8], cell_size: float, origin: Sequence[float], image_format: str = "png"
+) -> None:
+    """Writes costs −1 … 100, top row first, so that map_server gives them back as they are: in the mode "raw".
+
+    Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
+    """
+    file = Path(path) if Path(path).suffix == ".yml" else Path(path).with_suffix(".yaml")
+    image = np.where(costs < 0, 255, costs).astype(np.uint8)
+    _save(file, image, "raw", cell_size, origin, image_format)
+
+
+def _save(
+    file: Path, image: NDArray[np.uint8], mode: str, cell_size: float, origin: Sequence[float], image_format: str
+) -> None:
+    if image_format not in ("pgm", "png"):
+        raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
+    if image_format == "pgm":
+        encoded = b"P5\n%d %d\n255\n" % image.shape[::-1] + image.tobytes()
+    else:
+        encoded = cv2.imencode(".png", image)[1].tobytes()
+    file.with_suffix(f".{image_format}").write_bytes(encoded)
+    keys = {
+        "image": f"{file.stem}.{image_format}",
+        "mode": mode,
+        "resolution": cell_size,
+        "origin": [float(origin[0]), float(origin[1]), 0.0],
+        "negate": 0,
+        "occupied_thresh": OCCUPIED_THRESH,
+        "free_thresh": FREE_THRESH,
+    }
+    file.write_text(yaml.safe_dump(keys, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def _read(file: Path, limit: int) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(limit + 1)
+    except FileNotFoundError:
+        raise TerrainFileNotFound(f"{file}: no such file") from None
+    except OSError as error:
+        raise TerrainFormatError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the name
+        raise TerrainFormatError(f"{str(file)!r}: {error}") from None
+    if len(data) > limit:
+        raise TerrainFormatError(f"{file}: more than {limit:,} bytes; it was not read")
+    return data
+
+
+def _parse(data: bytes, file: str) -> Document:
+    try:
+        document = parse_yaml(data.decode("utf-8-sig"), file)
+    except UnicodeDecodeError as error:
+        raise TerrainFormatError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+    except ConfigError as error:
+        raise TerrainFormatError(str(error)) from None
+    if not isinstance(document.value, dict):
+        raise TerrainFormatError(f"{file}: expected the keys image, resolution and origin")
+    problem = first_error(jsonschema.Draft7Validator(_schema()).iter_errors(document.value), document, file)
+    if problem is not None:
+        raise TerrainFormatError(problem)
+    return document
+
+
+@functools.lru_cache(maxsize=1)
+def _schema() -> Mapping[str, Any]:
+    text = (importlib.resources.files("rfly_terrain") / "data" / "schemas" / "map_server.schema.json").read_text(
+        "utf-8"
+    )
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def _read_image(file: Path) -> NDArray[Any]:
+    """(rows, columns) or (rows, columns, channels), grey levels 0 … 255; 16-bit ones scaled down."""
+    data = _read(file, MAX_IMAGE_BYTES)
+    encoded = np.frombuffer(data, np.uint8)
+    if data.startswith(SIGNATURE):
+        header, encoded = picture_chunks(encoded, str(file))
+        size = header.height, header.width
+    else:
+        size = _pgm_size(data, str(file))
+    try:
+        pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise TerrainFormatError(f"{file}: the image cannot be decoded: {' '.join(str(error).split())}") from None
+    if pixels is None or pixels.shape[:2] != size:
+        raise TerrainFormatError(f"{file}: the image cannot be decoded: its data are damaged or cut off")
+    return pixels / 257.0 if pixels.dtype == np.uint16 else pixels
+
+
+def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
+    """(rows, columns) of a pgm that is whole."""
+    found = _PGM_START.match(data[:_PGM_HEADER_BYTES])
+    if found is None:
+        raise TerrainFormatError(f"{file}: begins with {data[:8]!r}, expected a pgm (P5 or P2) or a png")
+    columns, rows, largest = (int(found[group]) for group in (3, 5, 7))
+    if not 1 <= rows * columns <= MAX_CELLS or not 1 <= largest <= 65535:
+        raise TerrainFormatError(
+            f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, expected at least 1 x 1, at "
+            f"most {MAX_CELLS:,} pixels of 0 … 65535; it was not decoded"
+        )
+    needed = rows * columns * (2 if largest > 255 else 1) if found[1] == b"5" else 2 * rows * columns - 1
+    if len(data) - found.end() < needed:
+        raise TerrainFormatError(f"{file}: cut off: {len(data) - found.end():,} bytes of pixels, expected {needed:,}")
+    return rows, columns

@@ -1,0 +1,177 @@
+"""An occupancy map apart from its cells: size, place, default value, and the way between its three frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_terrain.occupancy.cell_grid import Floats, Grid, Ints, binary, check_frame, number, pair, points, whole
+
+
+class MapFrames:
+    """A grid of square cells in three frames.
+
+    world: x right, y up, metres, fixed. local: the same axes, moved: local = world − `local_origin_in_world`.
+    grid: (row, column), row 0 on top, column 0 on the left, both from 0.
+
+    The bottom-left corner of the grid lies at `grid_origin_in_local`. The names in camelCase are those of MATLAB's
+    `binaryOccupancyMap`, for scripts that were written for it; rows and columns count from 0 there too.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        resolution: Any,
+        grid_origin_in_local: ArrayLike,
+        local_origin_in_world: ArrayLike,
+        default_value: Any,
+    ) -> None:
+        self._rows, self._columns = shape
+        self._resolution = number(resolution, "resolution", above=0.0)
+        self._grid_origin = pair(grid_origin_in_local, "grid_origin_in_local")
+        self._local_origin = pair(local_origin_in_world, "local_origin_in_world")
+        self._default_value = binary(default_value, "default_value")
+
+    @property
+    def resolution(self) -> float:
+        """Cells per metre."""
+        return self._resolution
+
+    @property
+    def grid_size(self) -> tuple[int, int]:
+        """(rows, columns)"""
+        return self._rows, self._columns
+
+    @property
+    def default_value(self) -> bool:
+        """The value of places outside the map, and of places that `move` reveals."""
+        return self._default_value
+
+    @default_value.setter
+    def default_value(self, value: Any) -> None:
+        self._default_value = binary(value, "default_value")
+
+    @property
+    def grid_origin_in_local(self) -> Floats:
+        """(2,) m: the bottom-left corner in the local frame. Assigning relabels the grid: no cell changes."""
+        return np.array(self._grid_origin)
+
+    @grid_origin_in_local.setter
+    def grid_origin_in_local(self, value: ArrayLike) -> None:
+        self._grid_origin = pair(value, "grid_origin_in_local")
+
+    @property
+    def local_origin_in_world(self) -> Floats:
+        """(2,) m: the local frame's origin. Assigning relabels the grid; `move` shifts its cells."""
+        return np.array(self._local_origin)
+
+    @local_origin_in_world.setter
+    def local_origin_in_world(self, value: ArrayLike) -> None:
+        self._local_origin = pair(value, "local_origin_in_world")
+
+    @property
+    def grid_location_in_world(self) -> Floats:
+        """(2,) m: the bottom-left corner in the world frame. Assigning moves the local origin with it."""
+        return self.local_origin_in_world + self.grid_origin_in_local
+
+    @grid_location_in_world.setter
+    def grid_location_in_world(self, value: ArrayLike) -> None:
+        x, y = pair(value, "grid_location_in_world")
+        self._local_origin = x - self._grid_origin[0], y - self._grid_origin[1]
+
+    @property
+    def x_local_limits(self) -> Floats:
+        """(2,) m: left and right border in the local frame."""
+        return self._limits(self._grid_origin[0], self._columns)
+
+    @property
+    def y_local_limits(self) -> Floats:
+        """(2,) m: lower and upper border in the local frame."""
+        return self._limits(self._grid_origin[1], self._rows)
+
+    @property
+    def x_world_limits(self) -> Floats:
+        """(2,) m: left and right border in the world frame."""
+        return self._limits(float(self.grid_location_in_world[0]), self._columns)
+
+    @property
+    def y_world_limits(self) -> Floats:
+        """(2,) m: lower and upper border in the world frame."""
+        return self._limits(float(self.grid_location_in_world[1]), self._rows)
+
+    def _limits(self, low: float, cells: int) -> Floats:
+        return np.array([low, low + cells / self._resolution])
+
+    @property
+    def data_type(self) -> str:
+        """What a cell holds: "logical", free or occupied."""
+        return "logical"
+
+    @property
+    def layer_name(self) -> str:
+        """The name of the only layer, "binaryLayer"."""
+        return "binaryLayer"
+
+    def _grid(self, frame: str) -> Grid:
+        """The grid in metres of the world or of the local frame."""
+        x, y = self._grid_origin if frame == "local" else self.grid_location_in_world.tolist()
+        return Grid(self._rows, self._columns, self._resolution, x, y)
+
+    def world2grid(self, xy: ArrayLike) -> Ints:
+        """(n, 2) metres -> (n, 2) row, column. A point on an edge belongs to the cell on its left, or below.
+
+        A point outside the map gets an index outside the array.
+        """
+        grid = self._grid("world")
+        return grid.indices(grid.cell_coordinates(points(xy, "xy")))
+
+    def local2grid(self, xy: ArrayLike) -> Ints:
+        """(n, 2) metres in the local frame -> (n, 2) row, column, as `world2grid`."""
+        grid = self._grid("local")
+        return grid.indices(grid.cell_coordinates(points(xy, "xy")))
+
+    def grid2world(self, ij: ArrayLike) -> Floats:
+        """(n, 2) row, column -> (n, 2) centres of the cells, m; indices outside the map are taken too."""
+        return self._grid("world").centres(whole(points(ij, "ij"), "ij"))
+
+    def grid2local(self, ij: ArrayLike) -> Floats:
+        """(n, 2) row, column -> (n, 2) centres of the cells in the local frame, m."""
+        return self._grid("local").centres(whole(points(ij, "ij"), "ij"))
+
+    def world2local(self, xy: ArrayLike) -> Floats:
+        """(n, 2) m."""
+        result: Floats = points(xy, "xy") - self._local_origin
+        return result
+
+    def local2world(self, xy: ArrayLike) -> Floats:
+        """(n, 2) m."""
+        result: Floats = points(xy, "xy") + self._local_origin
+        return result
+
+    def _find(self, places: ArrayLike, frame: str) -> tuple[Ints, Any]:
+        """((k, 2) row, column of those points that are on the map, (n,) bool which are)."""
+        check_frame(frame)
+        where = points(places, "points")
+        if frame == "grid":
+            ij = whole(where, "points")
+            inside = self._grid("world").holds(ij)
+            return ij[inside], inside
+        grid = self._grid(frame)
+        uv = grid.cell_coordinates(where)
+        inside = grid.inside(uv)
+        return grid.indices(uv[inside]), inside
+
+    Resolution = resolution
+    GridSize = grid_size
+    DefaultValue = default_value
+    GridOriginInLocal = grid_origin_in_local
+    LocalOriginInWorld = local_origin_in_world
+    GridLocationInWorld = grid_location_in_world
+    XLocalLimits = x_local_limits
+    YLocalLimits = y_local_limits
+    XWorldLimits = x_world_limits
+    YWorldLimits = y_world_limits
+    DataType = data_type
+    LayerName = layer_name

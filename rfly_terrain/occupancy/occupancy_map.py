@@ -1,0 +1,438 @@
+"""BinaryOccupancyMap: free and occupied cells, and every question one can ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.files import StrPath
+from rfly_terrain.occupancy.cell_grid import (
+    SNAP,
+    Block,
+    Bools,
+    Floats,
+    Grid,
+    Ints,
+    binary,
+    block_at,
+    block_size,
+    cells_for,
+    check_frame,
+    checked_size,
+    not_zero,
+    number,
+    numbers,
+    pair,
+    points,
+    snap,
+)
+from rfly_terrain.occupancy.cells import inflated, resample, sampled, shifted
+from rfly_terrain.occupancy.frames import MapFrames
+from rfly_terrain.occupancy.rays import (
+    clearance_of,
+    end_cells,
+    first_hits,
+    free_touched,
+    occupancy_as_clearance,
+    segments_along,
+    segments_between,
+    touched_cells,
+)
+from rfly_terrain.occupancy.scan import Scan, directions, max_range_of, pose_of, poses_of, scan_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class RayCells(NamedTuple):
+    """The cells that many rays touch; ray n: `cells[offsets[n]:offsets[n + 1]]`, in order from its start."""
+
+    cells: NDArray[np.int32]
+    """(k, 2) row, column"""
+    offsets: Ints
+    """(n + 1,)"""
+    is_end: Bools
+    """(k,) whether the ray ends in the cell, on its edge or on its corner"""
+
+
+class BinaryOccupancyMap(MapFrames):
+    """A grid of free (False) and occupied (True) cells, with queries, inflation, ray casting and a moving window.
+
+    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row, of the largest y.
+    Points are n-by-2 or one pair, in the frame "world" (default) or "local" in metres, or "grid" as row and column.
+    What is passed is copied and what is returned is a copy. Bad arguments raise ValueError. Reading from several
+    threads at once is safe, writing is not.
+
+    >>> m = BinaryOccupancyMap(10, 10, 2)
+    >>> m.set_occupancy([[4, 4]], 1)
+    array([ True])
+    >>> m.ray_intersection([1, 3.9, 0], [0.0], 6)
+    array([[3.5, 3.9]])
+    """
+
+    def __init__(
+        self,
+        width: float = 10,
+        height: float = 10,
+        resolution: float = 1,
+        *,
+        grid_origin_in_local: ArrayLike = (0, 0),
+        local_origin_in_world: ArrayLike = (0, 0),
+        default_value: Any = False,
+    ) -> None:
+        """A map of width x height metres, rounded up to whole cells, filled with `default_value`."""
+        width, height = number(width, "width", above=0.0), number(height, "height", above=0.0)
+        per_metre = number(resolution, "resolution", above=0.0)
+        shape = checked_size(cells_for(height, per_metre), cells_for(width, per_metre))
+        super().__init__(shape, per_metre, grid_origin_in_local, local_origin_in_world, default_value)
+        self._set_cells(np.full(shape, self.default_value))
+
+    @classmethod
+    def _of(cls, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> Self:
+        made = cls.__new__(cls)
+        known = {"grid_origin_in_local": (0, 0), "local_origin_in_world": (0, 0), "default_value": False}
+        unknown = set(properties) - set(known)
+        if unknown:
+            raise TypeError(f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+        MapFrames.__init__(made, (cells.shape[0], cells.shape[1]), resolution, **{**known, **properties})
+        made._set_cells(cells)
+        return made
+
+    @classmethod
+    def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
+        """A map of that many cells, filled with `default_value`. Keywords as those of the class."""
+        value = binary(properties.get("default_value", False), "default_value")
+        return cls._of(np.full(checked_size(rows, cols), value), resolution, properties)
+
+    @classmethod
+    def from_matrix(cls, p: ArrayLike, resolution: float = 1, **properties: Any) -> Self:
+        """A map from a matrix, row 0 on top: occupied where p is not 0. Keywords as those of the class."""
+        cells = not_zero(p, "p")
+        if cells.ndim != 2:
+            raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")
+        checked_size(*cells.shape)
+        return cls._of(cells, resolution, properties)
+
+    @classmethod
+    def from_map(cls, source: BinaryOccupancyMap, resolution: float | None = None) -> Self:
+        """A copy of a map, or (with a resolution) the same area in other cells, from the same bottom-left corner.
+
+        A new cell is occupied if it shares area with an occupied cell of the source.
+        """
+        properties = {
+            "grid_origin_in_local": source.grid_origin_in_local,
+            "local_origin_in_world": source.local_origin_in_world,
+            "default_value": source.default_value,
+        }
+        if resolution is None:
+            return cls._of(source._cells.copy(), source.resolution, properties)
+        per_metre = number(resolution, "resolution", above=0.0)
+        return cls._of(resample(source._cells, per_metre / source.resolution), per_metre, properties)
+
+    def copy(self) -> Self:
+        """An independent map with the same cells and properties."""
+        return type(self).from_map(self)
+
+    def _set_cells(self, cells: Bools) -> None:
+        self._cells = cells
+        self._drawn: Any = None
+        self._changed()
+
+    def _changed(self) -> None:
+        """What was computed from the cells no longer holds."""
+        self._clearance: NDArray[np.uint8] | None = None
+        self._swept = 0
+
+    def __repr__(self) -> str:
+        (x_0, x_1), (y_0, y_1) = self.x_world_limits, self.y_world_limits
+        return (
+            f"<BinaryOccupancyMap {self._rows} rows x {self._columns} columns, {self.resolution:g} cells/m, "
+            f"x {x_0:g} … {x_1:g} m, y {y_0:g} … {y_1:g} m, {int(self._cells.sum())} occupied>"
+        )
+
+    def occupancy_matrix(self) -> Bools:
+        """(rows, columns) bool, row 0 on top."""
+        return self._cells.copy()
+
+    def get_occupancy(
+        self,
+        points: ArrayLike | None = None,
+        size: ArrayLike | None = None,
+        *,
+        frame: str = "world",
+        return_valid: bool = False,
+    ) -> Any:
+        """Values (n,) bool at n points, `default_value` outside; without arguments the whole matrix.
+
+        With a size, the block whose bottom-left corner (in "grid": top-left cell) is `points`, of (x length, y length)
+        metres (in "grid": rows, columns). `return_valid`: a tuple with the values and which of them lie on the map.
+        """
+        values, inside = self._read(points, size, frame)
+        result = np.where(inside, values, self.default_value)
+        return (result, inside) if return_valid else result
+
+    def check_occupancy(
+        self,
+        points: ArrayLike | None = None,
+        size: ArrayLike | None = None,
+        *,
+        frame: str = "world",
+        return_valid: bool = False,
+    ) -> Any:
+        """As `get_occupancy` in int8: 0 free, 1 occupied, −1 outside the map."""
+        values, inside = self._read(points, size, frame)
+        result = np.where(inside, values.astype(np.int8), np.int8(-1))
+        return (result, inside) if return_valid else result
+
+    def _read(self, places: ArrayLike | None, size: ArrayLike | None, frame: str) -> tuple[Bools, Bools]:
+        """(values, which are on the map) of points, of a block, or of everything."""
+        check_frame(frame)
+        if places is None:
+            if size is not None:
+                raise ValueError("size: needs the block's corner before it")
+            return self._cells.copy(), np.ones(self._cells.shape, bool)
+        if size is not None:
+            grid = self._grid(frame)
+            shape = block_size(grid, size, frame == "grid")
+            block = block_at(grid, places, *shape, frame == "grid")
+            return self._read_block(block)
+        ij, inside = self._find(places, frame)
+        values = np.zeros(inside.shape, bool)
+        values[inside] = self._cells[ij[:, 0], ij[:, 1]]
+        return values, inside
+
+    def _read_block(self, block: Block) -> tuple[Bools, Bools]:
+        in_grid, in_block = block.overlap(self._grid("world"))
+        values, inside = np.zeros((2, block.rows, block.columns), bool)
+        values[in_block] = self._cells[in_grid]
+        inside[in_block] = True
+        return values, inside
+
+    def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
+        """Writes one value, or one per point, (n,) or (n, 1); not 0 is occupied; later points win.
+
+        A matrix of values with one location is a block, placed as that of `get_occupancy`. Returns, in the shape of
+        points or block, which lie on the map; the others are ignored.
+        """
+        check_frame(frame)
+        occupied = not_zero(values, "values")
+        if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
+            block = block_at(self._grid(frame), points, occupied.shape[0], occupied.shape[1], frame == "grid")
+            in_grid, in_block = block.overlap(self._grid("world"))
+            self._cells[in_grid] = occupied[in_block]
+            inside = np.zeros(occupied.shape, bool)
+            inside[in_block] = True
+        else:
+            ij, inside = self._find(points, frame)
+            if occupied.size == 1:
+                occupied = np.full(inside.shape, occupied.reshape(-1)[0])
+            elif occupied.shape not in (inside.shape, (inside.size, 1)):
+                raise ValueError(f"values: {occupied.shape} for {inside.size} points, expected one or one per point")
+            self._cells[ij[:, 0], ij[:, 1]] = occupied.reshape(-1)[inside]
+        self._changed()
+        return inside
+
+    def inflate(self, radius: float, frame: str = "world") -> None:
+        """Grows every occupied cell by a disc of cells whose centres are radius, rounded up to whole cells, or less
+        away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the frame "grid"."""
+        check_frame(frame, ("world", "grid"))
+        reach = number(radius, "radius", at_least=0.0)
+        cells = float(np.ceil(snap(reach))) if frame == "grid" else cells_for(reach, self.resolution)
+        self._cells = inflated(self._cells, int(min(cells, self._rows + self._columns)))
+        self._changed()
+
+    def raycast(self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None) -> tuple[Ints, Ints]:
+        """Cells under the segment from p1 to p2, or under the ray from a pose: `raycast(pose, range, angle)`.
+
+        Returns (endpoints, midpoints), each (n, 2) row, column: cells that hold the end (two where it lies on an edge,
+        four on a corner), and all others that the segment touches, edges and corners included, in order from the start.
+        """
+        grid = self._grid("world")
+        if angle is None:
+            start, end = points([pair(p1, "p1")], "p1"), points([pair(p2, "p2")], "p2")
+        else:
+            start, theta = pose_of(p1)
+            length = number(p2, "range", at_least=0.0)
+            end = start + length * directions(theta, np.array([number(angle, "angle")]))
+        cells, _, is_end = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        as_int = cells.astype(np.int64)
+        return as_int[is_end], as_int[~is_end]
+
+    def raycast_many(self, starts: ArrayLike, ends: ArrayLike) -> RayCells:
+        """Cells under n segments, as `raycast`: starts and ends (n, 2) metres in the world; one start serves all."""
+        grid = self._grid("world")
+        start, end = points(starts, "starts"), points(ends, "ends")
+        if len(start) not in (1, len(end)):
+            raise ValueError(f"starts: {len(start)} for {len(end)} ends, expected one or one per end")
+        return self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+
+    def _ray_cells(self, start_uv: Floats, end_uv: Floats) -> RayCells:
+        return RayCells(*touched_cells(segments_between(start_uv, end_uv), self._rows, self._columns))
+
+    def ray_intersection(self, pose: ArrayLike, angles: ArrayLike, max_range: float) -> Floats:
+        """(n, 2) m: where rays from a pose (x, y, θ) in the directions θ + angle first meet an occupied cell, or NaN.
+
+        Exact geometry: the first point of the ray in the closed square of an occupied cell. What is `max_range` or
+        more away is a miss. Several poses (m, 3) give (m, n, 2).
+        """
+        poses, turned = poses_of(pose), numbers(angles, "angles").reshape(-1)
+        limit = max_range_of(max_range) * self.resolution
+        grid = self._grid("world")
+        start_uv = grid.cell_coordinates(poses[:, :2])
+        reach = np.minimum(limit, self._reach(start_uv))
+        segments = segments_along(start_uv, reach, directions(poses[:, 2:], turned))
+        distances, hits = first_hits(segments, self._clearance_for(len(segments)))
+        result = grid.metres(hits)
+        at_start = np.flatnonzero(distances == 0.0)
+        result[distances >= limit - SNAP] = np.nan
+        if at_start.size:
+            result[at_start] = poses[at_start // turned.size, :2]
+        return result if np.ndim(pose) == 1 else result.reshape(len(poses), turned.size, 2)
+
+    def _reach(self, start_uv: Floats) -> Floats:
+        """(n,) cells from which on a ray from there is off the map, with some to spare."""
+        u, v = np.abs(start_uv).T
+        result: Floats = u + v + (self._columns + self._rows + 2.0)
+        return result
+
+    def _clearance_for(self, rays: int) -> NDArray[np.uint8]:
+        """What `first_hits` needs; the distances for leaps are made once rays enough have been cast to pay for it."""
+        if self._clearance is None:
+            self._swept += rays * max(self._cells.shape) // 4
+            if self._swept < self._cells.size:
+                return occupancy_as_clearance(self._cells)
+            self._clearance = clearance_of(self._cells)
+        return self._clearance
+
+    def insert_ray(
+        self, start: ArrayLike, rays: ArrayLike | Scan, angles: Any = None, max_range: float | None = None
+    ) -> None:
+        """Writes observations: cells that a ray touches become free, those at its end occupied.
+
+        `insert_ray(start, endpoints)`, `insert_ray(pose, ranges, angles, max_range)`, or with an object that has
+        `ranges` and `angles`: `insert_ray(pose, scan, max_range)`. A ray of `max_range` or more is free over
+        `max_range` metres and occupies nothing; NaN is skipped. Ends win over the rays of the same call.
+        """
+        grid = self._grid("world")
+        if isinstance(rays, Scan) or angles is not None or max_range is not None:
+            place, theta = pose_of(start)
+            scan = scan_of(rays, angles, max_range)
+            reach = float(self._reach(grid.cell_coordinates(place))[0]) / self.resolution
+            end = place + np.minimum(scan.lengths, reach)[:, None] * directions(theta, scan.angles)
+            is_hit = scan.is_hit & (scan.lengths <= reach)
+        else:
+            place, end = points([pair(start, "start")], "start"), points(rays, "endpoints")
+            is_hit = np.ones(len(end), bool)
+        start_uv, end_uv = grid.cell_coordinates(place), grid.cell_coordinates(end)
+        free_touched(segments_between(start_uv, end_uv), self._cells)
+        _, row, column = end_cells(end_uv[is_hit], self._rows, self._columns)
+        self._cells[row, column] = True
+        self._changed()
+
+    def move(
+        self,
+        value: ArrayLike,
+        *,
+        move_type: str = "absolute",
+        fill_value: Any = None,
+        sync_with: BinaryOccupancyMap | None = None,
+    ) -> None:
+        """Moves the window over the world to `value`, or ("relative") by it, in whole cells, truncated towards zero.
+
+        Cells that stay in view keep their value at their place. Those newly in view take the value of `sync_with` where
+        it covers their centre, else `fill_value` or, without one, `default_value`.
+        """
+        if move_type not in ("absolute", "relative"):
+            raise ValueError(f"move_type: {move_type!r}, expected 'absolute' or 'relative'")
+        fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
+        wanted = np.array(pair(value, "value")) * self.resolution
+        origin = snap(self.local_origin_in_world * self.resolution)
+        if move_type == "relative":
+            shift = np.trunc(snap(wanted))
+        else:
+            offset = origin - np.floor(origin)
+            shift = np.rint(np.trunc(snap(wanted - offset)) + offset - origin)
+        source = sync_with.copy() if sync_with is self else sync_with
+        self.local_origin_in_world = (origin + shift) / self.resolution
+        self._cells, revealed = shifted(self._cells, shift, fill)
+        if source is not None:
+            values, covered = self._values_of(source)
+            revealed &= covered
+            self._cells[revealed] = values[revealed]
+        self._changed()
+
+    def sync_with(self, source: BinaryOccupancyMap) -> Bools:
+        """Takes over the values of another map at the centres of the cells, `default_value` where it has none.
+
+        Resolutions may differ. Returns the new matrix.
+        """
+        values, covered = self._values_of(source)
+        self._cells = np.where(covered, values, self.default_value)
+        self._changed()
+        return self.occupancy_matrix()
+
+    def _values_of(self, source: BinaryOccupancyMap) -> tuple[Bools, Bools]:
+        """(values, covered), both (rows, columns): another map at the centres of this one's cells."""
+        own: Grid = self._grid("world")
+        return sampled(source._cells, source._grid("world"), own)
+
+    def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
+        """Draws the map, free white and occupied black, into Matplotlib axes (the current ones) in a frame's units.
+
+        `fast_update` reuses the image that this map drew there before. Returns the image artist.
+        """
+        from rfly_terrain.occupancy.plot import draw
+
+        return draw(self, frame, ax, fast_update)
+
+    def to_occupancy_grid(self) -> tuple[dict[str, Any], NDArray[np.int8]]:
+        """(info, data) of a nav_msgs/OccupancyGrid: row-major from the bottom row, 100 occupied, 0 free.
+
+        info: `resolution` (metres per cell), `width`, `height`, `origin` (x, y, yaw).
+        """
+        x, y = self.grid_location_in_world.tolist()
+        info = {"width": self._columns, "height": self._rows, "resolution": 1.0 / self.resolution}
+        return {**info, "origin": (x, y, 0.0)}, (self._cells[::-1] * np.int8(100)).ravel()
+
+    @classmethod
+    def from_occupancy_grid(
+        cls, info: Mapping[str, Any], data: ArrayLike, threshold: float = 50, unknown: Any = False
+    ) -> Self:
+        """The map of a nav_msgs/OccupancyGrid's info and data, see `to_occupancy_grid`.
+
+        Occupied from `threshold` on; negative values, −1 as a rule, become `unknown`.
+        """
+        from rfly_terrain.occupancy.files import from_message
+
+        cells, resolution, origin = from_message(info, data, threshold, binary(unknown, "unknown"))
+        return cls._of(cells, resolution, {"local_origin_in_world": origin})
+
+    def save(self, path: StrPath, image_format: str = "pgm") -> None:
+        """Writes map_server's files: path with the ending .yaml, and beside it the image, pgm or png."""
+        from rfly_terrain.occupancy.files import save_map
+
+        save_map(path, self._cells, 1.0 / self.resolution, self.grid_location_in_world.tolist(), image_format)
+
+    @classmethod
+    def load(cls, path: StrPath, unknown: Any = False) -> Self:
+        """The map of map_server's files: a .yaml and the image that it names.
+
+        `unknown` is the value of cells that are neither free nor occupied. Raises TerrainFormatError (a ValueError)
+        that names file and key, TerrainFileNotFound for a file that is not there.
+        """
+        from rfly_terrain.occupancy.files import load_map, occupied
+
+        image = load_map(path)
+        cells = occupied(image.cells, 50, binary(unknown, "unknown"))
+        return cls._of(cells, image.resolution, {"local_origin_in_world": image.origin})
+
+    occupancyMatrix = occupancy_matrix
+    getOccupancy = get_occupancy
+    checkOccupancy = check_occupancy
+    setOccupancy = set_occupancy
+    rayIntersection = ray_intersection
+    insertRay = insert_ray
+    syncWith = sync_with

@@ -1,0 +1,341 @@
+"""Compiled kernels of the occupancy map's rays. `ray_kernels_numpy.py` holds the same functions with the same results.
+
+A cell is touched by a segment if its closed square, widened by SNAP on all sides, meets the segment. The walk of
+Amanatides and Woo (Eurographics 1987) would have to look at each step for crossings that coincide and for grid lines
+that the segment follows. Here the segment is swept slab by slab along its longer axis instead: between the two edges of
+a slab (a column or a row of cells) the other coordinate fills an interval, and the cells that meet the interval are the
+touched ones, corners and edges included, with nothing special about any of them.
+
+What all functions share:
+- `segments`: (n, 4) float64 u0, v0, u1, v1, cell coordinates; finite.
+- a is the longer axis, b the other one; `size`: cells along a and along b; slabs and cells count from the bottom left.
+- No fastmath: the NumPy path has to give the same bits. All release the GIL.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from rfly_common.kernels.jit import kernel
+from rfly_terrain.occupancy.cell_grid import SNAP
+from rfly_terrain.occupancy.ray_kernels_numpy import LEVEL
+
+CLEAR = 4.0 * SNAP
+NEARBY = 1e5
+"""cells: so far from the grid rounding errors of coordinates stay far below SNAP"""
+ONE_ROW, ONE_COLUMN = (1, 1 << 32) if sys.byteorder == "little" else (1 << 32, 1)
+"""what a pair of int32 row and column, read as one int64, grows by with each"""
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _clamp(value: float, low: float, high: float) -> float:
+    """NaN becomes high: it must not reach int()."""
+    value = value if value < high else high
+    return value if value > low else low
+
+
+@kernel(nogil=True, error_model="numpy")
+def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> Any:
+    """(along u, a0, b0, a1, b1, slope db/da, a and b of the end nearer to the grid, cells along a, along b)."""
+    along_u = abs(u1 - u0) >= abs(v1 - v0)
+    if along_u:
+        a0, b0, a1, b1, size_a, size_b = u0, v0, u1, v1, columns, rows
+    else:
+        a0, b0, a1, b1, size_a, size_b = v0, u0, v1, u1, rows, columns
+    slope = (b1 - b0) / (a1 - a0) if a1 != a0 else 0.0
+    if abs(a1) + abs(b1) < abs(a0) + abs(b0):
+        return along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b
+    return along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
+    """First and last slab of the grid that the segment touches, in rising order; none: first > last."""
+    low, high = (a0, a1) if a0 <= a1 else (a1, a0)
+    first = int(np.ceil(_clamp(low - SNAP, 0.0, size_a + 2.0))) - 1
+    last = int(np.floor(_clamp(high + SNAP, -2.0, size_a + 1.0)))
+    return max(first, 0), min(last, size_a - 1)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _span(
+    slab: int, a0: float, b0: float, a1: float, b1: float, slope: float, base_a: float, base_b: float
+) -> tuple[float, float]:
+    """Lowest and highest b of the segment within a slab."""
+    a_low, a_high = (a0, a1) if a0 <= a1 else (a1, a0)
+    b_low, b_high = (b0, b1) if b0 <= b1 else (b1, b0)
+    left = max(a_low, slab - SNAP)
+    right = min(a_high, slab + 1.0 + SNAP)
+    at_left = _clamp(base_b + (left - base_a) * slope, b_low, b_high)
+    at_right = _clamp(base_b + (right - base_a) * slope, b_low, b_high)
+    return (at_left, at_right) if at_left <= at_right else (at_right, at_left)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
+    """First and last cell of a slab that the interval touches, one beyond the grid at most on either side."""
+    first = int(np.ceil(_clamp(low - SNAP, 0.0, size_b + 1.0))) - 1
+    last = int(np.floor(_clamp(high + SNAP, -1.0, size_b + 0.0)))
+    return first, last
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _inverse(a0: float, b0: float, a1: float, b1: float) -> float:
+    """|da/db|; 0 where b as good as stays."""
+    inverse = abs((a1 - a0) / (b1 - b0)) if b1 != b0 else 0.0
+    return inverse if inverse < LEVEL else 0.0
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _progress(slab: int, cell: int, a0: float, b0: float, a1: float, b1: float, inverse: float) -> float:
+    """How far along a, in cells from the start, the segment first meets a touched cell."""
+    enters, leaves = (slab - a0, slab + 1.0 - a0) if a1 >= a0 else (a0 - (slab + 1.0), a0 - slab)
+    to_cell = cell - b0 if b1 >= b0 else b0 - (cell + 1.0)
+    return max(min(max(enters, to_cell * inverse), leaves, abs(a1 - a0)), 0.0)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def _between_lines(value: float) -> bool:
+    """Whether a coordinate is clear of every grid line, by more than any tolerance here."""
+    fraction = value - np.floor(value)
+    return CLEAR < fraction < 1.0 - CLEAR
+
+
+@kernel(nogil=True, error_model="numpy")
+def _crosses_in(line: float, rises: bool, first: int, last: int, base_a: float, base_b: float, slope: float) -> int:
+    """The slab first … last in which b crosses a line that it does cross there."""
+    slab = int(_clamp(base_a + (line - base_b) / slope, first + 0.0, last + 0.0))
+    while slab > first and (base_b + (slab - base_a) * slope > line) == rises:
+        slab -= 1
+    while slab < last and (base_b + (slab + 1.0 - base_a) * slope > line) != rises:
+        slab += 1
+    return slab
+
+
+@kernel(nogil=True, error_model="numpy")
+def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
+    """(is plain, along u, first and last slab, cell in which it is at either end of them, base a, base b, slope).
+
+    In the order of rising a, without the slabs in which b is off the grid. Plain are segments that meet no corner and
+    no line lengthwise and end on no line, as nearly all do: from one edge of a slab to the other b stays in a cell or
+    crosses into the next. With `check` False only what of that is found out at the ends is looked at.
+    """
+    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+        segment[0], segment[1], segment[2], segment[3], rows, columns
+    )
+    plain = _between_lines(a0) and _between_lines(b0) and _between_lines(a1) and _between_lines(b1)
+    first, last = _slabs(a0, a1, size_a)
+    if a1 < a0:
+        a0, b0, a1, b1 = a1, b1, a0, b0
+    b_first = b0 if a0 >= first else base_b + (first - base_a) * slope
+    b_last = b1 if a1 <= last + 1.0 else base_b + (last + 1.0 - base_a) * slope
+    plain = plain and first <= last and _between_lines(b_first) and _between_lines(b_last)
+    plain = plain and abs(a0) + abs(a1) + abs(b0) + abs(b1) < NEARBY
+    if not plain:
+        return False, along_u, 0, -1, 0, 0, base_a, base_b, slope
+    if max(b_first, b_last) < 0.0 or min(b_first, b_last) > size_b:
+        return True, along_u, 0, -1, 0, 0, base_a, base_b, slope
+    first_cell, last_cell = int(_clamp(b_first, 0.0, size_b - 1.0)), int(_clamp(b_last, 0.0, size_b - 1.0))
+    rises = b_last > b_first
+    first_edge, last_edge = first + 1, last
+    begin, end = first, last
+    if b_first < 0.0 or b_first > size_b:
+        begin = first_edge = _crosses_in(0.0 if rises else size_b + 0.0, rises, first, last, base_a, base_b, slope)
+    if b_last < 0.0 or b_last > size_b:
+        end = _crosses_in(size_b + 0.0 if rises else 0.0, rises, first, last, base_a, base_b, slope)
+        last_edge = end + 1
+    if check:
+        near = 0
+        for edge in range(first_edge, last_edge + 1):
+            b = base_b + (edge - base_a) * slope
+            fraction = b - np.floor(b)
+            near |= (fraction <= CLEAR) | (fraction >= 1.0 - CLEAR)
+        plain = near == 0
+    return plain, along_u, begin, end, first_cell, last_cell, base_a, base_b, slope
+
+
+@kernel(nogil=True, error_model="numpy")
+def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: Any) -> None:
+    """Number of cells of the grid that each segment touches -> counts (n,) int64; what `fill_touched` is to know.
+
+    plain (n,) bool: see `_plain`.
+    """
+    for n in range(segments.shape[0]):
+        plain[n], _, first_slab, last_slab, first_cell, last_cell, _, _, _ = _plain(segments[n], rows, columns, True)
+        if plain[n]:
+            counts[n] = last_slab - first_slab + 1 + abs(last_cell - first_cell)
+            continue
+        _, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        count = 0
+        for slab in range(first_slab, last_slab + 1):
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            count += max(min(last, size_b - 1) - max(first, 0) + 1, 0)
+        counts[n] = count
+
+
+@kernel(nogil=True, error_model="numpy")
+def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pairs: Any, is_end: Any) -> None:
+    """`fill_touched` of one plain segment; pairs (k,) int64, each a row and a column.
+
+    Each slab writes its first cell and, at once, the one beside it, on which the next slab writes again where b has
+    not crossed a line: no branch that depends on the slope.
+    """
+    _, along_u, slab, last_slab, cell, last_cell, base_a, base_b, slope = _plain(segment, rows, columns, False)
+    row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
+    to_next_slab, to_next_cell = (ONE_COLUMN, -ONE_ROW) if along_u else (-ONE_ROW, ONE_COLUMN)
+    if last_cell < cell:
+        to_next_cell = -to_next_cell
+    forward = segment[2] >= segment[0] if along_u else segment[3] >= segment[1]
+    place, step = (start, 1) if forward else (stop - 1, -1)
+    pair = row * ONE_ROW + column * ONE_COLUMN
+    edge = slab + 1.0 - base_a
+    for _ in range(last_slab - slab):
+        next_cell = int(base_b + edge * slope)
+        crossed = abs(next_cell - cell)
+        pairs[np.uint64(place)] = pair
+        pairs[np.uint64(place + step)] = pair + to_next_cell
+        place += step + step * crossed
+        pair += to_next_slab + to_next_cell * crossed
+        cell = next_cell
+        edge += 1.0
+    pairs[np.uint64(place)] = pair
+    if cell != last_cell:
+        pairs[np.uint64(place + step)] = pair + to_next_cell
+    end_u, end_v = segment[2], segment[3]
+    if 0.0 < end_u < columns and 0.0 < end_v < rows:
+        is_end[stop - 1] = True
+
+
+@kernel(nogil=True, error_model="numpy")
+def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> None:
+    """`fill_touched` of one segment."""
+    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+        segment[0], segment[1], segment[2], segment[3], rows, columns
+    )
+    first_slab, last_slab = _slabs(a0, a1, size_a)
+    inverse = _inverse(a0, b0, a1, b1)
+    end_u, end_v = segment[2], segment[3]
+    progress = np.empty(len(is_end))
+    count = 0
+    for step in range(last_slab - first_slab + 1):
+        slab = first_slab + step if a1 >= a0 else last_slab - step
+        low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+        first, last = _cells(low, high, size_b)
+        for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+            row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
+            key = _progress(slab, cell, a0, b0, a1, b1, inverse)
+            place = count  # insertion sort: a cell has at most a few predecessors that belong behind it
+            while place > 0:
+                before, other_row, other_column = progress[place - 1], cells[place - 1, 0], cells[place - 1, 1]
+                if before < key - SNAP:
+                    break
+                if before <= key + SNAP and (other_row < row or (other_row == row and other_column < column)):
+                    break
+                progress[place], cells[place, 0], cells[place, 1] = before, other_row, other_column
+                place -= 1
+            progress[place], cells[place, 0], cells[place, 1] = key, row, column
+            count += 1
+    for place in range(count):
+        column, above = cells[place, 1], rows - 1 - cells[place, 0]
+        is_end[place] = (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
+
+
+@kernel(nogil=True, error_model="numpy")
+def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, plain: Any, cells: Any, is_end: Any) -> None:
+    """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to offsets[n + 1].
+
+    In the order in which the segment first meets them, ties (within SNAP) by row, then column. is_end (k,) bool, all
+    False when it comes: the segment ends in the cell, on its edge or on its corner. plain: from `count_touched`.
+    """
+    pairs = cells.view(np.int64).reshape(cells.shape[0])
+    for n in range(segments.shape[0]):
+        if plain[n]:
+            if offsets[n] < offsets[n + 1]:
+                _fill_plain(segments[n], rows, columns, offsets[n], offsets[n + 1], pairs, is_end)
+        else:
+            mine = slice(offsets[n], offsets[n + 1])
+            _fill_any(segments[n], rows, columns, cells[mine], is_end[mine])
+
+
+@kernel(nogil=True, error_model="numpy")
+def free_touched(segments: Any, occupied: Any) -> None:
+    """Sets every touched cell of occupied (rows, columns) bool to False."""
+    rows, columns = occupied.shape
+    for n in range(segments.shape[0]):
+        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        for slab in range(first_slab, last_slab + 1):
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+                if along_u:
+                    occupied[rows - 1 - cell, slab] = False
+                else:
+                    occupied[rows - 1 - slab, cell] = False
+
+
+@kernel(nogil=True, error_model="numpy")
+def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None:
+    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances (n,), both in cells.
+
+    Without a hit the distance is infinite and the place NaN. `clearance`: (rows, columns) uint8; all cells whose row
+    and column differ from a cell's by less than its clearance must be free, so that the sweep may leap over them.
+    """
+    rows, columns = clearance.shape
+    flat = clearance.reshape(rows * columns)
+    bottom_left = (rows - 1) * columns
+    for n in range(segments.shape[0]):
+        distances[n], hits[n, 0], hits[n, 1] = np.inf, np.nan, np.nan
+        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
+            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
+        )
+        step_a, step_b = (1, -columns) if along_u else (-columns, 1)
+        first_slab, last_slab = _slabs(a0, a1, size_a)
+        inverse = _inverse(a0, b0, a1, b1)
+        forward = a1 >= a0
+        rises = (slope > 0.0) == forward
+        slab, remaining = first_slab if forward else last_slab, last_slab - first_slab
+        while remaining >= 0:
+            index = bottom_left + slab * step_a
+            middle = base_b + (slab + 0.5 - base_a) * slope
+            if 0.0 <= middle < size_b:
+                # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this slab
+                leap = int(flat[index + int(middle) * step_b]) - 1
+                if leap > 0:
+                    remaining -= leap
+                    slab += leap if forward else -leap
+                    continue
+            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
+            first, last = _cells(low, high, size_b)
+            if (first >= size_b) if rises else (last < 0):  # beyond the grid for good
+                break
+            nearest, nearest_cell = np.inf, 0
+            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+                if flat[index + cell * step_b] == 0:
+                    progress = _progress(slab, cell, a0, b0, a1, b1, inverse)
+                    if progress < nearest:
+                        nearest, nearest_cell = progress, cell
+            if nearest < np.inf:
+                a = a0 + nearest if forward else a0 - nearest
+                a = _clamp(a, slab + 0.0, slab + 1.0)
+                b = _clamp(b0 + (a - a0) * slope, nearest_cell + 0.0, nearest_cell + 1.0)
+                if nearest == 0.0:
+                    a, b = a0, b0
+                distances[n] = nearest * np.sqrt(1.0 + slope * slope)
+                hits[n, 0], hits[n, 1] = (a, b) if along_u else (b, a)
+                break
+            remaining -= 1
+            slab += 1 if forward else -1
+
+
+LOADED = True
+"""The last name of this module: who finds it may use the others."""

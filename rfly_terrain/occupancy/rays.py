@@ -1,0 +1,137 @@
+"""Rays over a grid of cells, in cell coordinates: which cells they touch, and where they first meet an occupied one.
+
+Arrays of rays go to compiled kernels on all cores, or to the NumPy path where numba is missing or not worth its import.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.occupancy import ray_kernels_numpy
+from rfly_terrain.occupancy.cell_grid import Bools, Floats, Ints
+
+SLABS_BEFORE_NUMBA = 500_000
+"""columns or rows of cells that a process sweeps on the NumPy path before it imports numba"""
+
+_RAYS_IN_CHUNK = 256
+_LARGEST_CLEARANCE = 255
+
+
+class _Seen:
+    """What this process has swept so far. Two threads may lose a sum; numba is then imported a little later."""
+
+    slabs = 0
+
+
+def _kernels(rays: int, shape: tuple[int, ...]) -> ModuleType:
+    """The module whose kernels are the quicker choice for that many rays over such a grid, the same results."""
+    module = sys.modules.get("rfly_terrain.occupancy.ray_kernels")
+    if module is not None and hasattr(module, "LOADED") and use_numba():
+        return module
+    _Seen.slabs += rays * max(shape)
+    if _Seen.slabs <= SLABS_BEFORE_NUMBA or not use_numba():
+        return ray_kernels_numpy
+    from rfly_terrain.occupancy import ray_kernels
+
+    return ray_kernels
+
+
+def segments_between(start_uv: Floats, end_uv: Floats) -> Floats:
+    """(n, 4) u0, v0, u1, v1 of starts and ends that broadcast to (n, 2)."""
+    starts, ends = np.broadcast_arrays(start_uv, end_uv)
+    return np.ascontiguousarray(np.hstack((starts, ends)), np.float64)
+
+
+def segments_along(start_uv: Floats, lengths: Floats, ways: Floats) -> Floats:
+    """(m · n, 4) of m starts (m, 2) with their lengths (m,), in cells, and unit vectors (m, n, 2)."""
+    segments = np.empty((*ways.shape[:2], 4))
+    segments[..., :2] = start_uv[:, None]
+    np.multiply(ways, lengths[:, None, None], out=segments[..., 2:])
+    segments[..., 2:] += start_uv[:, None]
+    return segments.reshape(-1, 4)
+
+
+def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np.int32], Ints, Bools]:
+    """Cells whose closed square meets a segment, corners and edges included.
+
+    Returns (k, 2) row, column; (n + 1,) offsets; (k,) whether the segment ends in the cell, its border included. Those
+    of segment n are those from offsets[n] to offsets[n + 1], in the order in which it first meets them.
+    """
+    kernels = _kernels(len(segments), (rows, columns))
+    offsets, plain = np.zeros(len(segments) + 1, np.int64), np.zeros(len(segments), bool)
+
+    def count(start: int, stop: int) -> None:
+        kernels.count_touched(segments[start:stop], rows, columns, offsets[start + 1 : stop + 1], plain[start:stop])
+
+    in_chunks(count, len(segments), _RAYS_IN_CHUNK)
+    np.cumsum(offsets, out=offsets)
+    # zeros, for is_end: memory that nobody has written to costs nothing, and few cells are ends
+    cells, is_end = np.empty((int(offsets[-1]), 2), np.int32), np.zeros(int(offsets[-1]), bool)
+
+    def fill(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        kernels.fill_touched(segments[part], rows, columns, offsets[start : stop + 1], plain[part], cells, is_end)
+
+    if kernels is ray_kernels_numpy:
+        fill(0, len(segments))
+    else:
+        in_chunks(fill, len(segments), _RAYS_IN_CHUNK)
+    return cells, offsets, is_end
+
+
+def free_touched(segments: Floats, occupied: Bools) -> None:
+    """Sets every cell that a segment touches to False, in place."""
+    kernels = _kernels(len(segments), occupied.shape)
+    # chunks may write the same cell at once: all write the same value
+    in_chunks(lambda start, stop: kernels.free_touched(segments[start:stop], occupied), len(segments), _RAYS_IN_CHUNK)
+
+
+def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, Floats]:
+    """((n,) distance in cells, inf for a miss; (n, 2) u, v of the first point on a closed occupied cell, or NaN)."""
+    kernels = _kernels(len(segments), clearance.shape)
+    distances, hits = np.empty(len(segments)), np.empty((len(segments), 2))
+
+    def work(start: int, stop: int) -> None:
+        kernels.first_hits(segments[start:stop], clearance, distances[start:stop], hits[start:stop])
+
+    if kernels is ray_kernels_numpy:
+        work(0, len(segments))
+    else:
+        in_chunks(work, len(segments), _RAYS_IN_CHUNK)
+    return distances, hits
+
+
+def end_cells(end_uv: Floats, rows: int, columns: int) -> Any:
+    """Cells whose closed square holds an end -> ((k,) which end, (k,) row, (k,) column): one, two or four an end."""
+    u, v = end_uv.T
+    inside = np.flatnonzero((u >= 0) & (u <= columns) & (v >= 0) & (v <= rows))
+    u, v = u[inside], v[inside]
+    columns_at = np.stack((np.ceil(u) - 1, np.floor(u)), axis=1).astype(np.int64)
+    above_at = np.stack((np.ceil(v) - 1, np.floor(v)), axis=1).astype(np.int64)
+    which = np.repeat(inside, 4)
+    column, above = np.repeat(columns_at, 2, axis=1).ravel(), np.tile(above_at, 2).ravel()
+    on_grid = (column >= 0) & (column < columns) & (above >= 0) & (above < rows)
+    return which[on_grid], rows - 1 - above[on_grid], column[on_grid]
+
+
+def clearance_of(occupied: Bools) -> NDArray[np.uint8]:
+    """(rows, columns) for each cell how many rows or columns (the larger number) the nearest occupied one is away."""
+    import cv2
+
+    if not occupied.any():
+        return np.full(occupied.shape, _LARGEST_CLEARANCE, np.uint8)
+    free = np.logical_not(occupied).view(np.uint8)
+    distance = cv2.distanceTransform(free, cv2.DIST_C, 3)
+    return np.minimum(distance, _LARGEST_CLEARANCE, out=distance).astype(np.uint8)
+
+
+def occupancy_as_clearance(occupied: Bools) -> NDArray[np.uint8]:
+    """The same for no leaps: 0 where occupied, 1 where free; quick to make."""
+    return np.logical_not(occupied).view(np.uint8)

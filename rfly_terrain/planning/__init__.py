@@ -1,0 +1,1 @@
+"""Paths over the costs, through the air, mixed."""

@@ -1,0 +1,295 @@
+"""Ways over a cost grid that a vehicle with a turning radius can drive: hybrid A*, then short cuts.
+
+The costs are those of `traversability`: a metre in a cell of cost c counts 1 + COST_WEIGHT · c / 99, cells of 100 and
+of -1 are never entered. What is found consists of straight lines and arcs of the turning radius, driven forwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import PlanError
+from rfly_common.kernels.jit import use_numba
+from rfly_terrain.planning import kernels
+from rfly_terrain.planning import search_kernels as searching
+
+Floats = NDArray[np.float64]
+
+COST_WEIGHT = 2.0
+"""by which a metre of the worst ground that can be driven exceeds one of the best"""
+MOST_NODES = 1 << 20
+"""poses that a search keeps before it gives up: some seconds"""
+ROUNDS = 3
+"""of short cuts, at most"""
+_JOINTS = 300
+"""places between which short cuts are looked for"""
+_START_HEADINGS = 72
+_HALF_OF_THE_STEPS = (
+    (0, 1, ()),
+    (1, 0, ()),
+    *((1, side, ((1, 0), (0, side))) for side in (1, -1)),
+    *((1, 2 * side, ((0, side), (1, side))) for side in (1, -1)),
+    *((2, side, ((1, 0), (1, side))) for side in (1, -1)),
+)
+"""rows, columns, and the cells that are crossed on the way; the other half are these backwards"""
+
+
+class CostGrid(Protocol):
+    """What `traversability` makes."""
+
+    @property
+    def cost(self) -> NDArray[np.int8]:
+        """(rows, columns), row along y north, column along x east: 0 … 99, 100 forbidden, -1 unknown"""
+
+    @property
+    def resolution(self) -> float:
+        """m, side of a cell"""
+
+    @property
+    def origin(self) -> tuple[float, float]:
+        """x, y of the south-west corner, m"""
+
+
+@dataclass(frozen=True)
+class PlanPose:
+    """A place on the map, and the heading there; None: any. Raises PlanError for what is not finite."""
+
+    x: float
+    """east, m"""
+    y: float
+    """north, m"""
+    heading: float | None = None
+    """rad, counter-clockwise from east"""
+    z: float | None = None
+    """up, m: for aircraft; None: as low as may be"""
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y", "heading", "z"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise PlanError("not_finite", f"{name} is {value}, expected a finite number")
+
+
+@dataclass(frozen=True, eq=False)
+class DrivePath:
+    """Lines and arcs, one after the other."""
+
+    joints: Floats
+    """(n + 1, 3) x, y (m), heading (rad) where pieces begin, and of the end"""
+    pieces: Floats
+    """(n, 2) length (m), curvature (1/m, left positive)"""
+    cost: float
+    """m of the best ground that cost as much"""
+
+    @property
+    def length(self) -> float:
+        """m, in the plane"""
+        return float(self.pieces[:, 0].sum())
+
+    def poses(self, spacing: float, turn: float = math.inf) -> Floats:
+        """(m, 3) x, y, heading along the way: all joints, and between them no two farther apart than `spacing` (m) or
+        `turn` (rad)."""
+        least = np.maximum(self.pieces[:, 0] / spacing, np.abs(self.pieces[:, 0] * self.pieces[:, 1]) / turn)
+        counts = np.maximum(1, np.ceil(least - 1e-9)).astype(int)
+        piece = np.repeat(np.arange(len(counts)), counts)
+        share = (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[piece]
+        length, curvature = self.pieces[piece, 0] * share, self.pieces[piece, 1]
+        half = 0.5 * curvature * length
+        chord = length * np.sinc(half / np.pi)
+        x, y, heading = self.joints[piece].T
+        poses = np.stack(
+            [x + chord * np.cos(heading + half), y + chord * np.sin(heading + half), heading + 2 * half], 1
+        )
+        return np.concatenate([poses, self.joints[-1:]])
+
+
+def weights(grid: CostGrid, cost_weight: float = COST_WEIGHT) -> NDArray[np.float32]:
+    """What a metre costs in each cell, 0 where nobody may be: what the kernels read."""
+    table = np.zeros(256, np.float32)  # by the cost's byte: -1 is 255
+    table[:100] = 1.0 + cost_weight * np.arange(100) / 99.0
+    return table[grid.cost.view(np.uint8)]
+
+
+def plan_drive(
+    grid: CostGrid,
+    start: PlanPose,
+    goal: PlanPose,
+    turning_radius: float,
+    *,
+    cost_weight: float = COST_WEIGHT,
+    weight: NDArray[np.float32] | None = None,
+) -> DrivePath:
+    """A way from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
+
+    `weight` is what `weights` has made of the grid before, where several ways are planned on one. The way is not the
+    best there is, but no short cut makes it better; where nothing is in the way and all ground is alike, it is Dubins'.
+
+    Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable, too_tight (a way
+    leads there, but none with that radius) or gave_up.
+    """
+    if not (math.isfinite(turning_radius) and turning_radius > 0):
+        raise PlanError("bad_radius", f"turning_radius: {turning_radius} m, expected a finite number above 0")
+    if weight is None:
+        weight = weights(grid, cost_weight)
+    place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
+    for name, pose in (("start", start), ("goal", goal)):
+        _check_place(weight, place, name, pose)
+    if math.hypot(goal.x - start.x, goal.y - start.y) < 1e-6 and _same_heading(start, goal):
+        raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) is where the start is")
+    to_go = _cost_to_go(weight, place, goal, start, turning_radius)
+    cell = _cell(place, start)
+    if not np.isfinite(to_go[cell]):
+        reachable = float(np.isfinite(to_go).mean())
+        raise PlanError(
+            "unreachable",
+            f"no way leads from ({start.x:g}, {start.y:g}) to ({goal.x:g}, {goal.y:g}): forbidden ground lies all "
+            f"around one of them; the goal can be reached from {100 * reachable:.1f} % of the map",
+        )
+    target = np.array([goal.x, goal.y, goal.heading or 0.0])
+    free_goal = goal.heading is None
+    status, joints, pieces = searching.search(
+        weight, place, to_go, _starts(start, goal), target, free_goal, float(turning_radius), MOST_NODES
+    )
+    if status == searching.UNREACHABLE:
+        raise PlanError(
+            "too_tight",
+            f"a way leads from ({start.x:g}, {start.y:g}) to ({goal.x:g}, {goal.y:g}), but none that a vehicle with a "
+            f"turning radius of {turning_radius:g} m can drive forwards with these headings",
+        )
+    if status == searching.GAVE_UP:
+        raise PlanError("gave_up", f"no way was found among {MOST_NODES:,} poses between start and goal")
+    return _shortened(weight, place, joints, pieces, start.heading is None, free_goal, float(turning_radius))
+
+
+def check_drive(path: DrivePath, grid: CostGrid) -> bool:
+    """Whether a way stays on cells that may be entered: all that its lines and arcs cross."""
+    weight = weights(grid)
+    place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
+    return _cost_of(weight, place, path.joints, path.pieces) != kernels.BLOCKED
+
+
+def _same_heading(start: PlanPose, goal: PlanPose) -> bool:
+    if start.heading is None or goal.heading is None:
+        return True
+    return abs(math.remainder(goal.heading - start.heading, 2 * math.pi)) < 1e-9
+
+
+def _cell(place: tuple[float, float, float], pose: PlanPose) -> tuple[int, int]:
+    return math.floor((pose.y - place[1]) / place[2]), math.floor((pose.x - place[0]) / place[2])
+
+
+def _check_place(weight: NDArray[np.float32], place: tuple[float, float, float], name: str, pose: PlanPose) -> None:
+    row, column = _cell(place, pose)
+    rows, columns = weight.shape
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise PlanError(
+            "outside",
+            f"the {name} ({pose.x:g}, {pose.y:g}) lies off the map: "
+            f"x {place[0]:g} … {place[0] + columns * place[2]:g}, y {place[1]:g} … {place[1] + rows * place[2]:g}",
+        )
+    if kernels.weight_at(weight, place, float(pose.x), float(pose.y)) == 0.0:
+        touches = "lies on" if weight[row, column] == 0.0 else "touches"
+        raise PlanError(
+            f"{name}_blocked", f"the {name} ({pose.x:g}, {pose.y:g}) {touches} ground that may not be driven on"
+        )
+
+
+def _cost_to_go(
+    weight: NDArray[np.float32], place: tuple[float, float, float], goal: PlanPose, start: PlanPose, radius: float
+) -> NDArray[np.float32]:
+    goal_cell, start_cell = _cell(place, goal), _cell(place, start)
+    if not use_numba():
+        return plain_cost_to_go(weight, goal_cell)
+    spare = 60.0 + 16.0 * radius / place[2]  # for the way round that headings ask for
+    return kernels.cost_to_go(weight, goal_cell, start_cell, spare)
+
+
+def plain_cost_to_go(weight: NDArray[np.float32], goal: tuple[int, int]) -> NDArray[np.float32]:
+    """`kernels.cost_to_go` of all cells by SciPy, for where plain Python would take a minute."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    rows, columns = weight.shape
+    number = np.arange(rows * columns).reshape(rows, columns)
+    wide = weight.astype(float)
+    ends: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+    for d_row, d_column, crossed in _HALF_OF_THE_STEPS:
+        here = slice(0, rows - d_row), slice(max(-d_column, 0), columns - max(d_column, 0))
+
+        def shifted(array: NDArray[Any], row: int, column: int, at: Any = here) -> NDArray[Any]:
+            return array[at[0].start + row : at[0].stop + row, at[1].start + column : at[1].stop + column]
+
+        costs = [shifted(wide, *offset) for offset in ((0, 0), (d_row, d_column), *crossed)]
+        free = np.all([cost > 0 for cost in costs], axis=0)
+        taken = costs[:2] if d_row == abs(d_column) else costs  # a diagonal passes the corner of the cells beside it
+        cost = math.hypot(d_row, d_column) * np.mean(taken, axis=0)
+        ends.append((number[here][free], shifted(number, d_row, d_column)[free], cost[free]))
+    a, b, edge = (np.concatenate(part) for part in zip(*ends, strict=True))
+    graph = coo_array((edge, (a.astype(np.int32), b.astype(np.int32))), shape=(number.size, number.size)).tocsr()
+    best = dijkstra(graph, directed=False, indices=goal[0] * columns + goal[1])
+    return best.reshape(rows, columns).astype(np.float32)
+
+
+def _starts(start: PlanPose, goal: PlanPose) -> Floats:
+    if start.heading is not None:
+        return np.array([[start.x, start.y, start.heading % (2.0 * math.pi)]])
+    sector = 2.0 * math.pi / _START_HEADINGS
+    headings = (np.arange(_START_HEADINGS) + 0.5) * sector
+    towards = math.atan2(goal.y - start.y, goal.x - start.x) % (2.0 * math.pi)
+    headings[int(towards / sector) % _START_HEADINGS] = towards
+    return np.stack([np.full(len(headings), start.x), np.full(len(headings), start.y), headings], axis=1)
+
+
+def _shortened(
+    weight: NDArray[np.float32],
+    place: tuple[float, float, float],
+    joints: Floats,
+    pieces: Floats,
+    free_start: bool,
+    free_goal: bool,
+    radius: float,
+) -> DrivePath:
+    cost = math.inf
+    for _ in range(ROUNDS):
+        joints, pieces = _split(joints, pieces, max(float(pieces[:, 0].sum()) / _JOINTS, place[2]))
+        joints, pieces, now = searching.shorten(weight, place, joints, pieces, free_start, free_goal, radius)
+        if now > 0.999 * cost:
+            break
+        cost = now
+    # the samples of a longer piece lie elsewhere: where one of them is too near to a corner, the shorter ones stay
+    for way in (_joined(joints, pieces), (joints, pieces)):
+        cost = _cost_of(weight, place, *way)
+        if cost != kernels.BLOCKED:
+            return DrivePath(*way, cost)
+    raise PlanError("gave_up", "the way that was found does not stand the check against the grid")
+
+
+def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
+    """The same way with neighbouring pieces of the same curvature as one."""
+    first = np.concatenate([[True], np.diff(pieces[:, 1]) != 0.0])
+    lengths = np.add.reduceat(pieces[:, 0], np.flatnonzero(first))
+    kept = np.concatenate([joints[:-1][first], joints[-1:]])
+    return kept, np.stack([lengths, pieces[first, 1]], axis=1)
+
+
+def _split(joints: Floats, pieces: Floats, spacing: float) -> tuple[Floats, Floats]:
+    """The same way in pieces of at most `spacing` (m)."""
+    path = DrivePath(joints, pieces, 0.0)
+    counts = np.maximum(1, np.ceil(pieces[:, 0] / spacing - 1e-9)).astype(int)
+    parts = np.repeat(pieces / np.stack([counts, np.ones(len(counts))], axis=1), counts, axis=0)
+    return path.poses(spacing), parts
+
+
+def _cost_of(weight: NDArray[np.float32], place: tuple[float, float, float], joints: Floats, pieces: Floats) -> float:
+    cost = 0.0
+    for (x, y, heading), (length, curvature) in zip(joints.tolist(), pieces.tolist(), strict=False):
+        part = kernels.piece_cost(weight, place, x, y, heading, length, curvature, math.inf)
+        if part == kernels.BLOCKED:
+            return kernels.BLOCKED
+        cost += part
+    return cost

@@ -1,0 +1,255 @@
+"""Flown ways: the lowest altitudes over the ground that a vehicle's climb allows, straight on or around what is high.
+
+Along a given way the lowest profile follows from the heights that are required: seen backwards it falls no faster than
+the vehicle climbs, seen forwards no faster than it sinks. Which way is chosen by energy: the straight one, and the
+cheapest one over a coarse grid of blocks, with all its corners tried for being left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.dubins import shortest_dubins
+from rfly_common.errors import PlanError
+from rfly_terrain.planning.highest_ground import SAMPLES_PER_CELL, HighestGround
+from rfly_terrain.planning.plan import FLY, Plan
+from rfly_terrain.planning.vehicle_classes import VehicleClass
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.planning.drive import PlanPose
+
+Floats = NDArray[np.float64]
+
+MOST_SAMPLES = 200_000
+BLOCKS = 128
+"""on a side, of the coarse grid"""
+_NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2))
+
+
+def plan_fly(
+    terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, *, hold_altitude: bool = False
+) -> Plan:
+    """A way in the air from start to goal, at least `min_height` above all ground within the vehicle's radius.
+
+    Between start and goal altitude changes only within the limits of climb and descent. A start below the lowest
+    altitude is risen from straight up, where the vehicle can hover; a goal's z below the lowest altitude there means
+    that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which takes less
+    energy. Raises PlanError: outside, same_place, cannot_fly, or too_low where the way begins too low to clear the
+    ground at the rate of climb.
+    """
+    fly = vehicle.fly
+    if fly is None:
+        raise PlanError("cannot_fly", vehicle.cannot("fly", "multirotor, fixed_wing or land_air"))
+    for name, pose in (("start", start), ("goal", goal)):
+        if not terrain.inside(pose.x, pose.y):
+            x_min, x_max, y_min, y_max = terrain.bounds
+            raise PlanError(
+                "outside",
+                f"the {name} ({pose.x:g}, {pose.y:g}) lies off the map: x {x_min:g} … {x_max:g}, "
+                f"y {y_min:g} … {y_max:g}",
+            )
+    if math.hypot(goal.x - start.x, goal.y - start.y) < 1e-6:
+        raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) is where the start is")
+    flight = _Flight(terrain, vehicle, start, goal, hold_altitude)
+    corners = np.array([[start.x, start.y], [goal.x, goal.y]])
+    best = flight.along(corners)
+    around = _cheapest_blocks(terrain, vehicle, start, goal)
+    if len(around) > 2:
+        found = flight.along(_without_needless(flight, around))
+        if best is None or (found is not None and found.energy < best.energy):
+            best = found
+    if best is None:
+        raise PlanError("too_low", flight.why)
+    return best
+
+
+class _Flight:
+    """The flights of one vehicle from one start to one goal, along any corners between them."""
+
+    def __init__(
+        self, terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, hold_altitude: bool
+    ) -> None:
+        assert vehicle.fly is not None
+        self._hold = hold_altitude
+        self._terrain, self._vehicle, self._fly = terrain, vehicle, vehicle.fly
+        self._start, self._goal = start, goal
+        self._ground = HighestGround(terrain, vehicle.radius)
+        self.why = ""
+
+    def along(self, corners: Floats, samples_per_cell: int = SAMPLES_PER_CELL) -> Plan | None:
+        """The lowest flight over the corners (k, 2); None, with `why`, where it cannot be."""
+        xy, heading = self._track(corners, samples_per_cell)
+        steps = np.hypot(*np.diff(xy, axis=0).T)
+        s = np.concatenate([[0.0], np.cumsum(steps)])
+        up, down = self._fly.steepest
+        required = self._ground.highest(xy) + self._fly.min_height
+        if self._goal.z is not None:
+            required[-1] = max(required[-1], self._goal.z)
+        z = lowest_profile(s, required, up, down)
+        begin = self._start.z
+        if begin is not None:
+            begin = max(begin, float(self._terrain.altitude(float(xy[0, 0]), float(xy[0, 1]))))
+        rise = None
+        if begin is not None and begin > z[0]:
+            required[0] = begin
+            z = lowest_profile(s, required, up, down)
+        elif begin is not None and begin < z[0] - 1e-9:
+            if self._fly.hover_power is None:
+                self.why = (
+                    f"the start lies {z[0] - begin:.1f} m below the altitude {z[0]:.1f} m from which vehicle class "
+                    f"{self._vehicle.name!r} can clear the ground ahead with its rate of climb"
+                )
+                return None
+            rise = begin
+        if self._hold:
+            z = np.minimum(np.maximum.accumulate(z), np.maximum.accumulate(z[::-1])[::-1])
+        position = np.column_stack([xy, z])
+        keep = _bends(s, xy, z)
+        position, heading = position[keep], heading[keep]
+        if rise is not None:
+            position = np.concatenate([[[*position[0, :2], rise]], position])
+            heading = np.concatenate([heading[:1], heading])
+        d = np.diff(position, axis=0)
+        over_ground = np.hypot(d[:, 0], d[:, 1])
+        energy = self._fly.energy(self._vehicle.mass, over_ground, d[:, 2])
+        duration = self._fly.duration(over_ground, d[:, 2])
+        return Plan(position, heading, np.full(len(d), FLY, np.uint8), float(energy.sum()), float(duration.sum()))
+
+    def _track(self, corners: Floats, samples_per_cell: int) -> tuple[Floats, Floats]:
+        """Points (m, 2) and headings every so many parts of a cell; rounded by Dubins where the vehicle has to."""
+        cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
+        legs = np.diff(corners, axis=0)
+        spacing = cell / samples_per_cell
+        spacing = max(spacing, 2.0 * float(np.hypot(*legs.T).sum()) / MOST_SAMPLES)
+        towards = np.arctan2(legs[:, 1], legs[:, 0])
+        if self._fly.turning_radius == 0.0:
+            counts = np.maximum(1, np.ceil(np.hypot(*legs.T) / spacing)).astype(int)
+            leg = np.repeat(np.arange(len(legs)), counts)
+            share = (np.arange(len(leg)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[leg]
+            xy = np.concatenate([corners[leg] + share[:, None] * legs[leg], corners[-1:]])
+            return xy, np.concatenate([towards[leg], towards[-1:]])
+        between = np.exp(1j * towards)
+        headings = np.concatenate([towards[:1], np.angle(between[:-1] + between[1:]), towards[-1:]])
+        if self._start.heading is not None:
+            headings[0] = self._start.heading
+        if self._goal.heading is not None:
+            headings[-1] = self._goal.heading
+        return self._arcs(corners, headings, spacing)
+
+    def _arcs(self, corners: Floats, headings: Floats, spacing: float) -> tuple[Floats, Floats]:
+        from rfly_terrain.planning.drive import DrivePath
+        from rfly_terrain.planning.kernels import piece_end
+
+        radius = self._fly.turning_radius
+        joints, pieces = [], []
+        for (x, y), heading, (to_x, to_y), to_heading in zip(
+            corners[:-1].tolist(), headings[:-1].tolist(), corners[1:].tolist(), headings[1:].tolist(), strict=True
+        ):
+            word = shortest_dubins(x, y, heading, to_x, to_y, to_heading, radius)
+            pose = (x, y, heading)
+            for length, turn in zip(word[:3], word[3:], strict=True):
+                if length > 0.0:
+                    joints.append(pose)
+                    pieces.append((length, turn / radius))
+                    pose = piece_end(*pose, length, turn / radius)
+        joints.append((*corners[-1].tolist(), float(headings[-1])))
+        poses = DrivePath(np.array(joints), np.array(pieces), 0.0).poses(spacing)
+        return poses[:, :2], poses[:, 2]
+
+
+def lowest_profile(s: Floats, required: Floats, up: float, down: float) -> Floats:
+    """(n,) the lowest altitudes at distances s (rising) that are at least `required` and rise by no more than `up`,
+    fall by no more than `down` metres a metre."""
+    climbing = np.maximum.accumulate((required - up * s)[::-1])[::-1] + up * s
+    lowest: Floats = np.maximum.accumulate(climbing + down * s) - down * s
+    return lowest
+
+
+def _bends(s: Floats, xy: Floats, z: Floats) -> NDArray[np.bool_]:
+    """Which samples are no points of the straight line from their neighbour to their neighbour."""
+    keep = np.ones(len(s), bool)
+    if len(s) > 2:
+        line = np.column_stack([xy, z])
+        ds = np.diff(s)
+        ds[ds == 0] = 1.0
+        slope = np.diff(line, axis=0) / ds[:, None]
+        keep[1:-1] = np.abs(np.diff(slope, axis=0)).max(axis=1) > 1e-7
+    return keep
+
+
+def _cheapest_blocks(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Floats:
+    """(k, 2) corners from start to goal: middles of blocks between which flying as low as may be takes least energy."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    fly = vehicle.fly
+    assert fly is not None
+    high, x, y = _block_heights(terrain, vehicle.radius)
+    nx, ny = high.shape
+    if min(nx, ny) < 2:
+        return np.array([(start.x, start.y), (goal.x, goal.y)])
+    number = np.arange(nx * ny).reshape(nx, ny)
+    up, down = fly.steepest
+    ends: list[tuple[Any, Any, Any]] = []
+    for dx, dy in _NEIGHBOURS:
+        here = slice(0, nx - dx), slice(max(-dy, 0), ny - max(dy, 0))
+        there = slice(dx, nx), slice(max(dy, 0), ny - max(-dy, 0))
+        if not number[here].size:
+            continue
+        distance = math.hypot(dx * (x[1] - x[0]), dy * (y[1] - y[0]))
+        climb = high[there] - high[here]
+        for a, b, rise in ((here, there, climb), (there, here, -climb)):
+            # what is steeper than the vehicle climbs takes a longer way
+            longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
+            ends.append((number[a].ravel(), number[b].ravel(), fly.energy(vehicle.mass, longer, rise).ravel()))
+    from_, to, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
+    graph = coo_array((cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)).tocsr()
+    first, last = (int(number[np.abs(x - pose.x).argmin(), np.abs(y - pose.y).argmin()]) for pose in (start, goal))
+    _, before = dijkstra(graph, indices=first, return_predecessors=True)
+    way = [last]
+    while way[-1] != first:
+        way.append(int(before[way[-1]]))
+    inner = [(x[cell // ny], y[cell % ny]) for cell in way[-2:0:-1]]
+    return np.array([(start.x, start.y), *inner, (goal.x, goal.y)])
+
+
+def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, Floats]:
+    """(nx, ny) highest sample of each block and within the radius around it, along x and along y, both rising; and the
+    middles of the blocks, m."""
+    from scipy.ndimage import maximum_filter
+
+    wide = [2 * math.ceil(radius / abs(step)) + 1 for step in (terrain.step_x, terrain.step_y)]
+    z = maximum_filter(terrain.heights, wide, mode="nearest")
+    z = z[:: 1 if terrain.step_x > 0 else -1, :: 1 if terrain.step_y > 0 else -1]
+    x_min, _, y_min, _ = terrain.bounds
+    size = [math.ceil(n / BLOCKS) for n in z.shape]
+    starts = [np.arange(0, n, k) for n, k in zip(z.shape, size, strict=True)]
+    high = np.maximum.reduceat(np.maximum.reduceat(z, starts[0], axis=0), starts[1], axis=1)
+    x = x_min + abs(terrain.step_x) * (starts[0] + (size[0] - 1) / 2)
+    y = y_min + abs(terrain.step_y) * (starts[1] + (size[1] - 1) / 2)
+    return high.astype(np.float64), x, y
+
+
+def _without_needless(flight: _Flight, corners: Floats) -> Floats:
+    """Those corners that are worth their way: rows of them, ever shorter, are left out where that takes no more energy.
+
+    One sample a cell is enough to compare.
+    """
+    best = flight.along(corners, 1)
+    size = len(corners) - 2
+    while size >= 1:
+        at = 1
+        while at < len(corners) - 1:
+            fewer = np.delete(corners, slice(at, min(at + size, len(corners) - 1)), axis=0)
+            tried = flight.along(fewer, 1)
+            if tried is not None and (best is None or tried.energy <= best.energy):
+                best, corners = tried, fewer
+            else:
+                at += size
+        size = size // 2
+    return corners

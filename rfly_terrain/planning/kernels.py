@@ -1,0 +1,231 @@
+"""Compiled kernels of planning on a grid; without numba the same functions run as plain Python, much slower.
+
+- `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0 where none may be.
+- `grid`: (origin_x, origin_y, resolution) of its south-west corner, m.
+- A piece of a path: x, y, heading at its start, length (m), curvature (1/m, left positive).
+
+A pose is looked at with a margin: every path point lies within STEP/2 cells of a sample, and every sample needs all
+cells within MARGIN of it, so that no cell that the path crosses, be it by a corner, is missed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common import dubins
+from rfly_common.kernels.jit import kernel_or_plain
+
+STEP = 0.2
+"""cells between two samples of a path"""
+MARGIN = 0.11
+"""cells around a sample that have to be free; above STEP / 2"""
+BLOCKED = -1.0
+"""cost of a piece that leaves the free cells"""
+
+shortest_dubins = kernel_or_plain(nogil=True)(dubins.shortest_dubins)
+
+
+@kernel_or_plain(nogil=True)
+def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
+    """What a metre costs at a point, 0 where a cell within MARGIN is not free or not on the grid."""
+    rows, columns = weight.shape
+    u, v = (x - grid[0]) / grid[2], (y - grid[1]) / grid[2]
+    column, row = math.floor(u), math.floor(v)
+    if column < 0 or row < 0 or column >= columns or row >= rows:
+        return 0.0
+    here = float(weight[row, column])
+    if here == 0.0:
+        return 0.0
+    side = -1 if u - column < MARGIN else 1 if u - column > 1.0 - MARGIN else 0
+    end = -1 if v - row < MARGIN else 1 if v - row > 1.0 - MARGIN else 0
+    beside, beyond = column + side, row + end
+    if beside < 0 or beyond < 0 or beside >= columns or beyond >= rows:
+        return 0.0
+    if weight[row, beside] == 0.0 or weight[beyond, column] == 0.0 or weight[beyond, beside] == 0.0:
+        return 0.0
+    return here
+
+
+@kernel_or_plain(nogil=True)
+def piece_end(x: float, y: float, heading: float, length: float, curvature: float) -> tuple[float, float, float]:
+    """The pose at the end of a piece."""
+    half = 0.5 * curvature * length
+    chord = length if abs(half) < 1e-12 else length * math.sin(half) / half
+    return x + chord * math.cos(heading + half), y + chord * math.sin(heading + half), heading + 2.0 * half
+
+
+@kernel_or_plain(nogil=True)
+def piece_cost(
+    weight: Any, grid: Any, x: float, y: float, heading: float, length: float, curvature: float, most: float
+) -> float:
+    """∫ weight ds along a piece, by trapezia; BLOCKED where it leaves the free cells or costs more than `most`."""
+    count = max(1, math.ceil(length / (STEP * grid[2])))
+    ds = length / count
+    half = 0.5 * curvature * ds
+    chord = ds if abs(half) < 1e-12 else ds * math.sin(half) / half
+    ahead_x, ahead_y = chord * math.cos(heading + half), chord * math.sin(heading + half)
+    turn_c, turn_s = math.cos(2.0 * half), math.sin(2.0 * half)
+    before = weight_at(weight, grid, x, y)
+    if before == 0.0:
+        return BLOCKED
+    cost = 0.0
+    for _ in range(count):
+        x += ahead_x
+        y += ahead_y
+        ahead_x, ahead_y = turn_c * ahead_x - turn_s * ahead_y, turn_s * ahead_x + turn_c * ahead_y
+        here = weight_at(weight, grid, x, y)
+        if here == 0.0:
+            return BLOCKED
+        cost += 0.5 * (before + here) * ds
+        if cost > most:
+            return BLOCKED
+        before = here
+    return cost
+
+
+@kernel_or_plain(nogil=True)
+def word_cost(
+    weight: Any, grid: Any, x: float, y: float, heading: float, word: Any, radius: float, most: float
+) -> float:
+    """Cost of the three pieces of a Dubins word from a pose; BLOCKED as in `piece_cost`."""
+    cost = 0.0
+    for k in range(3):
+        if word[k] > 0.0:
+            curvature = word[3 + k] / radius
+            part = piece_cost(weight, grid, x, y, heading, word[k], curvature, most - cost)
+            if part == BLOCKED:
+                return BLOCKED
+            cost += part
+            x, y, heading = piece_end(x, y, heading, word[k], curvature)
+    return cost
+
+
+@kernel_or_plain(nogil=True)
+def shortest_to_point(
+    x: float, y: float, heading: float, to_x: float, to_y: float, radius: float
+) -> tuple[float, float, float, float, float, float]:
+    """The shortest way to a point, with any heading there, as a Dubins word.
+
+    Outside of both turning circles an arc and its tangent; inside of one it is reached by an arc of the other circle
+    and one of the first (X.-N. Bui et al., Shortest path synthesis for Dubins non-holonomic robot, ICRA 1994).
+    """
+    dx, dy = to_x - x, to_y - y
+    c, s = math.cos(heading), math.sin(heading)
+    ahead, left = c * dx + s * dy, c * dy - s * dx
+    turn = 1.0 if left >= 0.0 else -1.0
+    left *= turn  # mirrored so that the point lies to the left
+    square = ahead * ahead + (left - radius) * (left - radius)
+    if square >= radius * radius * (1.0 - 1e-12):
+        straight = math.sqrt(max(square - radius * radius, 0.0))
+        # the tangent from the circle about (0, radius): the heading at which it is left
+        angle = math.atan2(left - radius, ahead) + math.atan2(radius, straight)
+        angle %= 2.0 * math.pi
+        if 2.0 * math.pi - angle < 1e-9:
+            angle = 0.0
+        return radius * angle, straight, 0.0, turn, 0.0, 0.0
+    # Inside of the left circle: first to the right about (0, -radius), then to the left about a centre 2 radii from
+    # there and one from the point. That centre lies to either side of the line to the point.
+    far = math.sqrt(ahead * ahead + (left + radius) * (left + radius))
+    at = math.acos(min(max((5.0 * radius * radius - far * far) / (4.0 * radius * radius), -1.0), 1.0))
+    side = math.acos(min(max((3.0 * radius * radius + far * far) / (4.0 * radius * far), -1.0), 1.0))
+    to_point = 0.5 * math.pi - math.atan2(left + radius, ahead)
+    first, second = (to_point - side) % (2.0 * math.pi), at
+    other, after = (to_point + side) % (2.0 * math.pi), 2.0 * math.pi - at
+    if other + after < first + second:
+        first, second = other, after
+    return radius * first, radius * second, 0.0, -turn, turn, 0.0
+
+
+def cost_to_go(
+    weight: NDArray[np.float32], goal: tuple[int, int], start: tuple[int, int], spare: float
+) -> NDArray[np.float32]:
+    """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where no way leads.
+
+    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, over
+    free cells only; ways of them are at most 2.8 % longer than straight ones. It ends where all cells are known that
+    cost `spare` cells more than the start; those beyond get what they cost at least.
+    """
+    rows, columns = weight.shape
+    padded = np.pad(weight, 2)  # cells that nobody may enter on every side save the question where the grid ends
+    wide = columns + 4
+    best = np.full(padded.size, np.inf, np.float32)
+    if weight[goal] > 0.0:
+        ring = math.ceil(2.3 * float(weight.max())) + 2
+        places = [(row + 2) * wide + column + 2 for row, column in (goal, start)]
+        around = np.array([1, 1 + wide, wide, wide - 1, -1, -1 - wide, -wide, 1 - wide])
+        reached = spread(padded.reshape(-1), best, ring, places[0], places[1], spare, around)
+        if reached >= 0:
+            np.minimum(best, np.float32(reached), out=best)
+    return np.ascontiguousarray(best.reshape(rows + 4, wide)[2:-2, 2:-2])
+
+
+@kernel_or_plain(nogil=True)
+def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, around: Any) -> int:
+    """Fills `best` with the least costs of `cost_to_go` over padded, flat weights; -1 where all cells are known, else
+    the cost that all further ones have at least.
+
+    Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12 (1969)): within a
+    bucket the order does not matter then. `around`: steps to the eight neighbours in order; the knight's move m lies
+    beside neighbour m and the next one.
+    """
+    room = 1024
+    cells = np.empty(ring * room, np.int32)
+    filled = np.zeros(ring, np.int64)
+    near = np.empty(9, np.float32)
+    best[goal] = 0.0
+    cells[0], filled[0] = goal, 1
+    waiting, bucket = 1, 0
+    while waiting > 0:
+        if bucket > best[start] + spare:
+            return bucket
+        slot = bucket % ring
+        taken = 0
+        while taken < filled[slot]:
+            cell = cells[slot * room + taken]
+            taken += 1
+            cost = best[cell]
+            if int(cost) != bucket:
+                continue  # a cheaper way was found since
+            here = w[cell]
+            for m in range(8):
+                near[m] = w[cell + around[m]]
+            near[8] = near[0]
+            for m in range(16):
+                k = m // 2
+                if near[k] == 0.0:
+                    continue
+                to = cell + around[k]
+                if m % 2 == 1:  # the cell beyond both
+                    if near[k + 1] == 0.0:
+                        continue
+                    to += around[(k + 1) % 8]
+                    if w[to] == 0.0:
+                        continue
+                    step = np.float32(0.55901699) * (here + near[k] + near[k + 1] + w[to])
+                elif k % 2 == 0:
+                    step = np.float32(0.5) * (here + near[k])
+                elif near[k - 1] == 0.0 or near[k + 1] == 0.0:
+                    continue
+                else:
+                    step = np.float32(0.70710678) * (here + near[k])
+                new = cost + step
+                if new < best[to]:
+                    best[to] = new
+                    into = int(new) % ring
+                    if filled[into] == room:
+                        more = np.empty(2 * ring * room, np.int32)
+                        for i in range(ring):
+                            for j in range(filled[i]):
+                                more[i * 2 * room + j] = cells[i * room + j]
+                        cells, room = more, 2 * room
+                    cells[into * room + filled[into]] = to
+                    filled[into] += 1
+                    waiting += 1
+        waiting -= filled[slot]
+        filled[slot] = 0
+        bucket += 1
+    return -1

@@ -1,0 +1,245 @@
+"""Plans that drive and fly, whichever takes less energy: a coarse graph of both, whose pieces are then planned finely.
+
+The graph has two layers over one lattice: on the ground, with edges that lead over cells that can be driven on, and in
+the air, at the minimum height above the highest ground of each block. Between the layers lead take-offs and landings,
+straight up and down, on ground less steep than `max_takeoff_slope_deg`. Beside the cheapest way through the graph the
+plan that only drives and the one that only flies are worked out; of those that can be done the cheapest is taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import PlanError
+from rfly_terrain.planning.drive import PlanPose
+from rfly_terrain.planning.fly import plan_fly
+from rfly_terrain.planning.plan import FLY, Plan, join_plans
+from rfly_terrain.planning.vehicle_classes import VehicleClass
+from rfly_terrain.traversability.costs import LETHAL, TraversabilityGrid
+
+if TYPE_CHECKING:
+    from rfly_terrain.planning.planner import Planner
+
+Floats = NDArray[np.float64]
+
+LATTICE = 160
+"""points on a side, at most"""
+ON_GROUND = 1.0
+"""m above the ground up to which a place counts as on it"""
+_STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
+_SAMPLES_PER_CELL = 2
+
+
+def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
+    """The plan of least energy that drives, flies, or does one after the other.
+
+    A place no more than ON_GROUND above the ground is on it. Raises PlanError where none of the ways can be done; its
+    reason is that of driving.
+    """
+    if vehicle.drive is None or vehicle.fly is None or vehicle.fly.hover_power is None:
+        raise PlanError("cannot_mix", vehicle.cannot("both drive and take off", "land_air"))
+    on_ground = [_on_ground(planner, pose) for pose in (start, goal)]
+    landing = planner.landing_grid(vehicle)
+    plans: list[Plan] = []
+    why: list[PlanError] = []
+
+    def attempt(make: Callable[[], Plan]) -> None:
+        try:
+            plans.append(make())
+        except PlanError as error:
+            why.append(error)
+
+    if all(on_ground):
+        attempt(lambda: planner.drive(vehicle, start, goal))
+    attempt(lambda: _flight(planner, vehicle, landing, start, goal, on_ground[0], on_ground[1]))
+    attempt(lambda: _through_graph(planner, vehicle, landing, start, goal, on_ground))
+    if not plans:
+        raise PlanError(why[0].reason, "; ".join(dict.fromkeys(str(error) for error in why)))
+    return min(plans, key=lambda plan: plan.energy)
+
+
+def _on_ground(planner: Planner, pose: PlanPose) -> bool:
+    if not planner.terrain.inside(pose.x, pose.y):
+        raise PlanError("outside", f"({pose.x:g}, {pose.y:g}) lies off the map")
+    return pose.z is None or pose.z <= float(planner.terrain.altitude(pose.x, pose.y)) + ON_GROUND
+
+
+def _can_land(landing: TraversabilityGrid, x: Any, y: Any) -> Any:
+    row, column = (
+        np.clip(np.floor((np.asarray(v) - o) / landing.resolution).astype(int), 0, n - 1)
+        for v, o, n in zip((y, x), landing.origin[::-1], landing.cost.shape, strict=True)
+    )
+    cost = landing.cost[row, column]
+    return (cost >= 0) & (cost < LETHAL)
+
+
+def _flight(
+    planner: Planner,
+    vehicle: VehicleClass,
+    landing: TraversabilityGrid,
+    start: PlanPose,
+    goal: PlanPose,
+    takes_off: bool,
+    lands: bool,
+) -> Plan:
+    """From place to place in the air, with take-off and landing where these are on the ground."""
+    assert vehicle.fly is not None
+    for pose, needed, what in ((start, takes_off, "take off from"), (goal, lands, "land on")):
+        if needed and not _can_land(landing, pose.x, pose.y):
+            limit = vehicle.fly.max_takeoff_slope_deg
+            raise PlanError("no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, above {limit:g}°")
+    ground = [float(planner.terrain.altitude(pose.x, pose.y)) for pose in (start, goal)]
+    up = dataclasses.replace(start, z=ground[0]) if takes_off else start
+    to = dataclasses.replace(goal, z=None) if lands else goal
+    flown = plan_fly(planner.terrain, vehicle, up, to, hold_altitude=True)
+    if not lands:
+        return flown
+    drop = ground[1] - float(flown.position[-1, 2])
+    down = np.array([flown.position[-1], [goal.x, goal.y, ground[1]]])
+    energy, duration = float(vehicle.fly.energy(vehicle.mass, 0.0, drop)), float(vehicle.fly.duration(0.0, drop))
+    return join_plans([flown, Plan(down, flown.heading[-1:].repeat(2), np.array([FLY], np.uint8), energy, duration)])
+
+
+def _through_graph(
+    planner: Planner,
+    vehicle: VehicleClass,
+    landing: TraversabilityGrid,
+    start: PlanPose,
+    goal: PlanPose,
+    on_ground: list[bool],
+) -> Plan:
+    """The cheapest way over the graph, its runs on the ground and in the air planned finely."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    points, edges = _graph(planner, vehicle, landing, start, goal)
+    count = len(points)
+    from_, to, energy = (np.concatenate(part) for part in zip(*edges, strict=True))
+    graph = coo_array((energy, (from_.astype(np.int32), to.astype(np.int32))), shape=(2 * count, 2 * count)).tocsr()
+    first = count - 2 + (0 if on_ground[0] else count)
+    last = count - 1 + (0 if on_ground[1] else count)
+    cost, before = dijkstra(graph, indices=first, return_predecessors=True)
+    if not math.isfinite(cost[last]):
+        raise PlanError("unreachable", "no way leads there, be it driven or flown")
+    way = [last]
+    while way[-1] != first:
+        way.append(int(before[way[-1]]))
+    runs = [(flies, list(nodes)) for flies, nodes in itertools.groupby(way[::-1], key=lambda node: node >= count)]
+    plans: list[Plan] = []
+    for index, (flies, nodes) in enumerate(runs):
+        ends = [points[node % count] for node in (nodes[0], nodes[-1])]
+        a = start if index == 0 else PlanPose(*ends[0].tolist())
+        b = goal if index == len(runs) - 1 else PlanPose(*ends[1].tolist())
+        if math.hypot(b.x - a.x, b.y - a.y) < 1e-6:
+            continue  # it takes off where it is, or lands where it shall be
+        if plans and not flies and a.heading is None:
+            a = dataclasses.replace(a, heading=float(plans[-1].heading[-1]))  # as it has landed
+        if flies:
+            takes_off, lands = index > 0 or on_ground[0], index < len(runs) - 1 or on_ground[1]
+            plans.append(_flight(planner, vehicle, landing, a, b, takes_off, lands))
+        else:
+            plans.append(planner.drive(vehicle, a, b))
+    return join_plans(plans)
+
+
+def _graph(
+    planner: Planner, vehicle: VehicleClass, landing: TraversabilityGrid, start: PlanPose, goal: PlanPose
+) -> tuple[Floats, list[tuple[Any, Any, Any]]]:
+    """(n, 2) places: the lattice, start and goal; and edges (from, to, J) between nodes, n and more of which fly."""
+    assert vehicle.fly is not None
+    rows, columns = landing.cost.shape
+    stride = max(1, math.ceil(max(rows, columns) / LATTICE))
+    row, column = (np.arange(stride // 2, n, stride) for n in (rows, columns))
+    y, x = (o + (k + 0.5) * landing.resolution for o, k in zip(landing.origin[::-1], (row, column), strict=True))
+    lattice = np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1).reshape(-1, 2)
+    points = np.concatenate([lattice, [[start.x, start.y], [goal.x, goal.y]]])
+    number = np.arange(len(lattice)).reshape(len(row), len(column))
+    pairs = []
+    for d_row, d_column in _STEPS:
+        here = slice(0, len(row) - d_row), slice(max(-d_column, 0), len(column) - max(d_column, 0))
+        there = slice(d_row, len(row)), slice(max(d_column, 0), len(column) - max(-d_column, 0))
+        pairs.append(np.stack([number[here].ravel(), number[there].ravel()], axis=1))
+    for end in (len(points) - 2, len(points) - 1):  # start and goal with the lattice points about them
+        near = np.abs(lattice - points[end]).max(axis=1) <= 1.5 * stride * landing.resolution
+        near_numbers = np.flatnonzero(near)
+        pairs.append(np.stack([np.full(len(near_numbers), end), near_numbers], axis=1))
+    a, b = np.concatenate(pairs).T
+    ground = np.asarray(planner.terrain.altitude(points[:, 0], points[:, 1]))
+    high = _highest_about(planner, points, stride * landing.resolution, vehicle.radius)
+    altitude = high + vehicle.fly.min_height
+    return points, [
+        *_driven(planner, vehicle, points, a, b),
+        *_flown(vehicle, points, altitude, a, b),
+        *_taken_off(vehicle, points, altitude - ground, _can_land(landing, points[:, 0], points[:, 1])),
+    ]
+
+
+def _driven(
+    planner: Planner, vehicle: VehicleClass, points: Floats, a: NDArray[Any], b: NDArray[Any]
+) -> list[tuple[Any, Any, Any]]:
+    """Edges on the ground, both ways: where all cells on the straight line are free, with the energy along it."""
+    assert vehicle.drive is not None
+    grid, weight = planner.driving_grid(vehicle)
+    leg = points[b] - points[a]
+    samples = max(2, math.ceil(float(np.hypot(*leg.T).max()) / grid.resolution * _SAMPLES_PER_CELL) + 1)
+    share = np.linspace(0.0, 1.0, samples)[:, None]
+    free, there, back = np.ones(len(a), bool), np.zeros(len(a)), np.zeros(len(a))
+    z_before = np.zeros(0)
+    part = np.hypot(*leg.T) / (samples - 1)
+    for k in range(samples):
+        at = points[a] + share[k] * leg
+        column, row = np.floor((at - grid.origin) / grid.resolution).astype(int).T
+        on_map = (row >= 0) & (column >= 0) & (row < weight.shape[0]) & (column < weight.shape[1])
+        free &= on_map
+        free[on_map] &= weight[row[on_map], column[on_map]] > 0
+        z = np.asarray(planner.terrain.altitude(at[:, 0], at[:, 1]))
+        if k:
+            there += vehicle.drive.energy(vehicle.mass, part, z - z_before)
+            back += vehicle.drive.energy(vehicle.mass, part, z_before - z)
+        z_before = z
+    least = 1e-6 * part  # downhill costs nothing, but no edge of a graph may
+    return [(a[free], b[free], (there + least)[free]), (b[free], a[free], (back + least)[free])]
+
+
+def _flown(
+    vehicle: VehicleClass, points: Floats, altitude: Floats, a: NDArray[Any], b: NDArray[Any]
+) -> list[tuple[Any, Any, Any]]:
+    assert vehicle.fly is not None
+    distance = np.hypot(*(points[b] - points[a]).T)
+    edges = []
+    up, down = vehicle.fly.steepest
+    for from_, to in ((a, b), (b, a)):
+        rise = altitude[to] - altitude[from_]
+        longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
+        edges.append((from_ + len(points), to + len(points), vehicle.fly.energy(vehicle.mass, longer, rise)))
+    return edges
+
+
+def _taken_off(
+    vehicle: VehicleClass, points: Floats, height: Floats, can_land: NDArray[np.bool_]
+) -> list[tuple[Any, Any, Any]]:
+    assert vehicle.fly is not None
+    node = np.flatnonzero(can_land)
+    up, down = (vehicle.fly.energy(vehicle.mass, np.zeros(len(node)), sign * height[node]) for sign in (1.0, -1.0))
+    return [(node, node + len(points), up), (node + len(points), node, down)]
+
+
+def _highest_about(planner: Planner, points: Floats, side: float, radius: float) -> Floats:
+    """(n,) the highest sample in a square of that side about points, and within the radius around it."""
+    from scipy.ndimage import maximum_filter
+
+    terrain = planner.terrain
+    wide = [2 * math.ceil((0.5 * side + radius) / abs(step)) + 1 for step in (terrain.step_x, terrain.step_y)]
+    high = maximum_filter(terrain.heights, wide, mode="nearest")
+    row, column = (
+        np.clip(np.rint((points[:, k] - origin) / step).astype(int), 0, terrain.heights.shape[k] - 1)
+        for k, (origin, step) in enumerate(((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y)))
+    )
+    return high[row, column].astype(float)

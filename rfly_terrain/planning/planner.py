@@ -1,0 +1,165 @@
+"""Paths over a terrain for a class of vehicles: driven, flown, or both in turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import PlanError
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
+from rfly_terrain.planning.fly import plan_fly
+from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
+from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass
+from rfly_terrain.traversability.costs import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
+
+if TYPE_CHECKING:
+    from rfly_terrain.traversability.objects import ObjectBoxes
+
+MOST_POSES = 4_000
+"""of a driven path, those in its bends not counted"""
+MOST_TURN = math.radians(10.0)
+"""from one pose to the next: bends stay smooth for whoever joins the poses"""
+
+
+class Planner:
+    """Plans over one terrain and the objects on it; the costs for each class's limits are worked out once.
+
+    `water_level` (m, z up): ground below it is not driven on, and nothing lands there; None: no water. `resolution`
+    (m): side of the cells, by default the smaller step of the map. Several threads may plan at once.
+    """
+
+    def __init__(
+        self,
+        terrain: HeightMap,
+        objects: ObjectBoxes | None = None,
+        *,
+        water_level: float | None = None,
+        resolution: float | None = None,
+    ) -> None:
+        self.terrain, self.objects = terrain, objects
+        self._water_level, self._resolution = water_level, resolution
+        self._grids: dict[TraversabilityLimits, tuple[TraversabilityGrid, NDArray[np.float32]]] = {}
+        self._lock = threading.Lock()
+
+    def plan(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE) -> Plan:
+        """A path from start to goal. Raises PlanError that says why there is none."""
+        ways: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {
+            DRIVE: self.drive,
+            FLY: self.fly,
+            MIXED: self.mixed,
+        }
+        if mode not in ways:
+            raise PlanError("unknown_mode", f"mode {mode}: expected {DRIVE} (drive), {FLY} (fly) or {MIXED} (mixed)")
+        return ways[mode](vehicle, start, goal)
+
+    def drive(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
+        """On the ground; heights of start and goal do not count. See `drive`."""
+        driving = _driving(vehicle)
+        grid, weight = self.driving_grid(vehicle)
+        try:
+            path = plan_drive(grid, start, goal, float(driving.turning_radius), weight=weight)
+        except PlanError as error:
+            if not error.reason.endswith("_blocked"):
+                raise
+            pose = start if error.reason == "start_blocked" else goal
+            why = self.why_blocked(vehicle, pose.x, pose.y)
+            raise PlanError(error.reason, f"{error}: {why}") from None
+        poses = path.poses(max(grid.resolution, path.length / MOST_POSES), MOST_TURN)
+        z = self.terrain.altitude(poses[:, 0], poses[:, 1])
+        position = np.column_stack([poses[:, :2], z])
+        fine = path.poses(grid.resolution / 4)  # between the poses the ground rises and falls too
+        over_ground, climb = _steps(np.column_stack([fine[:, :2], self.terrain.altitude(fine[:, 0], fine[:, 1])]))
+        energy = float(driving.energy(vehicle.mass, over_ground, climb).sum())
+        duration = float(np.hypot(over_ground, climb).sum()) / driving.speed
+        return Plan(position, poses[:, 2].copy(), np.full(len(position) - 1, DRIVE, np.uint8), energy, duration)
+
+    def fly(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
+        """In the air. See `fly`."""
+        return plan_fly(self.terrain, vehicle, start, goal)
+
+    def mixed(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
+        """Driven and flown, with least energy. See `mixed`."""
+        from rfly_terrain.planning.mixed import plan_mixed
+
+        return plan_mixed(self, vehicle, start, goal)
+
+    def grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
+        """The costs of driving for a class."""
+        return self.driving_grid(vehicle)[0]
+
+    def driving_grid(self, vehicle: VehicleClass) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
+        """The costs of driving for a class, and what `plan_drive.weights` makes of them."""
+        return self._grid(self._limits(_driving(vehicle)))
+
+    def landing_grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
+        """The same, with the slope limited to what a class takes off from and lands on."""
+        limits = self._limits(_driving(vehicle))
+        slope = vehicle.fly.max_takeoff_slope_deg if vehicle.fly is not None else limits.max_slope_deg
+        return self._grid(dataclasses.replace(limits, max_slope_deg=min(slope, limits.max_slope_deg)))[0]
+
+    def why_blocked(self, vehicle: VehicleClass, x: float, y: float) -> str:
+        """Why a class may not drive at a place: the limits that are exceeded there, or within the vehicle's radius."""
+        limits = self._limits(_driving(vehicle))
+        part = _around(self.terrain, x, y, limits.vehicle_radius + limits.half_wheelbase)
+        free = TraversabilityLimits(math.inf, math.inf, math.inf, None, 0.0, limits.half_wheelbase)
+        side = self._resolution or min(abs(self.terrain.step_x), abs(self.terrain.step_y))
+        steep = f"slopes of {limits.max_slope_deg:g}° and more"
+        alone = {
+            steep: dataclasses.replace(free, max_slope_deg=limits.max_slope_deg),
+            "ground that is too rough": dataclasses.replace(free, max_roughness=limits.roughness_limit(side)),
+            "steps that are too high": dataclasses.replace(free, max_step=limits.step_limit(side)),
+            "water": dataclasses.replace(free, water_level=limits.water_level),
+        }
+        found = [text for text, limit in alone.items() if (traversability(part, limit).cost == LETHAL).any()]
+        if self.objects and (traversability(part, free, self.objects).cost == LETHAL).any():
+            found.append("an object")
+        if not found:
+            return "the edge of the map is too near"
+        return f"{' and '.join(found)} within {limits.vehicle_radius + limits.half_wheelbase:g} m and a cell"
+
+    def _limits(self, driving: Driving) -> TraversabilityLimits:
+        if self._water_level is None:
+            return driving.limits
+        return dataclasses.replace(driving.limits, water_level=self._water_level)
+
+    def _grid(self, limits: TraversabilityLimits) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
+        with self._lock:
+            if limits not in self._grids:
+                grid = traversability(self.terrain, limits, self.objects, self._resolution)
+                self._grids[limits] = grid, weights(grid)
+            return self._grids[limits]
+
+
+def _driving(vehicle: VehicleClass) -> Driving:
+    if vehicle.drive is None:
+        raise PlanError("cannot_drive", vehicle.cannot("drive", "ground or land_air"))
+    return vehicle.drive
+
+
+def _steps(position: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    d = np.diff(position, axis=0)
+    return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
+
+
+def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:
+    """The samples within `reach` (m) of a point, and two cells more."""
+    u, v = (x - terrain.origin_x) / terrain.step_x, (y - terrain.origin_y) / terrain.step_y
+    first, last = [], []
+    for at, step, count in ((u, terrain.step_x, terrain.rows), (v, terrain.step_y, terrain.columns)):
+        wide = reach / abs(step) + 2
+        first.append(max(0, min(math.floor(at - wide), count - 2)))
+        last.append(min(count, max(math.ceil(at + wide) + 1, first[-1] + 2)))
+    return HeightMap(
+        terrain.heights[first[0] : last[0], first[1] : last[1]],
+        origin_x=terrain.origin_x + first[0] * terrain.step_x,
+        origin_y=terrain.origin_y + first[1] * terrain.step_y,
+        step_x=terrain.step_x,
+        step_y=terrain.step_y,
+    )

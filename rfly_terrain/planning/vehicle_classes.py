@@ -1,0 +1,195 @@
+"""Vehicle classes of the planner: what a kind of vehicle can do and what it takes, from a YAML file."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.config.marked_yaml import Key, parse_yaml
+from rfly_common.config.schema_errors import first_error
+from rfly_common.errors import ConfigError
+from rfly_terrain.traversability.costs import TraversabilityLimits
+
+Floats = NDArray[np.float64]
+
+GRAVITY = 9.80665
+"""m/s², standard"""
+MAX_FILE_BYTES = 1_000_000
+_UNFIT = {"ground": ("fly",), "multirotor": ("drive",), "fixed_wing": ("drive", "fly.hover_power")}
+"""keys that a kind of vehicle has no use for"""
+
+
+@dataclass(frozen=True)
+class Driving:
+    """How a vehicle drives."""
+
+    speed: float
+    """m/s"""
+    turning_radius: float
+    """m, the smallest"""
+    limits: TraversabilityLimits
+    rolling_resistance: float = 0.04
+    """force / weight"""
+    efficiency: float = 0.8
+    """work at the wheels / energy taken"""
+
+    def energy(self, mass: float, distance: Any, climb: Any) -> Any:
+        """J for pieces of `distance` (m, in the plane) that rise by `climb` (m).
+
+        The force along a slope is m g (μ cos θ + sin θ); over distance / cos θ its work is m g (μ distance + climb).
+        Downhill nothing is gained back.
+        """
+        work = mass * GRAVITY * (self.rolling_resistance * np.asarray(distance) + np.asarray(climb))
+        return np.maximum(work, 0.0) / self.efficiency
+
+
+@dataclass(frozen=True)
+class Flying:
+    """How a vehicle flies."""
+
+    min_height: float
+    """m above the ground"""
+    speed: float
+    """m/s over ground"""
+    climb_rate: float
+    """m/s, at most"""
+    sink_rate: float
+    """m/s, at most"""
+    power: float
+    """W, in level flight"""
+    hover_power: float | None = None
+    """W, straight up or down; None: it cannot"""
+    max_climb_deg: float = 90.0
+    max_descent_deg: float = 90.0
+    turning_radius: float = 0.0
+    """m; 0: turns where it is"""
+    efficiency: float = 0.5
+    """gained potential energy / energy taken for it"""
+    max_takeoff_slope_deg: float = 10.0
+
+    @property
+    def steepest(self) -> tuple[float, float]:
+        """(up, down): m of height a metre over ground, at most."""
+        up, down = (math.tan(math.radians(min(a, 89.9))) for a in (self.max_climb_deg, self.max_descent_deg))
+        return min(up, self.climb_rate / self.speed), min(down, self.sink_rate / self.speed)
+
+    def duration(self, distance: Any, climb: Any) -> Any:
+        """s for pieces of `distance` (m over ground) that rise by `climb` (m): as fast as all three limits allow."""
+        climb = np.asarray(climb)
+        vertical = np.where(climb > 0, climb / self.climb_rate, -climb / self.sink_rate)
+        return np.maximum(np.asarray(distance) / self.speed, vertical)
+
+    def energy(self, mass: float, distance: Any, climb: Any) -> Any:
+        """J: power · time, and what height takes: m g climb / efficiency. Sinking gives nothing back."""
+        upright = np.asarray(distance) < 1e-9
+        power = np.where(upright, self.hover_power or self.power, self.power)
+        lifted = mass * GRAVITY * np.maximum(np.asarray(climb), 0.0) / self.efficiency
+        return power * self.duration(distance, climb) + lifted
+
+
+@dataclass(frozen=True)
+class VehicleClass:
+    """A kind of vehicle."""
+
+    name: str
+    kind: str
+    """ground, multirotor, fixed_wing or land_air"""
+    mass: float
+    """kg"""
+    radius: float
+    """m, of the circle around it"""
+    drive: Driving | None = None
+    fly: Flying | None = None
+
+    def cannot(self, what: str, kinds: str) -> str:
+        """That this class can't do what others can, for errors."""
+        return f"vehicle class {self.name!r} is of the kind {self.kind} and cannot {what}, expected {kinds}"
+
+
+def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str, VehicleClass]:
+    """The classes of a file by name, in its order; None or "": of the shipped file.
+
+    Raises ConfigError that names file, line, key and what is allowed.
+    """
+    if path is None or os.fspath(path) == "":
+        shipped = importlib.resources.files("rfly_terrain") / "data" / "vehicle_classes.yaml"
+        return parse_vehicle_classes(shipped.read_bytes(), "vehicle_classes.yaml")
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"vehicle classes {name!r}: {error.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"vehicle classes {name!r}: larger than {MAX_FILE_BYTES} bytes")
+    return parse_vehicle_classes(data, name)
+
+
+@functools.lru_cache(maxsize=1)
+def classes_schema() -> Mapping[str, Any]:
+    """The JSON schema of such files."""
+    file = importlib.resources.files("rfly_terrain") / "data" / "schemas" / "vehicle_classes.schema.json"
+    schema: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
+    """The classes of a file's content; `file` is what errors call it."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+    document = parse_yaml(text, file)
+    error_text = first_error(jsonschema.Draft7Validator(classes_schema()).iter_errors(document.value), document, file)
+    if error_text:
+        raise ConfigError(error_text)
+    classes: dict[str, VehicleClass] = {}
+    for index, entry in enumerate(document.value["classes"]):
+        if entry["name"] in classes:
+            line = document.line(["classes", index, "name"])
+            raise ConfigError(f"{file}:{line}: classes[{index}].name: there is a class {entry['name']!r} already")
+        for key in _UNFIT.get(entry["kind"], ()):
+            part, _, inner = key.partition(".")
+            if part in entry and (not inner or inner in entry[part]):
+                path: list[Key] = ["classes", index, *key.split(".")]
+                line = document.line(path)
+                raise ConfigError(f"{file}:{line}: classes[{index}].{key}: a {entry['kind']} vehicle has no such key")
+        classes[entry["name"]] = _class(entry)
+    return classes
+
+
+def vehicle_class(classes: Mapping[str, VehicleClass], name: str) -> VehicleClass:
+    """The class of that name; "": the first one. Raises ConfigError that lists the names."""
+    if not name:
+        return next(iter(classes.values()))
+    if name not in classes:
+        raise ConfigError(f"vehicle class {name!r}: there are {', '.join(classes)}")
+    return classes[name]
+
+
+def _class(entry: Mapping[str, Any]) -> VehicleClass:
+    drive = fly = None
+    if "drive" in entry:
+        values = dict(entry["drive"])
+        slope = values.pop("max_slope_deg", 25.0)
+        limits = TraversabilityLimits(
+            max_slope_deg=slope,
+            max_roughness=values.pop("max_roughness", None),
+            max_step=values.pop("max_step", None),
+            vehicle_radius=float(entry["radius"]),
+            half_wheelbase=float(values.pop("half_wheelbase", 0.7)),
+        )
+        drive = Driving(limits=limits, **values)
+    if "fly" in entry:
+        fly = Flying(**entry["fly"])
+    return VehicleClass(entry["name"], entry["kind"], float(entry["mass"]), float(entry["radius"]), drive, fly)

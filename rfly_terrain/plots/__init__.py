@@ -1,0 +1,1 @@
+"""Shaded relief, costs over relief."""

@@ -1,0 +1,248 @@
+"""Shaded relief: the ground as a picture, coloured by height and lit from the north-west, with axes in metres."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
+from rfly_terrain.height_map.point_cloud import Region, selected
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+
+    from rfly_terrain.height_map.height_map import HeightMap
+
+_TINTS = ("#55906a", "#86b277", "#bccf8d", "#ebe1ab", "#dfc089", "#c0956a", "#a58475", "#cfc6c1", "#fcfbfa")
+"""valley green to snow, evenly rising in lightness where the eye reads height from"""
+_LIGHTS = ((315.0, 0.6), (0.0, 0.2), (270.0, 0.2))
+"""azimuth (degrees clockwise from north) and share: one lamp alone hides the ridges that run along its rays"""
+_LIGHT_ELEVATION_DEG = 45.0
+_PIXELS = 1600
+"""of the longer side at most: what a larger map is averaged down to"""
+_SMOOTH_PIXELS = 1000
+"""of the longer side: what a smaller map is drawn with, about those of the picture"""
+_STEEP = 0.75
+"""exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black faces"""
+
+
+def draw_relief(
+    axes: Axes,
+    height_map: HeightMap,
+    *,
+    region: Region | None = None,
+    vertical_exaggeration: float | None = None,
+    contours: bool = True,
+    colour_bar: bool = True,
+    colours: Sequence[str] = _TINTS,
+) -> ScalarMappable:
+    """Draws the map, or the samples in `region` (x_min, x_max, y_min, y_max; ENU metres), into matplotlib axes.
+
+    x east to the right, y north up, equal scales, metres; what is drawn over it takes the same coordinates. Returns
+    what a colour bar of one's own needs. `colours`: from the lowest to the highest ground. `vertical_exaggeration` is
+    the shading's only, by default chosen for contrast.
+    Raises ValueError for a region without at least 2 x 2 samples.
+    """
+    from matplotlib.cm import ScalarMappable
+
+    rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
+    part = height_map.heights[rows, columns]
+    low, high = float(part.min()), float(part.max())
+    rows, columns = _one_more(rows, height_map.rows), _one_more(columns, height_map.columns)
+    z, extent = _north_up(height_map, rows, columns)
+    np.clip(z, low, high, out=z)
+    step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
+
+    picture, scale, tints = _picture(z, (low, high), (step_x, step_y), vertical_exaggeration, colours)
+    axes.imshow(picture, extent=extent, origin="lower", interpolation="bicubic", zorder=0)
+    if contours and high > low:
+        _draw_contours(axes, z, (low, high), (extent[0], extent[2], step_x, step_y))
+    axes.set(aspect="equal", xlim=(x_min, x_max), ylim=(y_min, y_max), xlabel="x east (m)", ylabel="y north (m)")
+    heights = ScalarMappable(scale, tints)
+    if colour_bar:
+        figure: Any = axes.figure
+        figure.colorbar(heights, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
+    return heights
+
+
+def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.uint8]:
+    """(height, width, 3) RGB of the whole map from edge to edge, row 0 the northern one, without axes and contours.
+
+    What a texture needs: the outer edges of the outer pixels lie on the map's bounds.
+    """
+    z, extent = _north_up(height_map, slice(0, height_map.rows), slice(0, height_map.columns))
+    low, high = height_map.z_min, height_map.z_max
+    np.clip(z, low, high, out=z)
+    step_x, step_y = (extent[1] - extent[0]) / z.shape[1], (extent[3] - extent[2]) / z.shape[0]
+    picture, _, _ = _picture(z, (low, high), (step_x, step_y), None, _TINTS)
+    x_min, x_max, y_min, y_max = height_map.bounds
+    x = x_min + (np.arange(width) + 0.5) * ((x_max - x_min) / width)
+    y = y_max - (np.arange(height) + 0.5) * ((y_max - y_min) / height)
+    column, row = (x - extent[0]) / step_x - 0.5, (y - extent[2]) / step_y - 0.5
+    at = np.meshgrid(column.astype(np.float32), row.astype(np.float32))
+    colours = cv2.remap(picture.astype(np.float32), at[0], at[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return np.rint(colours * 255).astype(np.uint8)
+
+
+def check_picture_format(path: StrPath) -> None:
+    """Raises ConfigError for a name with an ending that is no picture's."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    ending, known = Path(path).suffix.lstrip(".").lower(), FigureCanvasAgg.filetypes
+    if ending not in known:
+        raise ConfigError(
+            f"{path}: pictures can be written as {', '.join(sorted(known))}, not {ending or 'without ending'!r}"
+        )
+
+
+def write_relief(
+    height_map: HeightMap,
+    path: StrPath,
+    *,
+    region: Region | None = None,
+    vertical_exaggeration: float | None = None,
+    title: str | None = None,
+) -> None:
+    """Writes the relief as a picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    check_picture_format(path)
+    bounds = height_map.bounds if region is None else region
+    width, height = bounds[1] - bounds[0], bounds[3] - bounds[2]
+    shape = min(max(height / width, 0.3), 1.6) if width > 0 else 1.0
+    figure = Figure(figsize=(10.0, 8.0 * shape + 1.2), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    draw_relief(axes, height_map, region=region, vertical_exaggeration=vertical_exaggeration)
+    axes.set_title(height_map.name if title is None else title)
+    figure.savefig(path)
+
+
+def _picture(
+    z: NDArray[np.float64],
+    heights: tuple[float, float],
+    steps: tuple[float, float],
+    exaggeration: float | None,
+    colours: Sequence[str],
+) -> tuple[NDArray[np.float64], Any, Any]:
+    """RGB 0 … 1 of each pixel; the scale of the heights and the colours along it."""
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    (low, high), tints = heights, LinearSegmentedColormap.from_list("rfly_terrain", list(colours))
+    scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
+    light = _light(z, *steps, exaggeration)
+    return _lit(tints(scale(z))[..., :3], light[..., None]), scale, tints
+
+
+def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, Region]:
+    """The samples inside the region, and what of it the map covers."""
+    rows, columns = selected(height_map, region)
+    if min(rows.stop - rows.start, columns.stop - columns.start) < 2:
+        raise ValueError(
+            f"region {region} holds {rows.stop - rows.start} x {columns.stop - columns.start} samples, "
+            "expected at least 2 x 2"
+        )
+    if region is None:
+        return rows, columns, height_map.bounds
+    (x_min, x_max, y_min, y_max), bounds = region, height_map.bounds
+    limits = max(x_min, bounds[0]), min(x_max, bounds[1]), max(y_min, bounds[2]), min(y_max, bounds[3])
+    return rows, columns, limits
+
+
+def _one_more(part: slice, count: int) -> slice:
+    """With the sample beyond each end, where there is one: the region's rim lies between samples."""
+    return slice(max(part.start - 1, 0), min(part.stop + 1, count))
+
+
+def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[NDArray[np.float64], Region]:
+    """(north, east) heights of at most _PIXELS on a side, both indices rising along the axes; and the ENU limits of
+    the area that they cover: half a pixel around the outer ones."""
+    z = height_map.heights[rows, columns]
+    x = [height_map.origin_x + r * height_map.step_x for r in (rows.start, rows.stop - 1)]
+    y = [height_map.origin_y + c * height_map.step_y for c in (columns.start, columns.stop - 1)]
+    if max(z.shape) > _PIXELS:
+        size = min(z.shape[0], _PIXELS), min(z.shape[1], _PIXELS)
+        pixels = np.asarray(cv2.resize(z, size[::-1], interpolation=cv2.INTER_AREA), np.float64)
+        half_x, half_y = abs(height_map.step_x) / 2, abs(height_map.step_y) / 2
+    else:
+        pixels = _spline(z, max(1.0, _SMOOTH_PIXELS / max(z.shape)))
+        half_x = abs(x[1] - x[0]) / (pixels.shape[0] - 1) / 2
+        half_y = abs(y[1] - y[0]) / (pixels.shape[1] - 1) / 2
+    pixels = pixels.T[:: 1 if y[0] < y[1] else -1, :: 1 if x[0] < x[1] else -1]
+    return np.ascontiguousarray(pixels), (min(x) - half_x, max(x) + half_x, min(y) - half_y, max(y) + half_y)
+
+
+def _spline(z: NDArray[np.float32], zoom: float) -> NDArray[np.float64]:
+    """`zoom` times as many samples from the first to the last one, on a surface of continuous curvature.
+
+    Cubic B-splines whose coefficients are z minus a sixth of its second differences, along each axis (a quasi-
+    interpolant): a cubic is reproduced, and a cliff reaches two cells far, where the interpolating spline rings on.
+    Other interpolation (bicubic, bilinear) has kinks at the samples, which the light shows as a hatch.
+    """
+    from scipy.ndimage import affine_transform, correlate1d
+
+    low = float(z.min())
+    # two samples more around, on the line through the outer two, so that slopes at the rim are not damped
+    wide = np.pad(z.astype(np.float64) - low, 2, mode="reflect", reflect_type="odd")
+    for axis in (0, 1):
+        wide = correlate1d(wide, [-1 / 6, 8 / 6, -1 / 6], axis, mode="nearest")
+    shape = tuple(max(2, round((n - 1) * zoom) + 1) for n in z.shape)
+    steps = [(n - 1) / (m - 1) for n, m in zip(z.shape, shape, strict=True)]
+    fine = affine_transform(wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest")
+    return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
+
+
+def _light(z: NDArray[np.float64], step_x: float, step_y: float, exaggeration: float | None) -> NDArray[np.float64]:
+    """Brightness 0 … 1 of each pixel; level ground has 0.5."""
+    from matplotlib.colors import LightSource
+
+    slope_y, slope_x = np.gradient(z, step_y, step_x)
+    if exaggeration is None:
+        steep = float(np.quantile(np.hypot(slope_x, slope_y), 0.9))
+        exaggeration = min(max(_STEEP / steep, 0.1), 1000.0) if steep > 0 else 1.0
+    light = np.zeros(z.shape)
+    for azimuth, share in _LIGHTS:
+        elevation = math.radians(_LIGHT_ELEVATION_DEG)
+        towards = LightSource(azimuth, _LIGHT_ELEVATION_DEG).direction
+        facing = -exaggeration * (slope_x * towards[0] + slope_y * towards[1]) + towards[2]
+        facing /= np.sqrt(1.0 + exaggeration**2 * (slope_x**2 + slope_y**2))
+        light += share * (0.5 + 0.62 * (facing - math.sin(elevation)))
+    return np.clip(light, 0.06, 0.94)
+
+
+def _lit(picture: NDArray[Any], light: NDArray[Any]) -> NDArray[Any]:
+    """Colours, darker below a light of 0.5 and paler above."""
+    shaded, shine = np.minimum(2 * light, 1.0), np.maximum(2 * light - 1, 0.0)
+    picture = picture * (0.3 + 0.7 * shaded)
+    return np.clip(picture + (1 - picture) * 0.55 * shine, 0.0, 1.0)
+
+
+def _draw_contours(
+    axes: Axes, z: NDArray[np.float64], heights: tuple[float, float], grid: tuple[float, float, float, float]
+) -> None:
+    (low, high), (x_0, y_0, step_x, step_y) = heights, grid
+    interval = _round_interval((high - low) / 10)
+    levels = np.arange(math.ceil(low / interval), math.floor(high / interval) + 1) * interval
+    x, y = (
+        start + (np.arange(n) + 0.5) * step for start, n, step in ((x_0, z.shape[1], step_x), (y_0, z.shape[0], step_y))
+    )
+    thin = 2 if min(z.shape) >= _SMOOTH_PIXELS // 2 else 1
+    lines = axes.contour(
+        x[::thin], y[::thin], z[::thin, ::thin], levels=levels, colors="#2b211a", linewidths=0.5, alpha=0.45, zorder=1
+    )
+    axes.clabel(lines, levels[::2], fontsize=6.5, fmt="%g")
+
+
+def _round_interval(about: float) -> float:
+    """1, 2 or 5 times a power of ten, near `about`."""
+    power = 10.0 ** math.floor(math.log10(about))
+    return min((1 * power, 2 * power, 5 * power, 10 * power), key=lambda step: abs(step - about))

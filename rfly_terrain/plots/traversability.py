@@ -1,0 +1,87 @@
+"""Where a vehicle can drive, as a picture: the costs in colours over the shaded relief."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.files import StrPath
+from rfly_terrain.traversability.costs import LETHAL, TraversabilityGrid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+
+    from rfly_terrain.height_map.height_map import HeightMap
+
+_EASY_TO_HARD = ("#1a9850", "#a6d96a", "#fee08b", "#fdae61")
+_FORBIDDEN, _UNKNOWN = "#a50026", "#404040"
+_GREY = ("#e0e0e0", "#e0e0e0")
+"""one colour for all heights: what is coloured are the costs"""
+_OPACITY = 0.55
+_PIXELS = 2000
+"""of the longer side at most: a larger grid is drawn by the worst of its cells"""
+
+
+def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid) -> ScalarMappable:
+    """Draws relief and costs into matplotlib axes: green easy, orange hard, red forbidden, dark unknown.
+
+    Returns what a colour bar of the costs needs.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
+
+    from rfly_terrain.plots.relief import draw_relief
+
+    draw_relief(axes, terrain, contours=False, colour_bar=False, colours=_GREY)
+    colours = LinearSegmentedColormap.from_list("rfly_costs", _EASY_TO_HARD)
+    scale = Normalize(0, LETHAL - 1)
+    cost, (height, width) = _thinned(grid.cost)
+    picture: NDArray[Any] = np.asarray(colours(scale(cost.astype(np.float64))))
+    picture[cost == LETHAL] = to_rgba(_FORBIDDEN)
+    picture[cost < 0] = to_rgba(_UNKNOWN)
+    x, y = grid.origin
+    extent = (x, x + width * grid.resolution, y, y + height * grid.resolution)
+    axes.imshow(picture, extent=extent, origin="lower", interpolation="nearest", alpha=_OPACITY, zorder=1)
+    # the whole cells, of which half a one lies beyond the outermost samples
+    x_to, y_to = (
+        place + size * grid.resolution for place, size in zip(grid.origin, grid.cost.shape[::-1], strict=True)
+    )
+    axes.set(xlim=(x, x_to), ylim=(y, y_to))
+    return ScalarMappable(scale, colours)
+
+
+def write_traversability(
+    terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
+) -> None:
+    """Writes the picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    from rfly_terrain.plots.relief import check_picture_format
+
+    check_picture_format(path)
+    rows, columns = grid.cost.shape
+    figure = Figure(figsize=(10.0, 8.0 * min(max(rows / columns, 0.3), 1.6) + 1.2), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    costs = draw_traversability(axes, terrain, grid)
+    figure.colorbar(costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY)
+    legend = [
+        Patch(color=_FORBIDDEN, alpha=_OPACITY, label=f"forbidden, {grid.share_lethal:.1%}"),
+        Patch(color=_UNKNOWN, alpha=_OPACITY, label=f"unknown, {grid.share_unknown:.1%}"),
+    ]
+    axes.legend(handles=legend, loc="upper right", framealpha=0.85)
+    axes.set_title(title or f"{terrain.name}: {grid.share_free:.1%} can be driven")
+    figure.savefig(path)
+
+
+def _thinned(cost: NDArray[np.int8]) -> tuple[NDArray[np.int8], tuple[int, int]]:
+    """(the worst of blocks of cells, so that at most _PIXELS to a side remain; how many rows and columns it covers)."""
+    times = -(-max(cost.shape) // _PIXELS)
+    rows, columns = (-(-n // times) * times for n in cost.shape)
+    wide = np.pad(cost, ((0, rows - cost.shape[0]), (0, columns - cost.shape[1])), mode="edge")
+    return wide.reshape(rows // times, times, columns // times, times).max(axis=(1, 3)), (rows, columns)

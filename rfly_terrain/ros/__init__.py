@@ -1,0 +1,1 @@
+"""Terrain_node, planner_node, their topics and message conversions."""

@@ -1,0 +1,47 @@
+"""BinaryOccupancyMap <-> nav_msgs/OccupancyGrid."""
+
+from __future__ import annotations
+
+import numpy as np
+from nav_msgs.msg import OccupancyGrid
+
+from rfly_common.flat_arrays import flat
+from rfly_common.frames import quat_to_euler
+from rfly_common.ros import ns_to_stamp
+from rfly_terrain.occupancy.files import LARGEST_YAW
+from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+
+
+def occupancy_map_to_msg(occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0) -> OccupancyGrid:
+    """100 where occupied, 0 where free, from the bottom row up; the origin is the bottom-left corner."""
+    info, data = occupancy.to_occupancy_grid()
+    message = OccupancyGrid()
+    message.header.frame_id = frame_id
+    message.header.stamp = message.info.map_load_time = ns_to_stamp(stamp_ns)
+    message.info.resolution = info["resolution"]
+    message.info.width, message.info.height = info["width"], info["height"]
+    message.info.origin.position.x, message.info.origin.position.y, _ = info["origin"]
+    message.info.origin.orientation.w = 1.0
+    message.data = flat("b", data)
+    return message
+
+
+def msg_to_occupancy_map(message: OccupancyGrid, threshold: float = 50, unknown: bool = False) -> BinaryOccupancyMap:
+    """Occupied from `threshold` on, −1 becomes `unknown`.
+
+    Raises ValueError for a grid that is turned, empty, or has not width · height values.
+    """
+    q = message.info.origin.orientation
+    if not abs(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w - 1.0) <= 1e-3:
+        raise ValueError(f"origin: the orientation x {q.x:g}, y {q.y:g}, z {q.z:g}, w {q.w:g} is no unit quaternion")
+    roll, pitch, yaw = quat_to_euler([q.x, q.y, q.z, q.w]).tolist()
+    if max(abs(roll), abs(pitch)) > LARGEST_YAW:
+        raise ValueError(f"origin: the grid is tilted (roll {roll:g}, pitch {pitch:g} rad), expected a level one")
+    position = message.info.origin.position
+    info = {
+        "width": message.info.width,
+        "height": message.info.height,
+        "resolution": message.info.resolution,
+        "origin": (position.x, position.y, yaw),
+    }
+    return BinaryOccupancyMap.from_occupancy_grid(info, np.asarray(message.data, np.int8), threshold, unknown)

@@ -1,0 +1,213 @@
+"""`terrain_occupancy`: where a ground vehicle can drive, as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
+
+Worked out in a thread of its own when the map, the objects on it, or what the vehicle can do has changed; what changes
+meanwhile, or within a quarter of a second, makes one more grid and not one each.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from nav_msgs.msg import OccupancyGrid
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.timer import Timer
+from rfly_suite.msg import PlacedObjectArray
+
+from rfly_common.errors import ConfigError, FrameError
+from rfly_common.ros import ERROR, LATCHED, OK, WARN, Diagnostics, Frames, declare, publisher, subscription
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes, traversability_to_msg
+from rfly_terrain.traversability.costs import TraversabilityGrid, TraversabilityLimits, traversability
+from rfly_terrain.traversability.objects import ObjectBoxes
+
+SETTLE_S = 0.25
+"""from a change to the new grid: a list of objects, or of parameters, makes one"""
+SETTLE_SHARE = 3
+"""at least so many times as long as the last grid took"""
+LARGEST_MESSAGE = 25_000_000
+"""cells: a map with more gets larger ones where `occupancy_resolution` leaves the choice"""
+
+_RESOLUTION = "occupancy_resolution"
+_PARAMETERS: Mapping[str, tuple[float, str, float | None, float | None]] = {
+    _RESOLUTION: (0.0, "side of the cells of terrain_occupancy, m; 0 = the smaller step of the map", 0.0, 1e6),
+    "max_slope_deg": (25.0, "steepest slope that the vehicle drives, degrees", 0.01, 90.0),
+    "max_roughness": (0.0, "largest RMS of the ground about a plane, m; 0 = by slope and size of cells", 0.0, None),
+    "max_step": (0.0, "largest step between two cells, m; 0 = by slope and size of cells", 0.0, None),
+    "water_level": (-1e9, "ground below it is under water, m in map (z up)", None, None),
+    "vehicle_radius": (1.0, "forbidden cells are grown by it, m", 0.0, 1e4),
+    "half_wheelbase": (0.7, "radius within which slope, roughness and steps count, m; one cell at least", 0.0, 1e4),
+}
+
+
+class TerrainOccupancy:
+    """Publishes the grid for the map that `take` is given; declares the parameters of cells and vehicle."""
+
+    def __init__(self, node: Node, frames: Frames) -> None:
+        self._node, self._frames = node, frames
+        for name, (default, description, low, high) in _PARAMETERS.items():
+            declare(node, name, default, description, low=low, high=high, read_only=False)
+        self._limits = _limits(self._values())  # ConfigError where one makes no sense
+        self._terrain: HeightMap | None = None
+        self._objects = PlacedObjectArray()
+        self._objects_error = ""
+        self._used: tuple[Any, ...] = ()
+        self._error = ""
+        self._grid: TraversabilityGrid | None = None
+        self._took_s = 0.0
+        self._working = self._again = False
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._settling: Timer | None = None
+        self._publisher = publisher(node, OccupancyGrid, "terrain_occupancy", LATCHED)
+        self._diagnostics = Diagnostics(node, "occupancy", "", self._say, check_peers=False)
+        subscription(node, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._take_parameters)
+
+    def take(self, terrain: HeightMap) -> None:
+        """A new map; its grid comes as soon as the executor has nothing more urgent to do."""
+        self._terrain = terrain
+        self._diagnostics.hardware_id = terrain.name
+        self._note_change()
+
+    def _take_objects(self, message: PlacedObjectArray) -> None:
+        self._objects = message
+        self._note_change()
+
+    def _values(self) -> dict[str, float]:
+        return {name: self._node.get_parameter(name).value for name in _PARAMETERS}
+
+    def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        changed = {p.name: p.value for p in parameters if p.name in _PARAMETERS}
+        try:
+            if changed:
+                _limits({**self._values(), **changed})
+        except ConfigError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_parameters(self, parameters: Sequence[Parameter]) -> None:
+        if any(p.name in _PARAMETERS for p in parameters):
+            self._limits = _limits(self._values())
+            self._note_change()
+
+    def _note_change(self) -> None:
+        if self._working:
+            self._again = True
+        elif self._settling is None and self._terrain is not None:
+            wait = SETTLE_S if self._grid is not None else 0.0
+            self._settling = self._node.create_timer(
+                max(wait, SETTLE_SHARE * self._took_s), self._begin, clock=self._steady
+            )
+
+    def _begin(self) -> None:
+        if self._settling is not None:
+            self._node.destroy_timer(self._settling)
+            self._settling = None
+        terrain, executor = self._terrain, self._node.executor
+        if terrain is None or executor is None:
+            return
+        boxes = self._boxes()
+        resolution = float(self._node.get_parameter(_RESOLUTION).value) or default_resolution(terrain)
+        wanted = (terrain.sha256, terrain.grid, self._limits, resolution, *_contents(boxes))
+        if wanted == self._used:
+            if self._error:
+                self._error = ""
+                self._say()
+            return
+        self._working, limits = True, self._limits
+
+        def work() -> None:
+            start = time.monotonic()
+            grid, error = None, ""
+            try:
+                grid = traversability(terrain, limits, boxes, resolution, stop=lambda: not self._node.context.ok())
+            except InterruptedError:
+                return
+            except (ConfigError, MemoryError) as reason:
+                error = str(reason) or "not enough memory"
+            executor.create_task(self._finish, grid, error, wanted, time.monotonic() - start)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def _finish(self, grid: TraversabilityGrid | None, error: str, used: tuple[Any, ...], took_s: float) -> None:
+        self._working, self._took_s, self._error = False, took_s, error
+        if grid is None:
+            self._node.get_logger().error(f"terrain_occupancy: {error}; the grid before it stays")
+        else:
+            self._grid, self._used = grid, used
+            stamp = self._node.get_clock().now().nanoseconds
+            self._publisher.publish(traversability_to_msg(grid, "map", stamp))
+            self._diagnostics.count("published")
+        self._say()
+        if self._again:
+            self._again = False
+            self._note_change()
+
+    def _boxes(self) -> ObjectBoxes | None:
+        """The objects in `map`, or None and an error to say."""
+        self._objects_error = ""
+        if not self._objects.id:
+            return None
+        try:
+            return placed_objects_to_boxes(self._objects, self._frames.resolve(self._objects.header.frame_id))
+        except (FrameError, ValueError) as error:
+            self._objects_error = f"placed_objects is ignored: {error}"
+            return None
+
+    def _say(self) -> None:
+        """Also once a second: a frame that nothing connected to the map may be connected now."""
+        if self._objects_error:
+            self._note_change()
+        grid = self._grid
+        values: dict[str, Any] = {"objects": len(self._objects.id), "worked_out_in_s": f"{self._took_s:.3f}"}
+        if grid is not None:
+            values |= {
+                "cell_m": f"{grid.resolution:g}",
+                "free_share": f"{grid.share_free:.4f}",
+                "forbidden_share": f"{grid.share_lethal:.4f}",
+                "unknown_share": f"{grid.share_unknown:.4f}",
+            }
+        if self._error:
+            self._diagnostics.set(ERROR, self._error, **values)
+        elif self._objects_error:
+            self._diagnostics.set(WARN, self._objects_error, **values)
+        else:
+            self._diagnostics.set(OK, "serving" if grid is not None else "no map yet", **values)
+
+
+def default_resolution(terrain: HeightMap) -> float:
+    """m: the smaller step of the map, or as many of it as make a message of LARGEST_MESSAGE cells at most."""
+    side = min(abs(terrain.step_x), abs(terrain.step_y))
+    x_min, x_max, y_min, y_max = terrain.bounds
+    cells = ((x_max - x_min) / side + 1) * ((y_max - y_min) / side + 1)
+    times = math.ceil(math.sqrt(cells / LARGEST_MESSAGE))
+    return side * (times + 1 - times % 2)
+
+
+def _contents(boxes: ObjectBoxes | None) -> tuple[bytes, ...]:
+    if boxes is None:
+        return ()
+    return tuple(np.ascontiguousarray(a).tobytes() for a in (boxes.centre, boxes.half_extent, boxes.orientation))
+
+
+def _limits(values: Mapping[str, float]) -> TraversabilityLimits:
+    """Raises ConfigError that names a parameter that makes no sense."""
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise ConfigError(f"{name}: {value} is not a finite number")
+    return TraversabilityLimits(
+        max_slope_deg=values["max_slope_deg"],
+        max_roughness=values["max_roughness"] or None,
+        max_step=values["max_step"] or None,
+        water_level=values["water_level"],
+        vehicle_radius=values["vehicle_radius"],
+        half_wheelbase=values["half_wheelbase"],
+    )

@@ -1,0 +1,71 @@
+"""Plans as nav_msgs/Path in any frame, and geometry_msgs/PoseStamped as the planner's poses in ENU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+
+from rfly_common.errors import PlanError
+from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_multiply, quat_rotate, quat_to_euler
+from rfly_common.ros import FrameToWorld, ns_to_stamp
+from rfly_terrain.planning.drive import PlanPose
+from rfly_terrain.planning.plan import Plan
+
+
+def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
+    """A geometry_msgs/Pose of the frame in ENU; orientation 0 0 0 0: any heading. Raises PlanError that names it."""
+    position = np.array([pose.position.x, pose.position.y, pose.position.z])
+    quat = np.array([pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w])
+    if not (np.isfinite(position).all() and np.isfinite(quat).all()):
+        raise PlanError("not_finite", f"the {name} is not finite: position {position.tolist()}, xyzw {quat.tolist()}")
+    free = not quat.any()
+    norm = float(np.linalg.norm(quat))
+    if not free and abs(norm - 1.0) > 1e-2:
+        raise PlanError(
+            "bad_orientation",
+            f"the {name}'s orientation xyzw {quat.tolist()} has the length {norm:g}, expected 1, or 0 for any heading",
+        )
+    quat = np.array([0.0, 0.0, 0.0, 1.0]) if free else quat / norm
+    if not frame.is_world:
+        position = quat_rotate(frame.transform.quat_xyzw, position) + frame.transform.translation
+        quat = quat_multiply(frame.transform.quat_xyzw, quat)
+    if frame.axes == "ned":
+        position, quat = ned_to_enu(position), quat_multiply(QUAT_ENU_NED_XYZW, quat)
+    x, y, z = position.tolist()
+    return PlanPose(x, y, None if free else float(quat_to_euler(quat)[2]), z)
+
+
+def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) -> Path:
+    """The plan's poses in the frame; level, and turned to the heading."""
+    half = 0.5 * plan.heading
+    zero = np.zeros_like(half)
+    position: Any = plan.position
+    quat: Any = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
+    if frame.axes == "ned":
+        position, quat = ned_to_enu(position), quat_multiply(QUAT_ENU_NED_XYZW, quat)  # each its own inverse
+    if not frame.is_world:
+        back = quat_conjugate(frame.transform.quat_xyzw)
+        position = quat_rotate(back, position - frame.transform.translation)
+        quat = quat_multiply(back, quat)
+    path = Path()
+    stamp = ns_to_stamp(stamp_ns)
+    path.header.frame_id, path.header.stamp = frame_id, stamp
+    poses = []
+    for (x, y, z), (qx, qy, qz, qw) in zip(position.tolist(), quat.tolist(), strict=True):
+        pose = PoseStamped()
+        pose.header.frame_id, pose.header.stamp = frame_id, stamp
+        p, q = pose.pose.position, pose.pose.orientation
+        p.x, p.y, p.z = x, y, z
+        q.x, q.y, q.z, q.w = qx, qy, qz, qw
+        poses.append(pose)
+    path.poses = poses
+    return path
+
+
+def heading_of(quat_xyzw: Any) -> float:
+    """rad, counter-clockwise from east, of an attitude FLU -> ENU."""
+    return math.remainder(float(quat_to_euler(np.asarray(quat_xyzw, float))[2]), 2 * math.pi)

@@ -1,0 +1,321 @@
+"""planner_node: paths over the terrain as a service, and for RViz's goal. A thin shell around Planner.
+
+A plan is worked out in a thread of its own, one after the other; its kernels release the interpreter, so that the node
+answers and hears meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from rclpy.node import Node
+from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
+from rfly_suite.srv import PlanPath
+
+from rfly_common.enu_states import states_to_enu
+from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
+from rfly_common.flat_arrays import flat
+from rfly_common.ros import (
+    COMMANDS,
+    ERROR,
+    FLEET_IN,
+    LATCHED,
+    OK,
+    STALE,
+    WARN,
+    Diagnostics,
+    Frames,
+    FrameToWorld,
+    declare,
+    in_thread,
+    publisher,
+    run,
+    stamp_to_ns,
+    subscription,
+)
+from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.planning.drive import PlanPose
+from rfly_terrain.planning.plan import MODES, Plan
+from rfly_terrain.planning.planner import Planner
+from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
+from rfly_terrain.planning.warm_up import warm_up
+from rfly_terrain.ros.plan_msgs import heading_of, plan_to_path, pose_to_plan_pose
+from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+MOST_NAMES = 1_000
+"""vehicles for which a topic `<name>/follow_path` is made"""
+NO_WATER = -1e9
+
+
+class _Job(NamedTuple):
+    """What is to be planned, all in ENU."""
+
+    vehicle: VehicleClass
+    start: PlanPose
+    goal: PlanPose
+    mode: int
+
+
+class PlannerNode(Node):
+    """Serves `plan_path`, takes `goal_pose`, publishes `<name>/follow_path` and `planned_path`."""
+
+    def __init__(self) -> None:
+        super().__init__("planner_node")
+        classes = declare(self, "vehicle_classes", "", "file of vehicle classes; empty: the shipped one")
+        self._classes = load_vehicle_classes(classes)
+        self._water_level = declare(
+            self, "water_level", NO_WATER, "ground below it is under water, m in map (z up)", read_only=True
+        )
+        self._resolution = declare(
+            self, "resolution", 0.0, "side of the cells, m; 0: the smaller step of the map", low=0.0, high=1e6
+        )
+        names = declare(self, "vehicles", [], "names of vehicles whose place vehicle_states tells, see NAME.id")
+        self._goal_vehicle: str = declare(
+            self, "goal_vehicle", "", "vehicle that goes to RViz's goal_pose; empty: none"
+        )
+        self._goal_class: str = declare(self, "goal_class", "", "its vehicle class; empty: NAME.vehicle_class")
+        self._goal_mode: str = declare(self, "goal_mode", "drive", "how it goes there", choices=tuple(MODES))
+        self._ids, self._class_of = self._declare_vehicles(names)
+        vehicle_class(self._classes, self._class_name(self._goal_vehicle, self._goal_class))  # refused at the start
+        self._places: dict[int, PlanPose] = {}
+        self._frames = Frames(self)
+        self._objects = PlacedObjectArray()
+        self._planner: Planner | None = None
+        self._last = ""
+        self._last_s = 0.0
+        self._goal: PoseStamped | None = None
+        self._busy_with_goal = False
+        self._lock = threading.Lock()
+        self._followers: dict[str, Any] = {}
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        self._diagnostics = Diagnostics(self, "planning", "", self._say)
+        self._shown = publisher(self, Path, "planned_path", LATCHED)
+        self._ground.start()
+        subscription(self, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
+        if self._ids:
+            subscription(self, VehicleStateArray, "vehicle_states", self._take_states, FLEET_IN)
+        if self._goal_vehicle:
+            self._follower(self._goal_vehicle)
+            subscription(self, PoseStamped, "goal_pose", self._take_goal, COMMANDS)
+        self.create_service(PlanPath, "plan_path", self._plan_path)
+        self._say()
+        self.get_logger().info(f"vehicle classes: {', '.join(self._classes)}; waiting for terrain_map")
+        warm_up()  # last: the node is seen by others meanwhile
+
+    def _declare_vehicles(self, names: list[str]) -> tuple[dict[str, int], dict[str, str]]:
+        ids, class_of = {}, {}
+        for name in names:
+            if not NAME.fullmatch(name):
+                raise ConfigError(f"parameter vehicles: {name!r} is no name of a vehicle: letters, digits, _ and /")
+            ids[name] = declare(self, f"{name}.id", -1, "its id in vehicle_states")
+            class_of[name] = declare(self, f"{name}.vehicle_class", "", "its vehicle class; empty: the first one")
+            vehicle_class(self._classes, class_of[name])
+            if ids[name] < 0:
+                raise ConfigError(f"parameter {name}.id: {ids[name]}, expected its id in vehicle_states")
+        return ids, class_of
+
+    # --- what comes in
+
+    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        self._planner = None
+        self._diagnostics.hardware_id = terrain.name
+        self._say()
+
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
+        self._say()
+
+    def _take_objects(self, message: PlacedObjectArray) -> None:
+        self._objects = message
+        self._planner = None
+
+    def _take_states(self, message: VehicleStateArray) -> None:
+        wanted = np.isin(np.asarray(message.id), list(self._ids.values()))
+        if not wanted.any():
+            return
+        try:
+            states = msg_to_states(message)
+            frame = self._frames.resolve(states.frame_id, states.stamp_ns)
+            moved = () if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+            states, _ = states_to_enu(states.select(wanted), frame.axes, *moved)
+        except RflyError as error:
+            self._diagnostics.count("refused_states")
+            self.get_logger().warning(f"vehicle_states: {error}", throttle_duration_sec=5.0)
+            return
+        for vehicle, (x, y, z), quat in zip(
+            states.id.tolist(), states.position.tolist(), states.orientation, strict=True
+        ):
+            self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
+
+    async def _take_goal(self, message: PoseStamped) -> None:
+        """The newest goal counts; one that comes while another is worked on waits for its end."""
+        self._goal = message
+        if self._busy_with_goal:
+            return
+        self._busy_with_goal = True
+        try:
+            while self._goal is not None:
+                newest, self._goal = self._goal, None
+                await self._go(newest)
+        finally:
+            self._busy_with_goal = False
+
+    # --- planning
+
+    async def _plan_path(self, request: Any, response: Any) -> Any:
+        try:
+            if request.name and not NAME.fullmatch(request.name):
+                raise PlanError("bad_name", f"name {request.name!r}: letters, digits, _ and /, a letter first")
+            frame = self._frames.resolve(request.goal.header.frame_id or "map", stamp_to_ns(request.goal.header.stamp))
+            job = self._job(request, frame)
+            planner = self._ready_planner()
+            plan = await in_thread(self, lambda: self._work(planner, job))
+            if isinstance(plan, RflyError):
+                raise plan
+            response.path = self._publish(plan, request.name, request.goal.header.frame_id or "map", frame)
+        except RflyError as error:
+            response.message = self._refuse(error)
+            return response
+        response.success, response.message = True, "; ".join(plan.notes)
+        response.segment_mode = flat("B", plan.mode)
+        response.length, response.energy = plan.length, plan.energy
+        return response
+
+    def _job(self, request: Any, goal_frame: FrameToWorld) -> _Job:
+        vehicle = vehicle_class(self._classes, self._class_name(request.name, request.vehicle_class))
+        if request.start.header.frame_id:
+            frame = self._frames.resolve(request.start.header.frame_id, stamp_to_ns(request.start.header.stamp))
+            start = pose_to_plan_pose(request.start.pose, frame, "start")
+        else:
+            start = self._present_pose(request.name)
+        return _Job(vehicle, start, pose_to_plan_pose(request.goal.pose, goal_frame, "goal"), request.mode)
+
+    def _class_name(self, name: str, asked: str) -> str:
+        return asked or self._class_of.get(name, "")
+
+    def _present_pose(self, name: str) -> PlanPose:
+        """By vehicle_states, where its id is known, else by the transform of its base_link."""
+        if not name:
+            raise PlanError(
+                "no_start", "start: its frame_id is empty, which means the present pose of `name`: give one"
+            )
+        if name in self._ids:
+            if self._ids[name] not in self._places:
+                raise PlanError(
+                    "no_start", f"vehicle {name!r}: vehicle_states has not told of id {self._ids[name]} yet"
+                )
+            return self._places[self._ids[name]]
+        try:
+            frame = self._frames.resolve(f"{name}/base_link")
+        except FrameError as error:
+            raise PlanError(
+                "no_start", f"vehicle {name!r}: nothing tells where it is: {error}; the parameter vehicles may name it"
+            ) from None
+        pose = PoseStamped().pose
+        pose.orientation.w = 1.0
+        return pose_to_plan_pose(pose, frame, "start")
+
+    def _work(self, planner: Planner, job: _Job) -> Plan | RflyError:
+        """The plan, or what is wrong. In a thread; one after the other, so that each has the machine for itself."""
+        with self._lock:
+            start = time.monotonic()
+            try:
+                return planner.plan(*job)
+            except RflyError as error:
+                return error
+            except MemoryError:
+                return PlanError("memory", "not enough memory to plan on this map")
+            finally:
+                self._last_s = time.monotonic() - start
+
+    def _ready_planner(self) -> Planner:
+        """The planner of the present map and objects; its costs are worked out when the first plan asks for them."""
+        if self._planner is None:
+            terrain = self._ground.terrain
+            if terrain is None:
+                raise PlanError("no_terrain", self._ground.error or NOT_YET)
+            boxes = None
+            if self._objects.id:
+                try:
+                    boxes = placed_objects_to_boxes(self._objects, self._frames.resolve(self._objects.header.frame_id))
+                except (FrameError, ValueError) as error:
+                    raise PlanError("bad_objects", f"placed_objects: {error}") from None
+            self._planner = Planner(
+                terrain,
+                boxes,
+                water_level=None if self._water_level <= NO_WATER else self._water_level,
+                resolution=self._resolution or None,
+            )
+        return self._planner
+
+    async def _go(self, message: PoseStamped) -> None:
+        """Plan for the goal's vehicle, and tell it, unless a newer goal has come meanwhile."""
+        name, frame_id = self._goal_vehicle, message.header.frame_id or "map"
+        try:
+            frame = self._frames.resolve(frame_id)
+            goal = pose_to_plan_pose(message.pose, frame, "goal")
+            vehicle = vehicle_class(self._classes, self._class_name(name, self._goal_class))
+            job = _Job(vehicle, self._present_pose(name), goal, MODES[self._goal_mode])
+            planner = self._ready_planner()
+            plan = await in_thread(self, lambda: self._work(planner, job))
+            if isinstance(plan, RflyError):
+                raise plan
+        except RflyError as error:
+            self._refuse(error)
+            return
+        if self._goal is None:
+            self._publish(plan, name, frame_id, frame)
+
+    # --- what goes out
+
+    def _publish(self, plan: Plan, name: str, frame_id: str, frame: FrameToWorld) -> Path:
+        path = plan_to_path(plan, frame, frame_id, self.get_clock().now().nanoseconds)
+        if name:
+            self._follower(name).publish(path)
+        self._shown.publish(path)
+        self._diagnostics.count("plans")
+        self._last = f"{plan.length:.1f} m for {name!r}" if name else f"{plan.length:.1f} m"
+        self.get_logger().info(f"planned {self._last} in {self._last_s:.2f} s")
+        self._say()
+        return path
+
+    def _follower(self, name: str) -> Any:
+        if name not in self._followers:
+            if not NAME.fullmatch(name):
+                raise ConfigError(f"parameter goal_vehicle: {name!r}: letters, digits, _ and /, a letter first")
+            if len(self._followers) >= MOST_NAMES:
+                raise PlanError("too_many_names", f"paths for {MOST_NAMES} vehicles are published already, no more")
+            self._followers[name] = publisher(self, Path, f"{name}/follow_path", LATCHED)
+        return self._followers[name]
+
+    def _refuse(self, error: RflyError) -> str:
+        text = " ".join(str(error).split())
+        self._diagnostics.count(f"refused_{getattr(error, 'reason', 'request')}")
+        self._last = text
+        self.get_logger().warning(f"no plan: {text}")
+        self._say()
+        return text
+
+    def _say(self) -> None:
+        values = {"last_plan": self._last, "last_plan_s": f"{self._last_s:.3f}", "goal_vehicle": self._goal_vehicle}
+        if self._ground.terrain is None:
+            level, text = (ERROR, self._ground.error) if self._ground.error else (STALE, NOT_YET)
+        elif self._ground.trouble:
+            level, text = WARN, self._ground.trouble
+        else:
+            level, text = OK, "ready"
+        self._diagnostics.set(level, text, **values)
+
+
+def main() -> None:
+    """Entry point of the executable `planner_node`."""
+    run(PlannerNode)

@@ -1,0 +1,110 @@
+"""HeightMap <-> rfly_suite/TerrainMap, and clouds -> sensor_msgs/PointCloud2."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from rfly_suite.msg import TerrainMap
+from sensor_msgs.msg import PointCloud2, PointField
+
+from rfly_common.errors import TerrainError, TerrainFormatError
+from rfly_common.flat_arrays import flat
+from rfly_common.geodesy import GeoPoint
+from rfly_common.ros import ns_to_stamp
+from rfly_terrain.height_map.height_map import HeightMap
+
+
+def height_map_to_msg(height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int, max_cells: int) -> TerrainMap:
+    """A map with more than `max_cells` cells travels as name and sha256 only."""
+    message = TerrainMap(
+        name=height_map.name,
+        sha256=height_map.sha256,
+        origin_x=height_map.origin_x,
+        origin_y=height_map.origin_y,
+        step_x=height_map.step_x,
+        step_y=height_map.step_y,
+        rows=height_map.rows,
+        columns=height_map.columns,
+        geo_origin=list(geo_origin),
+    )
+    message.header.frame_id = "map"
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    if height_map.heights.size <= max_cells:
+        message.height = flat("f", height_map.heights)
+    return message
+
+
+def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) -> HeightMap:
+    """The map of a message; one without heights is loaded by its name and must have the message's sha256.
+
+    Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name not found here.
+    """
+    rows, columns = int(message.rows), int(message.columns)
+    if len(message.height) == 0:
+        local = HeightMap.load(message.name, search_path)
+        if local.sha256 != message.sha256:
+            raise TerrainFormatError(
+                f"map {message.name!r}: {' and '.join(map(str, local.files))} hold other heights than the publisher's "
+                f"(sha256 {local.sha256[:12]}… instead of {message.sha256[:12]}…); copy the publisher's files here"
+            )
+        return local
+    if len(message.height) != rows * columns:
+        raise TerrainFormatError(
+            f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x {columns} columns, "
+            f"expected {rows * columns}"
+        )
+    geo = message.geo_origin
+    try:
+        return HeightMap(
+            np.asarray(message.height, np.float32).reshape(rows, columns),
+            origin_x=message.origin_x,
+            origin_y=message.origin_y,
+            step_x=message.step_x,
+            step_y=message.step_y,
+            name=message.name,
+            geo_origin=(float(geo[0]), float(geo[1]), float(geo[2])),
+        )
+    except TerrainError:
+        raise
+    except ValueError as error:
+        raise TerrainFormatError(f"terrain_map {message.name!r}: {error}") from error
+
+
+def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> PointCloud2:
+    """(rows, columns, 3) float32 -> organised, dense PointCloud2: height = rows, width = columns, fields x, y, z."""
+    rows, columns, _ = points.shape
+    message = PointCloud2(
+        height=rows,
+        width=columns,
+        fields=[PointField(name=n, offset=4 * i, datatype=PointField.FLOAT32, count=1) for i, n in enumerate("xyz")],
+        is_bigendian=sys.byteorder == "big",
+        point_step=12,
+        row_step=12 * columns,
+        is_dense=True,
+        data=flat("B", points.view(np.uint8)),
+    )
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    return message
+
+
+def msg_to_cloud(message: PointCloud2) -> np.ndarray[Any, Any]:
+    """x, y, z of any PointCloud2 as (height, width, 3) float32; raises ValueError where it has no such float fields."""
+    offsets = {f.name: f.offset for f in message.fields if f.datatype == PointField.FLOAT32}
+    if not {"x", "y", "z"} <= set(offsets):
+        raise ValueError(f"the cloud has the float32 fields {sorted(offsets)}, x, y and z are needed")
+    order = ">" if message.is_bigendian else "<"
+    dtype = np.dtype(
+        {
+            "names": ["x", "y", "z"],
+            "formats": [order + "f4"] * 3,
+            "offsets": [offsets[n] for n in "xyz"],
+            "itemsize": message.point_step,
+        }
+    )
+    data = np.frombuffer(message.data, np.uint8)
+    rows = data[: message.height * message.row_step].reshape(message.height, message.row_step)
+    table = np.ascontiguousarray(rows[:, : message.width * message.point_step]).view(dtype)
+    return np.stack([table[n] for n in "xyz"], axis=-1).astype(np.float32)

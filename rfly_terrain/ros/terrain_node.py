@@ -1,0 +1,304 @@
+"""terrain_node: a terrain as a latched cloud and map, altitudes as services. A thin shell around HeightMap."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped, Vector3
+from rclpy.node import Node
+from rfly_suite.msg import TerrainMap
+from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
+from sensor_msgs.msg import PointCloud2
+from tf2_msgs.msg import TFMessage
+
+from rfly_common.errors import FrameError, RflyError, WorkError
+from rfly_common.flat_arrays import flat
+from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
+from rfly_common.ros import (
+    ERROR,
+    LATCHED,
+    OK,
+    TF_STATIC_OUT,
+    Diagnostics,
+    Frames,
+    FrameToWorld,
+    declare,
+    declare_floats,
+    in_thread,
+    publisher,
+    run,
+)
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
+from rfly_terrain.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
+
+DEFAULT_MAP = "JacksboroFault"
+MAX_POINTS_PER_CALL = 10_000_000
+VERTICAL_TOLERANCE = 1e-6
+
+
+class TerrainNode(Node):
+    """Publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`, answers altitude queries, loads maps."""
+
+    def __init__(self) -> None:
+        super().__init__("terrain_node")
+        first_map = declare(
+            self,
+            "map",
+            DEFAULT_MAP,
+            "map to load at the start: a name on the search path, or the path of its png or txt",
+        )
+        self._search_path: list[str] = declare(
+            self, "map_search_path", [], "folders that are searched for maps before all others"
+        )
+        self._frame_id: str = declare(
+            self,
+            "frame_id",
+            "map",
+            "frame of outTerrainPoint, and of service calls that name none; map_ned gives RflySim's own numbers",
+        )
+        self._cloud_max_points: int = declare(
+            self, "cloud_max_points", 4_000_000, "a larger map is published with a stride", low=4, high=100_000_000
+        )
+        self._map_max_cells: int = declare(
+            self,
+            "terrain_map_max_cells",
+            25_000_000,
+            "a larger map is announced by name and sha256 only",
+            low=0,
+            high=400_000_000,
+        )
+        geo_origin = declare_floats(
+            self, "geo_origin", "latitude (deg), longitude (deg), altitude (m) of the map's origin"
+        )
+        self._geo_origin: GeoPoint | None = geo_point(geo_origin, "parameter geo_origin") if geo_origin else None
+        publish_tf = declare(self, "publish_tf", True, "publish the static transform from the ENU to the NED frame")
+        self._frames = Frames(self)
+        if self._frames.axes(self._frame_id) is None:
+            worlds = ", ".join(self._frames.enu_frames + self._frames.ned_frames)
+            self.get_logger().error(
+                f"parameter frame_id: {self._frame_id!r} is no world frame ({worlds}); using {worlds.split(', ')[0]!r}"
+            )
+            self._frame_id = worlds.split(", ")[0]
+
+        self._terrain: HeightMap | None = None
+        self._occupancy: TerrainOccupancy | None = None
+        self._load_error = ""
+        self._loading = threading.Lock()
+        self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
+        self._map = publisher(self, TerrainMap, "terrain_map", LATCHED)
+        self._diagnostics = Diagnostics(self, "terrain", first_map, self._say)
+        warm_up()
+        self._take(self._load(first_map))
+        self._occupancy = self._make_occupancy()
+        if publish_tf:
+            self._publish_static_transform()
+        self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
+        self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
+        self.create_service(LoadTerrain, "load_terrain", self._load_terrain)
+
+    def _load(self, name: str) -> tuple[HeightMap | None, str]:
+        """The map or what is wrong with it; touches nothing of the node, so that another thread may run it."""
+        try:
+            terrain = HeightMap.load(name, tuple(self._search_path))
+            terrain.sha256  # noqa: B018  hashed here, in the loading thread, not in the executor's
+            return terrain, ""
+        except (RflyError, OSError) as error:
+            return None, " ".join(str(error).split())
+        except MemoryError:
+            return None, f"map {name!r}: not enough memory to load it"
+
+    def _take(self, loaded: tuple[HeightMap | None, str]) -> None:
+        """Serve and publish a loaded map; one that failed leaves the present map in service."""
+        terrain, self._load_error = loaded
+        if terrain is None:
+            self.get_logger().error(self._load_error)
+            self._diagnostics.count("failed_loads")
+            self._say()
+            return
+        self._terrain = terrain
+        origin, where = self._choose_geo_origin(terrain)
+        stride = _stride(terrain, self._cloud_max_points)
+        self.get_logger().info(
+            f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells "
+            f"from {' and '.join(map(str, terrain.files))}; "
+            f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, altitude {origin[2]:.2f} m ({where})"
+        )
+        if stride > 1:
+            self.get_logger().info(
+                f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {self._cloud_max_points})"
+            )
+        ned = self._frames.axes(self._frame_id) == "ned"
+        points = terrain.point_cloud_ned(stride) if ned else terrain.point_cloud(stride)
+        stamp = self.get_clock().now().nanoseconds
+        self._map.publish(height_map_to_msg(terrain, origin, stamp, self._map_max_cells))
+        self._cloud.publish(cloud_to_msg(points, self._frame_id, stamp))
+        self._diagnostics.hardware_id = terrain.name
+        self._say()
+        if self._occupancy is not None:
+            self._occupancy.take(terrain)
+
+    def _make_occupancy(self) -> TerrainOccupancy:
+        """What only `terrain_occupancy` needs, imports too: the first cloud has not waited for it."""
+        from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
+
+        occupancy = TerrainOccupancy(self, self._frames)
+        if self._terrain is not None:
+            occupancy.take(self._terrain)
+        return occupancy
+
+    def _choose_geo_origin(self, terrain: HeightMap) -> tuple[GeoPoint, str]:
+        if self._geo_origin is not None:
+            return self._geo_origin, "parameter geo_origin"
+        if terrain.geo_origin is not None:
+            return (
+                terrain.geo_origin,
+                "GPS values of the txt, read as latitude, longitude, altitude: their order is not documented",
+            )
+        return DEFAULT_GEO_ORIGIN, "default; the parameter geo_origin sets it"
+
+    def _say(self) -> None:
+        if self._terrain is None:
+            self._diagnostics.set(ERROR, f"no map is loaded: {self._load_error}; call load_terrain")
+            return
+        x_min, x_max, y_min, y_max = self._terrain.bounds
+        self._diagnostics.set(
+            ERROR if self._load_error else OK,
+            f"the last load failed, the map before it is in service: {self._load_error}"
+            if self._load_error
+            else "serving",
+            map=self._terrain.name,
+            rows=self._terrain.rows,
+            columns=self._terrain.columns,
+            extent_x_m=f"{x_min:.2f} … {x_max:.2f}",
+            extent_y_m=f"{y_min:.2f} … {y_max:.2f}",
+        )
+
+    def _publish_static_transform(self) -> None:
+        transform = TransformStamped(child_frame_id=self._frames.ned_frames[0])
+        transform.header.frame_id = self._frames.enu_frames[0]
+        transform.header.stamp = self.get_clock().now().to_msg()
+        q = transform.transform.rotation
+        q.x, q.y, q.z, q.w = QUAT_ENU_NED_XYZW
+        publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT).publish(TFMessage(transforms=[transform]))
+
+    def _get_altitude(self, request: Any, response: Any) -> Any:
+        answer, response.message = self._query(request.frame_id, request.x, request.y, True)
+        self._diagnostics.count("queries")
+        if answer is not None:
+            altitude, inside, normal = answer
+            response.success, response.inside, response.altitude = True, bool(inside), float(altitude)
+            response.normal = Vector3(x=float(normal[0]), y=float(normal[1]), z=float(normal[2]))
+        return response
+
+    def _get_altitudes(self, request: Any, response: Any) -> Any:
+        self._diagnostics.count("queries")
+        if len(request.x) != len(request.y):
+            response.message = f"x has {len(request.x)} values and y {len(request.y)}: the lengths must agree"
+            return response
+        if len(request.x) > MAX_POINTS_PER_CALL:
+            response.message = f"{len(request.x)} points in one call, at most {MAX_POINTS_PER_CALL} are taken"
+            return response
+        answer, response.message = self._query(
+            request.frame_id, np.asarray(request.x), np.asarray(request.y), request.want_normals
+        )
+        if answer is not None:
+            altitude, inside, normal = answer
+            response.success = True
+            response.altitude = flat("d", altitude)
+            response.inside = flat("B", inside)
+            response.normal = flat("d", normal)
+        return response
+
+    def _query(self, frame_id: str, x: Any, y: Any, normals: bool) -> tuple[tuple[Any, Any, Any] | None, str]:
+        """(altitude, inside, normal) in the asked frame, or None and the reason."""
+        if self._terrain is None:
+            return None, f"no map is loaded: {self._load_error}; call load_terrain"
+        try:
+            return _altitude_in_frame(
+                self._terrain, self._frames.resolve(frame_id or self._frame_id), frame_id, x, y, normals
+            ), ""
+        except (FrameError, ValueError) as error:
+            self._diagnostics.count("refused_queries")
+            return None, str(error)
+
+    async def _load_terrain(self, request: Any, response: Any) -> Any:
+        if not request.map:
+            response.message = "map is empty: give a name on the search path, or the path of a png or txt"
+            return response
+        if not self._loading.acquire(blocking=False):
+            response.message = "another map is being loaded: ask again when it is done"
+            return response
+        start = time.monotonic()
+        try:  # a large map takes seconds to read; queries are answered from the old one meanwhile
+            loaded = await in_thread(self, lambda: self._load(request.map))
+        except WorkError as error:
+            response.message = f"map {request.map!r}: {error}"
+            return response
+        finally:
+            self._loading.release()
+        self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
+        self._take(loaded)
+        terrain, response.message = loaded
+        if terrain is not None:
+            response.success, response.rows, response.columns = True, terrain.rows, terrain.columns
+            response.extent = [float(v) for v in terrain.bounds]
+        return response
+
+
+def _altitude_in_frame(
+    terrain: HeightMap, frame: FrameToWorld, name: str, x: Any, y: Any, normals: bool
+) -> tuple[Any, Any, Any]:
+    """Ground height, inside mask and normals at x, y of a frame whose z axis is vertical, in that frame.
+
+    Raises FrameError for a tilted frame: there x and y do not say where the vertical goes through the ground.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    _require_finite(x, "x")
+    _require_finite(y, "y")
+    q, t = frame.transform.quat_xyzw, frame.transform.translation
+    up = quat_rotate(q, np.array([0.0, 0.0, 1.0]))
+    if math.hypot(float(up[0]), float(up[1])) > VERTICAL_TOLERANCE:
+        raise FrameError(f"frame {name!r}: its z axis is not vertical, so x and y alone name no point of the ground")
+    in_world = np.stack([x, y, np.zeros_like(x)], axis=-1)
+    if not frame.is_world:
+        in_world = quat_rotate(q, in_world) + t
+    ned = frame.axes == "ned"
+    enu = ned_to_enu(in_world) if ned else in_world
+    altitude_up, inside, normal_enu = terrain.query(enu[..., 0], enu[..., 1], want_normals=normals)
+    height = up_to_down(np.asarray(altitude_up)) if ned else np.asarray(altitude_up)
+    normal = (ned_to_enu(normal_enu) if ned else normal_enu) if normals else np.empty(0)
+    if not frame.is_world:
+        height = (height - t[2]) * np.sign(up[2])
+        normal = quat_rotate(quat_conjugate(q), normal) if normals else normal
+    return height, inside, normal
+
+
+def _require_finite(values: np.ndarray[Any, Any], name: str) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        if values.ndim == 0:
+            raise ValueError(f"{name} is {float(values)}, expected a finite number")
+        first = int(np.argmin(finite))
+        raise ValueError(f"{name}[{first}] is {float(values[first])}, expected a finite number")
+
+
+def _stride(terrain: HeightMap, max_points: int) -> int:
+    """The smallest stride whose cloud has at most that many points."""
+    stride = max(1, math.isqrt(terrain.rows * terrain.columns // max_points))
+    while math.ceil(terrain.rows / stride) * math.ceil(terrain.columns / stride) > max_points:
+        stride += 1
+    return stride
+
+
+def main() -> None:
+    """Entry point of the executable `terrain_node`."""
+    run(TerrainNode)

@@ -1,0 +1,73 @@
+"""The ground as `terrain_map` gives it, for every node that needs one. Part of those nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from rfly_suite.msg import TerrainMap
+
+from rfly_common.errors import RflyError
+from rfly_common.geodesy import geo_point
+from rfly_common.ros import LATCHED, declare, subscription
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_msgs import msg_to_height_map
+
+NOT_YET = "no terrain_map has come yet: is terrain_node running?"
+
+
+class LatestTerrain:
+    """Keeps the newest usable map of the latched topic `terrain_map`; declares the parameter `map_search_path`.
+
+    `changed(terrain, geo_origin)` is called for each new map (geo_origin: latitude and longitude in degrees, altitude
+    in m), `refused()` for one that can't be used: the ground before it stays, and `error` tells why until a usable
+    map comes.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        changed: Callable[[HeightMap, tuple[float, float, float]], None],
+        refused: Callable[[], None],
+    ) -> None:
+        self.terrain: HeightMap | None = None
+        self.error = ""
+        self._node, self._changed, self._refused = node, changed, refused
+        self._seen: tuple[Any, ...] | None = None
+        self.search_path: tuple[str, ...] = tuple(
+            declare(
+                node,
+                "map_search_path",
+                [],
+                "folders searched first for a map that terrain_map announces without its heights",
+            )
+        )
+
+    def start(self) -> None:
+        """Subscribe; called when the node is ready for what comes."""
+        subscription(self._node, TerrainMap, "terrain_map", self._take, LATCHED)
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the present ground, "" if nothing is."""
+        if self.error and self.terrain is not None:
+            return f"the ground before it is kept: {self.error}"
+        return self.error
+
+    def _take(self, message: TerrainMap) -> None:
+        latitude, longitude, altitude = (float(value) for value in message.geo_origin)
+        grid = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
+        seen = (message.sha256, message.name, *grid, latitude, longitude, altitude)
+        if message.sha256 and seen == self._seen and not self.error:
+            return
+        try:
+            terrain = msg_to_height_map(message, self.search_path)
+            geo_origin = geo_point((latitude, longitude, altitude), f"terrain_map {message.name!r}: geo_origin")
+        except (RflyError, OSError) as error:
+            self.error = " ".join(str(error).split())
+            self._node.get_logger().error(self.error)
+            self._refused()
+            return
+        self.terrain, self.error, self._seen = terrain, "", seen
+        self._changed(terrain, geo_origin)

@@ -1,0 +1,1 @@
+"""Drop-in classes: UEMapServe, MATLAB's functions."""

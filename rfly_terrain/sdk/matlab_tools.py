@@ -1,0 +1,122 @@
+"""LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions, with their search, rounding and file.
+
+x north, y east, z down, metres. The third point of the txt is rounded to a pixel; all is computed in double precision.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
+from rfly_common.files import StrPath
+from rfly_common.frames import up_to_down
+from rfly_terrain.files.calibration import calibrate, heights_up
+from rfly_terrain.files.png_txt import read_calibration, read_pixels
+from rfly_terrain.files.search import MATLAB_MAP_FOLDERS, find_in_places, installation_folders, search_places
+
+MAT_FILE = "MapHeightData.mat"
+DEFAULT_MAP = "MountainTerrain"
+_DAMAGED = (LookupError, ValueError, TypeError, NotImplementedError, OSError, OverflowError, zlib.error, struct.error)
+"""what SciPy's reader raises for files that are none of its own, beside its MatReadError"""
+_NUMBERS = ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")
+
+
+class _MapHeightData(NamedTuple):
+    """The five variables of MapHeightData.mat: binmap in metres, the others in cm and cm a pixel."""
+
+    binmap: NDArray[np.float64]
+    PosOffsetX: float
+    PosScaleX: float
+    PosOffsetY: float
+    PosScaleY: float
+
+
+class _Cache:
+    data: _MapHeightData | None = None
+
+
+def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
+    r"""Reads a map and saves its binmap and calibration to MapHeightData.mat in the current folder.
+
+    Variables: binmap (rows, columns; m, z down), PosOffsetX, PosScaleX, PosOffsetY, PosScaleY (cm, cm a pixel).
+
+    Looks in map\, ..\..\CopterSim\external\map and the installation's CopterSim\external\map as MATLAB's tool does,
+    then in the other places of `find_map`. A map that `getTerrainAltData` has read before stays until `clear_terrain`.
+
+    Raises TerrainFileNotFound, TerrainFormatError.
+    """
+    from scipy.io import savemat
+
+    files = find_in_places(pngMapName, [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_places()])
+    points = read_calibration(files.txt, "matlab")
+    pixels = read_pixels(files.png)
+    calibration = calibrate(points, pixels, str(files.txt), "round")
+    binmap: NDArray[np.float64] = up_to_down(heights_up(calibration, pixels, np.float64))
+    data = _MapHeightData(
+        binmap,
+        calibration.pos_offset_x_cm,
+        calibration.pos_scale_x_cm,
+        calibration.pos_offset_y_cm,
+        calibration.pos_scale_y_cm,
+    )
+    savemat(MAT_FILE, data._asdict())
+
+
+def getTerrainAltData(xin: Any, yin: Any) -> Any:
+    """z of the ground (m, down) at xin north, yin east: a float for two numbers, else an array of their common shape.
+
+    Outside the map each axis is clamped to the edge. MapHeightData.mat of the current folder is read at the first call
+    and kept: after another `LoadPngData` call `clear_terrain()`, as MATLAB users call `clear getTerrainAltData`.
+
+    Raises TerrainNotLoaded where there is no such file, TerrainFormatError where it holds no map, ValueError for NaN or
+    infinity.
+    """
+    if _Cache.data is None:
+        _Cache.data = _read_mat(Path(MAT_FILE))
+    binmap, offset_x, scale_x, offset_y, scale_y = _Cache.data
+    x, y = np.broadcast_arrays(np.asarray(xin, float), np.asarray(yin, float))
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError(f"getTerrainAltData: x {xin}, y {yin}: expected finite metres")
+    last_row, last_column = binmap.shape[0] - 1, binmap.shape[1] - 1
+    u = np.clip((100.0 * x - offset_x) / scale_x, 0.0, last_column)
+    v = np.clip((100.0 * y - offset_y) / scale_y, 0.0, last_row)
+    column, row = np.minimum(u.astype(np.intp), last_column - 1), np.minimum(v.astype(np.intp), last_row - 1)
+    a, b = u - column, v - row
+    z = (binmap[row, column] * (1 - a) + binmap[row, column + 1] * a) * (1 - b) + (
+        binmap[row + 1, column] * (1 - a) + binmap[row + 1, column + 1] * a
+    ) * b
+    return float(z) if z.ndim == 0 else z
+
+
+def clear_terrain() -> None:
+    """Forgets the map that `getTerrainAltData` keeps, so that the next call reads MapHeightData.mat again."""
+    _Cache.data = None
+
+
+def _read_mat(path: Path) -> _MapHeightData:
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    if not path.is_file():
+        raise TerrainNotLoaded(f"{path.absolute()}: no such file; call LoadPngData(name) in this folder first")
+    try:
+        variables = loadmat(path, variable_names=("binmap", *_NUMBERS))
+        binmap = np.array(variables["binmap"], np.float64, order="C")
+        numbers = [np.array(variables[name], np.float64).item() for name in _NUMBERS]
+    except (MatReadError, *_DAMAGED) as error:
+        raise TerrainFormatError(
+            f"{path.absolute()}: cannot be read as LoadPngData writes it ({error}); call LoadPngData(name) again"
+        ) from error
+    if binmap.ndim != 2 or min(binmap.shape) < 2 or not np.isfinite(binmap).all() or not np.isfinite(numbers).all():
+        raise TerrainFormatError(f"{path.absolute()}: binmap {binmap.shape} is no finite map of at least 2 x 2")
+    if numbers[1] == 0 or numbers[3] == 0:
+        raise TerrainFormatError(
+            f"{path.absolute()}: PosScaleX {numbers[1]}, PosScaleY {numbers[3]}, expected other than 0"
+        )
+    return _MapHeightData(binmap, *numbers)

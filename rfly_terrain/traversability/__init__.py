@@ -1,0 +1,1 @@
+"""Where a vehicle can drive: costs from slope, steps, objects."""

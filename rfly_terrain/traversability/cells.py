@@ -1,0 +1,96 @@
+"""Square cells over a map, south-west first: their heights, cells grown by a distance, blocks of cells as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_terrain.height_map.height_map import HeightMap
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_ON_SAMPLE = 1e-6
+"""cells: so near to a sample a centre lies on it"""
+_LARGEST_FLOAT32 = 1000.0
+"""cells: up to this distance float32 tells the squares of distances, whole numbers, apart"""
+
+
+@dataclass(frozen=True)
+class CellGrid:
+    """Rows along y north, columns along x east."""
+
+    rows: int
+    columns: int
+    side: float
+    """m"""
+    x_first: float
+    """m: centre of column 0"""
+    y_first: float
+    """m: centre of row 0"""
+
+    def finer(self, factor: int) -> CellGrid:
+        """The cells of which `factor` (odd) to a side make up one of these."""
+        side = self.side / factor
+        before = (factor - 1) / 2 * side
+        return CellGrid(self.rows * factor, self.columns * factor, side, self.x_first - before, self.y_first - before)
+
+
+def cell_heights(terrain: HeightMap, grid: CellGrid, rows: slice, columns: slice) -> tuple[Floats, Bools, Bools]:
+    """(heights of rows x columns, bilinear; which rows lie on the map, which columns do).
+
+    The slices may reach beyond the grid; off the map a height is that of the map's edge.
+    """
+    x = grid.x_first + np.arange(columns.start, columns.stop) * grid.side
+    y = grid.y_first + np.arange(rows.start, rows.stop) * grid.side
+    r, to_next_r, on_x = _between(x, terrain.origin_x, terrain.step_x, terrain.rows)
+    c, to_next_c, on_y = _between(y, terrain.origin_y, terrain.step_y, terrain.columns)
+    first_r, first_c = int(r.min()), int(c.min())
+    part = terrain.heights[first_r : int(r.max()) + 2, first_c : int(c.max()) + 2].T.astype(np.float64)
+    r, c = r - first_r, c - first_c
+    along_y = part[c]
+    if to_next_c.any():
+        along_y = along_y * (1.0 - to_next_c[:, None]) + part[np.minimum(c + 1, len(part) - 1)] * to_next_c[:, None]
+    heights = along_y[:, r]
+    if to_next_r.any():
+        beyond = along_y[:, np.minimum(r + 1, part.shape[1] - 1)]
+        heights = heights * (1.0 - to_next_r) + beyond * to_next_r
+    return np.ascontiguousarray(heights), on_y, on_x
+
+
+def _between(place: Floats, origin: float, step: float, count: int) -> tuple[NDArray[np.int64], Floats, Bools]:
+    """(sample before each place, fraction of the way to the next one, which places lie on the map)."""
+    u = (place - origin) / step
+    whole = np.rint(u)
+    u = np.where(np.abs(u - whole) <= _ON_SAMPLE, whole, u)
+    on_map = (u >= 0) & (u <= count - 1)
+    u = np.clip(u, 0, count - 1)
+    before = np.floor(u).astype(np.int64)
+    return before, u - before, on_map
+
+
+def grown(cells: Bools, radius: float) -> Bools | None:
+    """Cells whose centre is at most `radius` (in cells) away from that of a set one; None where nothing changes."""
+    square = int(np.floor(radius * radius + 1e-6))  # squares of distances are whole numbers
+    if square < 1 or not cells.any():
+        return None
+    free = np.logical_not(cells)
+    if radius <= _LARGEST_FLOAT32:
+        distance = cv2.distanceTransform(free.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    else:
+        from scipy.ndimage import distance_transform_edt
+
+        distance = distance_transform_edt(free)
+    result: Bools = distance <= np.sqrt(square + 0.5)
+    return result
+
+
+def worst_of_blocks(cost: NDArray[np.int8], factor: int) -> NDArray[np.int8]:
+    """The largest cost of factor x factor cells; −1 where one of them is unknown and none is 100."""
+    rows, columns = (n // factor for n in cost.shape)
+    blocks = cost.reshape(rows, factor, columns, factor)
+    worst, least = blocks.max(axis=(1, 3)), blocks.min(axis=(1, 3))
+    return np.where((least < 0) & (worst < 100), np.int8(-1), worst)

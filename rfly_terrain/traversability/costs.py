@@ -1,0 +1,292 @@
+"""Where a ground vehicle can drive: costs from slope, roughness, steps, water and objects, on square cells.
+
+Over the cells within half a wheelbase of a cell's centre (the disc): slope is the tilt of the least-squares plane,
+roughness the RMS of the heights about that plane, step the largest difference in height of two cells that share an
+edge. The plane and its residuals come from five sums over the disc, which OpenCV's filters take for all cells at once.
+They run on tiles from which mean and mean slope have been taken: squares of heights of thousands of metres would lose
+the millimetres.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_common.files import MAX_CELLS
+from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.traversability.cells import CellGrid, cell_heights, grown, worst_of_blocks
+from rfly_terrain.traversability.objects import ObjectBoxes, cells_under
+
+if TYPE_CHECKING:
+    from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+
+Floats = NDArray[np.float64]
+
+UNKNOWN, LETHAL, WORST_FREE = -1, 100, 99
+LEAST_MAX_STEP = 0.3
+LEAST_MAX_ROUGHNESS = 0.2
+_ROUGHNESS_OF_RISE = 0.1
+_TILE = 512
+"""cells on a side: small enough for the caches and for a mean that takes most of the heights' size away"""
+
+
+@dataclass(frozen=True)
+class TraversabilityLimits:
+    """What a vehicle can do. Raises ConfigError (a ValueError) that names the field and what it takes.
+
+    A limit of infinity is none.
+    """
+
+    max_slope_deg: float = 25.0
+    """degrees, above 0, at most 90"""
+    max_roughness: float | None = None
+    """m; None: 0.2, or a tenth of what the steepest slope rises over the disc's radius, whichever is more"""
+    max_step: float | None = None
+    """m; None: 0.3, or what the steepest slope rises from one cell to the next, whichever is more
+
+    On cells of some metres nobody can tell a step from a slope: 0.3 m would forbid slopes of 1° where cells are 20 m.
+    """
+    water_level: float | None = None
+    """m, z up: ground below it is under water; None: no water"""
+    vehicle_radius: float = 1.0
+    """m: no cell whose centre is that near to the centre of a forbidden one can be entered"""
+    half_wheelbase: float = 0.7
+    """m: radius of the disc, which is one cell at least"""
+
+    def __post_init__(self) -> None:
+        limits = {"max_slope_deg": self.max_slope_deg, "max_roughness": self.max_roughness, "max_step": self.max_step}
+        for name, value in limits.items():
+            if value is not None and not value > 0:
+                raise ConfigError(f"{name}: {value}, expected a number above 0")
+        if self.max_slope_deg > 90 and not math.isinf(self.max_slope_deg):
+            raise ConfigError(f"max_slope_deg: {self.max_slope_deg}, expected degrees up to 90")
+        for name, value in (("vehicle_radius", self.vehicle_radius), ("half_wheelbase", self.half_wheelbase)):
+            if not (math.isfinite(value) and value >= 0):
+                raise ConfigError(f"{name}: {value}, expected a finite number of metres of at least 0")
+        if self.water_level is not None and not math.isfinite(self.water_level):
+            raise ConfigError(f"water_level: {self.water_level}, expected a finite number of metres, or none")
+
+    def step_limit(self, cell: float) -> float:
+        """m, for cells of that side."""
+        return self.max_step if self.max_step is not None else max(LEAST_MAX_STEP, cell * self._rise)
+
+    def roughness_limit(self, cell: float) -> float:
+        """m, for cells of that side."""
+        if self.max_roughness is not None:
+            return self.max_roughness
+        return max(LEAST_MAX_ROUGHNESS, _ROUGHNESS_OF_RISE * max(cell, self.half_wheelbase) * self._rise)
+
+    @property
+    def _rise(self) -> float:
+        """m a metre, on the steepest slope."""
+        return math.tan(math.radians(self.max_slope_deg)) if self.max_slope_deg < 90 else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class TraversabilityGrid:
+    """Costs in the order of nav_msgs/OccupancyGrid: row along y north, column along x east, row 0 in the south."""
+
+    cost: NDArray[np.int8]
+    """(rows, columns), read-only: 0 … 99 the larger the harder, 100 forbidden, −1 unknown"""
+    resolution: float
+    """m: side of a cell"""
+    origin: tuple[float, float]
+    """x east, y north (m) of the south-west corner of cell 0, 0"""
+    share_free: float = field(init=False)
+    """of all cells: those that can be entered, with a cost of 0 … 99"""
+    share_lethal: float = field(init=False)
+    share_unknown: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cost.flags.writeable = False
+        unknown, lethal = int(np.count_nonzero(self.cost < 0)), int(np.count_nonzero(self.cost == LETHAL))
+        object.__setattr__(self, "share_free", (self.cost.size - unknown - lethal) / self.cost.size)
+        object.__setattr__(self, "share_lethal", lethal / self.cost.size)
+        object.__setattr__(self, "share_unknown", unknown / self.cost.size)
+
+    def occupancy_map(self, threshold: float = LETHAL, unknown: bool = True) -> BinaryOccupancyMap:
+        """The cells with a cost from the threshold on as occupied ones, in the same place; −1 becomes `unknown`."""
+        from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+
+        cells = np.where(self.cost < 0, unknown, self.cost >= threshold)[::-1]
+        return BinaryOccupancyMap.from_matrix(cells, 1.0 / self.resolution, local_origin_in_world=self.origin)
+
+    def save(self, path: str | os.PathLike[str], image_format: str = "png") -> None:
+        """Writes map_server's files, a yaml and beside it the image (png or pgm), with all costs (its mode "raw")."""
+        from rfly_terrain.occupancy.files import save_costs
+
+        save_costs(path, self.cost[::-1], self.resolution, self.origin, image_format)
+
+
+def traversability(
+    terrain: HeightMap,
+    limits: TraversabilityLimits | None = None,
+    objects: ObjectBoxes | None = None,
+    resolution: float | None = None,
+    *,
+    stop: Callable[[], bool] | None = None,
+) -> TraversabilityGrid:
+    """Costs of driving over a map, for the limits of a vehicle.
+
+    cost = round(99 · max(value / limit)) of slope, roughness and step. 100: at or above a limit, ground below
+    `water_level`, or any part of the cell under an object (`ObjectBoxes`). −1: the disc leaves the map. Then whatever
+    is nearer than the vehicle's radius to a cell of 100 becomes 100, unknown cells too.
+
+    `resolution` (m): side of the square cells, by default the smaller step of the map. Cell 0, 0 has its centre on the
+    map's south-westernmost sample; the last centres are the last that lie on the map. Heights between the samples are
+    bilinear. Where cells are larger than the map's, all is worked out on finer ones, an odd number to a side, and a
+    cell takes the worst of those within it: what is narrower than a cell does not get lost (as long as the finer ones
+    are at most MAX_CELLS). Raises ConfigError for a resolution that is not above 0, is larger than the map, or makes
+    more than MAX_CELLS cells.
+
+    `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is raised.
+    """
+    limits = limits or TraversabilityLimits()
+    grid, factor = _grids(terrain, resolution)
+    fine = grid.finer(factor)
+    cost = np.empty((fine.rows, fine.columns), np.int8)
+    reach = max(1, math.floor(limits.half_wheelbase / fine.side + 1e-9))
+    tiles = [(row, column) for row in range(0, fine.rows, _TILE) for column in range(0, fine.columns, _TILE)]
+
+    def work(first: int, last: int) -> None:
+        for row, column in tiles[first:last]:
+            if stop is not None and stop():
+                raise InterruptedError("the costs of a map were not worked out to the end")
+            _fill_tile(terrain, limits, fine, reach, row, column, cost)
+
+    in_chunks(work, len(tiles), 1)
+    if objects:
+        cost[cells_under(objects, fine)] = LETHAL
+    lethal = grown(cost == LETHAL, limits.vehicle_radius / fine.side)
+    if lethal is not None:
+        cost[lethal] = LETHAL
+    if factor > 1:
+        cost = worst_of_blocks(cost, factor)
+    return TraversabilityGrid(cost, grid.side, (grid.x_first - grid.side / 2, grid.y_first - grid.side / 2))
+
+
+def _grids(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid, int]:
+    """The cells asked for, and how many finer ones to a side each is worked out from."""
+    native = min(abs(terrain.step_x), abs(terrain.step_y))
+    side = native if resolution is None else float(resolution)
+    if not (math.isfinite(side) and side > 0):
+        raise ConfigError(f"resolution: {resolution}, expected a finite number of metres above 0")
+    x_min, x_max, y_min, y_max = terrain.bounds
+    shorter = min(x_max - x_min, y_max - y_min)
+    if side > shorter * (1 + 1e-6):
+        raise ConfigError(f"resolution: {side:g} m, expected at most {shorter:g} m, the shorter side of the map")
+    columns, rows = (math.floor(extent / side + 1e-6) + 1 for extent in (x_max - x_min, y_max - y_min))
+    if rows * columns > MAX_CELLS:
+        raise ConfigError(f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}")
+    factor = max(1, math.ceil(side / native - 1e-6))
+    factor = _odd(factor, math.isqrt(MAX_CELLS // (rows * columns)))
+    return CellGrid(rows, columns, side, x_min, y_min), factor
+
+
+def _odd(wanted: int, most: int) -> int:
+    """The next odd number from `wanted` on, or the largest one up to `most`."""
+    odd = wanted + 1 - wanted % 2
+    return odd if odd <= most else most - 1 + most % 2
+
+
+def _fill_tile(
+    terrain: HeightMap,
+    limits: TraversabilityLimits,
+    grid: CellGrid,
+    reach: int,
+    row: int,
+    column: int,
+    cost: NDArray[np.int8],
+) -> None:
+    """The costs of a tile, but for objects and growth, from its heights and those of the discs beyond its edges."""
+    rows = slice(row, min(row + _TILE, grid.rows))
+    columns = slice(column, min(column + _TILE, grid.columns))
+    if 2 * reach >= min(grid.rows, grid.columns):  # the disc leaves the map wherever it is
+        heights, _, _ = cell_heights(terrain, grid, rows, columns)
+        result = np.full(heights.shape, UNKNOWN, np.int8)
+    else:
+        wide_rows = slice(rows.start - reach, rows.stop + reach)
+        wide_columns = slice(columns.start - reach, columns.stop + reach)
+        wide, known_rows, known_columns = cell_heights(terrain, grid, wide_rows, wide_columns)
+        disc = _disc(limits.half_wheelbase / grid.side, reach)
+        inner = slice(reach, -reach), slice(reach, -reach)
+        heights, worst = wide[inner], _worst_ratio(wide, disc, grid.side, limits)[inner]
+        result = np.where(worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))).astype(np.int8)
+        result[_leaves(known_rows, reach)] = UNKNOWN
+        result[:, _leaves(known_columns, reach)] = UNKNOWN
+    if limits.water_level is not None:
+        result[heights < limits.water_level] = LETHAL
+    cost[rows, columns] = result
+
+
+def _leaves(known: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+    """Which of the inner places have one within reach that is not known."""
+    missing = np.convolve(~known, np.ones(2 * reach + 1, int), "valid")
+    return missing > 0
+
+
+def _disc(radius: float, reach: int) -> NDArray[np.bool_]:
+    """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the middle one's."""
+    offset = np.arange(-reach, reach + 1)
+    result: NDArray[np.bool_] = offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
+    return result
+
+
+def _worst_ratio(heights: Floats, disc: NDArray[np.bool_], side: float, limits: TraversabilityLimits) -> Floats:
+    """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has no meaning."""
+    level, tilt_x, tilt_y = _mean_plane(heights)
+    z = heights - level
+    offset = np.arange(disc.shape[0]) - disc.shape[0] // 2
+    weights = disc.astype(np.float64)
+    count = float(weights.sum())
+    spread = float((weights * offset**2).sum())  # Σ x² = Σ y² over the disc; Σ x = Σ y = Σ x y = 0
+    rise_x = _sums(z, weights * offset) / spread
+    rise_y = _sums(z, weights * offset[:, None]) / spread
+    mean = _sums(z, weights) / count
+    squares = _sums(z * z, weights) / count - mean * mean - (rise_x * rise_x + rise_y * rise_y) * (spread / count)
+    roughness = np.sqrt(np.maximum(squares, 0.0))
+    rise_x, rise_y = rise_x + tilt_x, rise_y + tilt_y
+    slope = np.degrees(np.arctan(np.sqrt(rise_x * rise_x + rise_y * rise_y) / side))
+    worst = np.maximum(slope / limits.max_slope_deg, roughness / limits.roughness_limit(side))
+    return np.maximum(worst, _steps(heights, disc) / limits.step_limit(side))
+
+
+def _mean_plane(heights: Floats) -> tuple[Floats, float, float]:
+    """(heights of a plane through the tile, its rise from column to column, and from row to row)."""
+    y, x = (np.arange(n) - (n - 1) / 2 for n in heights.shape)
+    mean = float(heights.mean())
+    rise_x = float(((heights.mean(axis=0) - mean) @ x) / (x @ x))
+    rise_y = float(((heights.mean(axis=1) - mean) @ y) / (y @ y))
+    return mean + rise_x * x + (rise_y * y)[:, None], rise_x, rise_y
+
+
+def _sums(values: Floats, weights: Floats) -> Floats:
+    """Σ weights · values around each cell."""
+    return np.asarray(cv2.filter2D(values, cv2.CV_64F, weights, borderType=cv2.BORDER_REPLICATE))
+
+
+def _steps(heights: Floats, disc: NDArray[np.bool_]) -> Floats:
+    """Largest |difference| of two cells within the disc that share an edge."""
+    largest = np.zeros(heights.shape)
+    for axis in (0, 1):
+        ahead: list[Any] = [slice(None), slice(None)]
+        here: list[Any] = [slice(None), slice(None)]
+        ahead[axis], here[axis] = slice(1, None), slice(None, -1)
+        step = np.zeros(heights.shape)  # to the next cell
+        np.abs(heights[tuple(ahead)] - heights[tuple(here)], out=step[tuple(here)])
+        pairs = disc.copy()
+        pairs[tuple(here)] &= disc[tuple(ahead)]
+        last: list[Any] = [slice(None), slice(None)]
+        last[axis] = slice(-1, None)
+        pairs[tuple(last)] = False
+        np.maximum(largest, cv2.dilate(step, pairs.astype(np.uint8)), out=largest)
+    return largest

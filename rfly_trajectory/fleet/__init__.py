@@ -1,0 +1,1 @@
+"""Fleet files, the fleet as arrays, run clock, shards, checks."""

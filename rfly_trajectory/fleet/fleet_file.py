@@ -1,0 +1,332 @@
+"""Reads fleet files: YAML, checked against `data/schemas/fleet.schema.json`, to a Fleet."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+import jsonschema
+import numpy as np
+
+from rfly_common.config.marked_yaml import Document, Key, parse_yaml
+from rfly_common.config.schema_errors import first_error, key_path
+from rfly_common.errors import ConfigError
+from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
+from rfly_trajectory.motion.formation import formation_offsets, turned
+from rfly_trajectory.motion.speed_profile import SpeedProfile
+from rfly_trajectory.paths.dubins import Dubins
+from rfly_trajectory.paths.nav_path import SAME_POINT
+from rfly_trajectory.paths.path import Path
+from rfly_trajectory.paths.point_files import read_points
+from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape
+from rfly_trajectory.paths.splines import Spline
+
+MAX_FILE_BYTES = 10_000_000
+MAX_VEHICLES = 100_000
+
+
+def shipped_fleets() -> list[str]:
+    """Names of the fleets that come with the package."""
+    folder = importlib.resources.files("rfly_trajectory") / "data" / "fleets"
+    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
+    """The fleet of a file, or of the shipped fleet of that name.
+
+    Raises ConfigError that names file, line, key and what is allowed.
+    """
+    given = os.fspath(name_or_path)
+    shipped = shipped_fleets()
+    if not given:
+        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped)}")
+    if given in shipped and not os.path.isfile(given):
+        resource = importlib.resources.files("rfly_trajectory") / "data" / "fleets" / f"{given}.yaml"
+        return parse_fleet(resource.read_bytes(), f"{given}.yaml", given)
+    if not os.path.exists(given):
+        raise ConfigError(f"fleet {given!r}: no such file, and no shipped fleet of this name ({', '.join(shipped)})")
+    return parse_fleet(_read(given), given, FilePath(given).stem, FilePath(given).parent)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"fleet {path!r}: {error.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"fleet {path!r}: larger than {MAX_FILE_BYTES} bytes")
+    return data
+
+
+@functools.lru_cache(maxsize=1)
+def fleet_schema() -> Mapping[str, Any]:
+    """The JSON schema of fleet files."""
+    text = (importlib.resources.files("rfly_trajectory") / "data" / "schemas" / "fleet.schema.json").read_text(
+        encoding="utf-8"
+    )
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FilePath()) -> Fleet:
+    """The fleet of a file's content; `file` is what errors call it, and files that it names lie in `folder`."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+    document = parse_yaml(text, file)
+    if not isinstance(document.value, dict):
+        raise ConfigError(f"{file}:{document.first_line}: expected the keys version and vehicles")
+    problem = first_error(jsonschema.Draft7Validator(fleet_schema()).iter_errors(document.value), document, file)
+    if problem is not None:
+        raise ConfigError(problem)
+    reader = _Reader(document, file, folder)
+    return Fleet(
+        reader.vehicles(),
+        name=name,
+        min_separation=document.value.get("min_separation"),
+        where={"min_separation": reader.where(("min_separation",))},
+    )
+
+
+class _Spot(NamedTuple):
+    """Where the value of a key of one vehicle stands: in the vehicle, or in `defaults`."""
+
+    value: Any
+    path: tuple[Key, ...]
+
+
+class _Reader:
+    """Makes vehicles of a document that fits the schema."""
+
+    def __init__(self, document: Document, file: str, folder: FilePath) -> None:
+        self._document, self._file, self._folder = document, file, folder
+        self._defaults: dict[str, Any] = document.value.get("defaults", {})
+        self._paths: dict[tuple[str, bool], Path] = {}
+        self._owners: dict[tuple[str, Any], int] = {}
+
+    def vehicles(self) -> list[Vehicle]:
+        entries: list[dict[str, Any]] = self._document.value["vehicles"]
+        total = sum(int({**self._defaults, **entry}.get("count", 1)) for entry in entries)
+        if total > MAX_VEHICLES:
+            raise self._error(("vehicles",), f"{total} of them with all copies, at most {MAX_VEHICLES} are taken")
+        return [vehicle for i in range(len(entries)) for vehicle in self._copies(i)]
+
+    def _copies(self, index: int) -> Iterator[Vehicle]:
+        count = int(self._get(index, "count", 1).value)  # the schema takes 3.0 for a whole number
+        shape, phase = self._get(index, "shape"), self._get(index, "phase", 0.0).value
+        kind = self._get(index, "kind", "ground")
+        keys = {*self._document.value["vehicles"][index], *self._defaults}
+        path = self._path(shape, heights=kind.value != "ground" and "altitude" not in keys)
+        profile = self._profile(self._get(index, "speed"))
+        first_delay, delay_step = _delays(self._get(index, "delay", 0.0).value, count)
+        spacing = self._get(index, "spacing", 0.0)
+        back, shift = self._spacing(spacing, path, count)
+        if back and not path.closed and (count - 1) * back > phase:
+            raise self._error(
+                spacing.path,
+                f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m before the path begins; "
+                f"a phase of at least {(count - 1) * back:.10g} makes room",
+            )
+        offsets, moves = self._formation(index, count)
+        wheelbase, track = (self._optional_length(index, key) for key in ("wheelbase", "track"))
+        limits = Limits(**self._get(index, "limits", {}).value)
+        where = self._where(index, limits)
+        altitude = self._get(index, "altitude", {"agl": 0.0}).value
+        if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
+            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it, or way-points with heights")
+        if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
+            altitude = {"agl": 0.0}  # heights of its own win over the altitude in defaults
+        scale = self._get(index, "scale", 1.0).value
+        at_end = self._get(index, "at_end", "repeat" if path.closed else "stop").value
+        vehicle_type = int(self._get(index, "type").value)
+        entry = self._document.value["vehicles"][index]
+        for copy in range(count):
+            own_id = int(entry["id"]) + copy
+            own_name = entry.get("name", "vehicle")
+            if "name" not in entry or count > 1:
+                own_name += f"_{own_id if 'name' not in entry else copy + 1}"
+            self._own(index, "id", own_id)
+            self._own(index, "name", own_name)
+            start = phase - copy * back
+            try:
+                vehicle = Vehicle(
+                    name=own_name,
+                    id=own_id,
+                    vehicle_type=vehicle_type,
+                    path=path,
+                    profile=profile,
+                    at_end=at_end,
+                    kind=kind.value,
+                    delay=first_delay + copy * delay_step,
+                    phase=start,
+                    shift=(copy * shift[0] + moves[copy][0], copy * shift[1] + moves[copy][1]),
+                    offset=offsets[copy],
+                    wheelbase=wheelbase,
+                    track=track,
+                    limits=limits,
+                    where=where,
+                    height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
+                    absolute="absolute" in altitude,
+                    fit_ground=self._get(index, "fit_ground", False).value,
+                    scale=tuple(scale) if isinstance(scale, list) else (scale,) * 3,
+                )
+            except ConfigError as error:
+                raise self._moved(error, index) from None
+            yield vehicle
+
+    def _get(self, index: int, key: str, default: Any = None) -> _Spot:
+        entry = self._document.value["vehicles"][index]
+        if key in entry:
+            return _Spot(entry[key], ("vehicles", index, key))
+        if key in self._defaults:
+            return _Spot(self._defaults[key], ("defaults", key))
+        if default is None:
+            raise self._error(("vehicles", index), f"the key {key} is missing, here and in defaults")
+        return _Spot(default, ("vehicles", index))
+
+    def _optional_length(self, index: int, key: str) -> float | None:
+        value = self._get(index, key, 0.0).value
+        return float(value) if value else None  # the schema takes none that is 0
+
+    def _path(self, shape: _Spot, heights: bool) -> Path:
+        """`heights`: whether those of a file of way-points are wanted."""
+        key = json.dumps(shape.value, sort_keys=True), heights and "file" in shape.value
+        if key not in self._paths:
+            try:
+                self._paths[key] = _shape(shape.value, self._folder, heights).path()
+            except ConfigError as error:
+                raise self._inside(_about_file(error, shape.value), shape.path) from None
+        return self._paths[key]
+
+    def _profile(self, speed: _Spot) -> SpeedProfile:
+        if not isinstance(speed.value, dict):
+            return SpeedProfile(float(speed.value))
+        return SpeedProfile(**{key: float(value) for key, value in speed.value.items()})
+
+    def _spacing(self, spacing: _Spot, path: Path, count: int) -> tuple[float, tuple[float, float]]:
+        """Metres along the path from each copy back to the next, and the shift of its whole path."""
+        if spacing.value == "even":
+            if not path.closed:
+                raise self._error(spacing.path, "even needs a closed path, this one is open")
+            return path.length / count, (0.0, 0.0)
+        if isinstance(spacing.value, list):
+            return 0.0, (float(spacing.value[0]), float(spacing.value[1]))
+        return float(spacing.value), (0.0, 0.0)
+
+    def _formation(self, index: int, count: int) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """Of each copy, [ahead, left] in the path's frame, and [east, north] by which its whole path is moved."""
+        nowhere = [(0.0, 0.0)] * count
+        spot = self._get(index, "formation", {})
+        if not spot.value:
+            return nowhere, nowhere
+        numbers = {key: value for key, value in spot.value.items() if key not in ("type", "frame", "heading_deg")}
+        if "columns" in numbers:
+            numbers["columns"] = int(numbers["columns"])
+        try:
+            offsets = formation_offsets(spot.value["type"], count, **numbers)
+        except ConfigError as error:
+            raise self._inside(error, spot.path) from None
+        if spot.value.get("frame", "path") == "path":
+            if "heading_deg" in spot.value:
+                raise self._error((*spot.path, "heading_deg"), "only with frame: world, this formation turns")
+            return [(a, b) for a, b in offsets.tolist()], nowhere
+        moved = turned(offsets, spot.value.get("heading_deg", 0.0))
+        return nowhere, [(a, b) for a, b in moved.tolist()]
+
+    def _own(self, index: int, key: str, value: Any) -> None:
+        """Refuse an id or name that another vehicle has."""
+        line = self._document.line(("vehicles", index, key))
+        if (key, value) in self._owners:
+            raise self._error(
+                ("vehicles", index, key),
+                f"{value!r} belongs to the vehicle of line {self._owners[key, value]} already, each needs its own",
+            )
+        self._owners[key, value] = line
+
+    def _moved(self, error: ConfigError, index: int) -> ConfigError:
+        """An error `key: text` of a vehicle, told with file and line."""
+        key = str(error).partition(":")[0]
+        in_defaults = key not in self._document.value["vehicles"][index] and key in self._defaults
+        return self._inside(error, ("defaults",) if in_defaults else ("vehicles", index))
+
+    def _inside(self, error: ConfigError, path: tuple[Key, ...]) -> ConfigError:
+        """An error `key: text` or `key[3]: text` about a value inside of `path`."""
+        found = re.match(r"(\w+)(?:\[(\d+)\])?: (.*)", str(error))
+        if found is None:
+            return self._error(path, str(error))
+        key, element, text = found.groups()
+        return self._error((*path, key, *([int(element)] if element else [])), text)
+
+    def _where(self, index: int, limits: Limits) -> dict[str, str]:
+        """Where the keys stand that a check may name."""
+        spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
+        places = {key: self.where(spot) for key, spot in spots.items()}
+        set_here = {key for key, value in limits._asdict().items() if value is not None}
+        return places | {f"limits.{key}": self.where((*spots["limits"], key)) for key in set_here}
+
+    def where(self, path: tuple[Key, ...]) -> str:
+        """`file:line: key`."""
+        return f"{self._file}:{self._document.line(path)}: {key_path(path)}"
+
+    def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
+        return ConfigError(f"{self.where(path)}: {text}")
+
+
+def _delays(delay: Any, count: int) -> tuple[float, float]:
+    """Delay of the first copy, and from one to the next. s"""
+    if isinstance(delay, dict):
+        return float(delay.get("first", 0.0)), float(delay.get("step", 0.0))
+    return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
+
+
+def _about_file(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
+    """What is wrong with points is told of the file that they come from."""
+    if "file" in shape and str(error).startswith("points"):
+        return ConfigError(f"file: {shape['file']!r}: {error}")
+    return error
+
+
+def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
+    clockwise = shape.get("direction") == "clockwise"
+    match shape["type"]:
+        case "line":
+            return Line(shape["from"], shape["to"])
+        case "circle":
+            return Circle(shape["center"], shape["radius"], shape.get("start_angle_deg", 0.0), clockwise)
+        case "figure_eight":
+            return FigureEight(shape["center"], shape["width"], shape["height"], shape.get("heading_deg", 0.0))
+        case "ellipse":
+            heading = shape.get("heading_deg", 0.0)
+            return Ellipse(shape["center"], shape["width"], shape["height"], heading, clockwise)
+        case "lawn_mower":
+            size = shape["length"], shape["width"], shape["spacing"]
+            return LawnMower(shape["center"], *size, shape.get("heading_deg", 0.0))
+        case "dubins":
+            return Dubins(shape["poses"], shape["turning_radius"], shape.get("closed", False))
+        case "spline":
+            return Spline(_points(shape, folder, heights), shape.get("closed", False))
+        case _:
+            return Polyline(
+                _points(shape, folder, heights), shape.get("corner_radius", 0.0), shape.get("closed", False)
+            )
+
+
+def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequence[Point]:
+    """Those of the shape itself, or of the file that it names."""
+    if ("points" in shape) == ("file" in shape):
+        raise ConfigError("expected exactly one of the keys file, points")
+    if "points" in shape:
+        points: Sequence[Point] = shape["points"]
+        return points
+    read = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
+    if shape.get("closed", False) and len(read) > 1 and np.hypot(*(read[-1] - read[0])[:2]) <= SAME_POINT:
+        read = read[:-1]  # a loop as recorded ends where it began
+    return read.tolist()

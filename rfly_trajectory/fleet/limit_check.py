@@ -1,0 +1,183 @@
+"""What a fleet would do to its vehicles' limits, and how near its vehicles come to each other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+
+Floats = NDArray[np.float64]
+
+DRIVE_STEP = 2.0
+"""m between the samples of a drive, where that makes no more than MOST_SAMPLES of them"""
+MOST_SAMPLES = 20_000
+NEIGHBOURS = 6
+"""of each vehicle that are looked at"""
+MOST_INSTANTS = 5000
+MOST_PAIRS = 1000
+_SLACK = 1e-6
+"""relative: a limit that is just kept is kept"""
+
+
+class Finding(NamedTuple):
+    """Something that a person should know before the fleet moves. It moves all the same."""
+
+    vehicle: str
+    text: str
+    where: str = ""
+    """`file:line: key` of what asks for it, where the fleet comes from a file"""
+    place: tuple[float, float] | None = None
+    """x, y ENU m of the place that the text names"""
+
+
+class Drive(NamedTuple):
+    """One vehicle from its departure to where its motion ends or begins to repeat, (k,) each."""
+
+    time: Floats
+    """s since the departure"""
+    position: Floats
+    """(k, 3) ENU m"""
+    ground: Floats
+    """altitude of the terrain, m; 0 without one"""
+    speed: Floats
+    """m/s over ground, < 0 backwards"""
+    curvature: Floats
+    """1/m, left positive"""
+    lateral_acceleration: Floats
+    """m/s², to the left"""
+    slope: Floats
+    """of the vehicle's way, climb over distance; exact ground under what follows it"""
+
+    @property
+    def way(self) -> Floats:
+        """Horizontal distance covered, m."""
+        steps = np.hypot(*np.diff(self.position[:, :2], axis=0).T)
+        return np.concatenate([np.zeros(1), np.cumsum(steps)])
+
+
+def duration(vehicle: Vehicle) -> float:
+    """Seconds from a vehicle's departure until its motion ends, or until it begins to repeat."""
+    motion = vehicle.schedule
+    if math.isfinite(motion.loop_period):
+        return motion.loop_start + motion.loop_period
+    start, _, speed, *_ = motion.pieces[-1]
+    return start + vehicle.path.length / abs(speed) if speed else start
+
+
+def drive(fleet: Fleet, index: int) -> Drive:
+    """The drive of the vehicle with this index."""
+    vehicle = fleet.vehicles[index]
+    end = duration(vehicle)
+    samples = min(max(math.ceil(end * vehicle.profile.cruise / DRIVE_STEP), 500), MOST_SAMPLES) + 1
+    time = np.linspace(0.0, end, samples)
+    moved, points, position, climb = fleet.motion_of(np.full(samples, index), time + vehicle.delay)
+    speed = moved[:, 1]
+    ground = np.zeros(samples) if fleet.terrain is None else fleet.terrain.altitude(points[:, 0], points[:, 1])
+    return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb)
+
+
+def check_limits(fleet: Fleet) -> list[Finding]:
+    """Where vehicles exceed their own limits; the worst place of each limit. Copies on one track are told once."""
+    findings = []
+    seen = set()
+    for index, vehicle in enumerate(fleet.vehicles):
+        limits = vehicle.limits
+        if not any(limits):
+            continue
+        start = None if vehicle.path.closed else vehicle.phase
+        key = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height, vehicle.profile, limits)
+        whole_key = (key, vehicle.at_end, vehicle.wheelbase, vehicle.track)
+        if whole_key in seen:
+            continue
+        seen.add(whole_key)
+        findings += _exceeded(vehicle, drive(fleet, index))
+    return findings
+
+
+def _exceeded(vehicle: Vehicle, done: Drive) -> list[Finding]:
+    limits = vehicle.limits
+    bend = np.abs(done.curvature)
+    slope = np.degrees(np.arctan(np.abs(done.slope)))
+    tightest = math.inf if limits.turn_radius is None else 1.0 / limits.turn_radius
+    rows: list[tuple[str, Floats, float | None, str]] = [
+        ("turn_radius", bend, tightest, f"it can't turn tighter than {limits.turn_radius} m, but its radius is {{}} m"),
+        ("max_slope_deg", slope, limits.max_slope_deg, f"it takes slopes up to {limits.max_slope_deg}°, but has {{}}°"),
+        ("max_speed", np.abs(done.speed), limits.max_speed, f"it goes up to {limits.max_speed} m/s, but has {{}} m/s"),
+        (
+            "lateral_acceleration",
+            np.abs(done.lateral_acceleration),
+            limits.lateral_acceleration,
+            f"it takes up to {limits.lateral_acceleration} m/s² sideways, but gets {{}} m/s²",
+        ),
+    ]
+    findings = []
+    for name, values, limit, text in rows:
+        worst = int(np.argmax(values))
+        value = float(values[worst])
+        if limit is not None and value > limit * (1.0 + _SLACK):
+            x, y = done.position[worst, :2].tolist()
+            shown = 1.0 / value if name == "turn_radius" else value
+            told = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
+            findings.append(Finding(vehicle.name, told, vehicle.where.get(f"limits.{name}", ""), (x, y)))
+    return findings
+
+
+def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding]:
+    """Pairs that come nearer than `min_separation` [m] to each other, nearest first; none where the fleet has none.
+
+    From fleet time 0 to `seconds`, by default until every vehicle has made its drive once. A pair counts from when both
+    have departed: copies that wait at one start are no finding. Each vehicle's NEIGHBOURS nearest ones are looked at.
+    """
+    from scipy.spatial import cKDTree
+
+    wanted = fleet.min_separation
+    if wanted is None or len(fleet) < 2:
+        return []
+    if seconds is None:
+        seconds = max(vehicle.delay + duration(vehicle) for vehicle in fleet.vehicles)
+    delay = np.array([vehicle.delay for vehicle in fleet.vehicles])
+    fastest = max(vehicle.profile.cruise for vehicle in fleet.vehicles)
+    instants = min(max(math.ceil(seconds * fastest / (0.25 * wanted)), 1), MOST_INSTANTS) + 1
+    times, step = np.linspace(0.0, seconds, instants, retstep=True)
+    reach = wanted + 1.5 * fastest * float(step)  # what two vehicles can lose until the next sample, or nearly
+    nearest: dict[tuple[int, int], tuple[float, float]] = {}
+    for t in times.tolist():
+        departed = np.flatnonzero(delay <= t)
+        if len(departed) < 2:
+            continue
+        position = fleet.motion_of(departed, np.full(len(departed), t)).position
+        k = min(NEIGHBOURS + 1, len(departed))
+        distance, other = cKDTree(position).query(position, k=k, distance_upper_bound=reach)
+        row, column = np.nonzero(np.isfinite(distance))
+        pair = np.sort(np.stack([departed[row], departed[other[row, column]]]), axis=0)
+        for i, j, apart in zip(*pair.tolist(), distance[row, column].tolist(), strict=True):
+            if i != j and apart < nearest.get((i, j), (math.inf, 0.0))[0]:
+                nearest[i, j] = (apart, t)
+    found = []
+    for (i, j), (_, sampled) in sorted(nearest.items(), key=lambda pair: pair[1])[:MOST_PAIRS]:
+        first = float(max(delay[i], delay[j]))
+        apart, t, place = _closest(fleet, i, j, max(sampled - float(step), first), min(sampled + float(step), seconds))
+        if apart < wanted * (1.0 - _SLACK):
+            one, other_one = fleet.vehicles[i].name, fleet.vehicles[j].name
+            text = (
+                f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {place[0]:.1f}, y {place[1]:.1f}; "
+                f"min_separation is {wanted:g} m"
+            )
+            found.append((apart, Finding(one, text, fleet.where.get("min_separation", ""), (place[0], place[1]))))
+    return [finding for _, finding in sorted(found, key=lambda each: each[0])]
+
+
+def _closest(fleet: Fleet, i: int, j: int, begin: float, end: float) -> tuple[float, float, list[float]]:
+    """Least distance, when, and where the first one is then: the interval is narrowed down three times."""
+    for _ in range(3):
+        times = np.linspace(begin, end, 65)
+        both = fleet.motion_of(np.repeat([i, j], 65), np.tile(times, 2)).position.reshape(2, 65, 3)
+        apart = np.linalg.norm(both[0] - both[1], axis=-1)
+        least = int(np.argmin(apart))
+        begin, end = float(times[max(least - 1, 0)]), float(times[min(least + 1, 64)])
+    return float(apart[least]), float(times[least]), both[0, least].tolist()

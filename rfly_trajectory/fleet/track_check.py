@@ -1,0 +1,80 @@
+"""What is wrong with a fleet's tracks over a terrain: places off the map, and absolute altitudes below the ground."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_trajectory.fleet.fleet import Fleet
+from rfly_trajectory.fleet.limit_check import Finding, check_limits
+
+__all__ = ["Finding", "check_tracks"]
+
+MOST_POINTS = 20_000
+"""on one track; its points lie at most half a cell apart where that takes no more"""
+
+
+def check_tracks(fleet: Fleet) -> list[Finding]:
+    """Findings of all vehicles, in their order, and then those of `check_limits`. Vehicles that stand still are looked
+    at too; without a terrain there are no places off the map.
+
+    Off the map the ground has the altitude of the map's edge, and a z below the ground is raised to it: both are
+    safe, and both are seldom what was meant. Copies on one track are looked at once and reported once, for the first.
+    """
+    terrain = fleet.terrain
+    if terrain is None:
+        return check_limits(fleet)
+    half_cell = 0.5 * min(abs(terrain.step_x), abs(terrain.step_y))
+    findings = []
+    seen = set()
+    for index, vehicle in enumerate(fleet.vehicles):
+        key = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height if vehicle.absolute else None)
+        if key in seen:
+            continue
+        seen.add(key)
+        path = vehicle.path
+        points = min(max(math.ceil(path.length / half_cell), 16), MOST_POINTS) + 1
+        s = np.linspace(0.0, path.length, points)
+        place = fleet.places(index, s)[:, :2]
+        on_map = terrain.inside(place[:, 0], place[:, 1])
+        if not on_map.all():
+            first = _first(place, ~on_map)
+            share = path.length * float(np.mean(~on_map))
+            findings.append(
+                Finding(
+                    vehicle.name,
+                    f"about {share:.1f} m of its {path.length:.0f} m long track are off the map, first at "
+                    f"{_told(first)}; the ground there has the altitude of the map's edge",
+                    vehicle.where.get("shape", ""),
+                    first,
+                )
+            )
+        climb = fleet.climb(index, s)
+        if vehicle.absolute or climb is not None:
+            under = terrain.altitude(place[:, 0], place[:, 1]) - (vehicle.height if climb is None else climb)
+            if under.max() > 0.0:
+                first = _first(place, under > 0.0)
+                what = (
+                    "the altitude of its way-points" if climb is not None else f"its altitude of {vehicle.height:g} m"
+                )
+                findings.append(
+                    Finding(
+                        vehicle.name,
+                        f"{what} is up to {under.max():.1f} m below the ground, first at "
+                        f"{_told(first)}; it is raised to the ground there",
+                        vehicle.where.get("altitude" if vehicle.absolute else "shape", ""),
+                        first,
+                    )
+                )
+    return findings + check_limits(fleet)
+
+
+def _first(place: NDArray[np.float64], where: NDArray[np.bool_]) -> tuple[float, float]:
+    x, y = place[int(np.argmax(where))].tolist()
+    return x, y
+
+
+def _told(place: tuple[float, float]) -> str:
+    return f"x {place[0]:.1f}, y {place[1]:.1f}"

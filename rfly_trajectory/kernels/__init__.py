@@ -1,0 +1,1 @@
+"""The compiled sampler, its NumPy form, the tables between."""

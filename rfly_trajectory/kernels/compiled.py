@@ -1,0 +1,402 @@
+"""Compiled loops over vehicles: points of paths, progress in time, poses. `numpy_functions` has the same functions.
+
+All of them stay in this one file, since numba's cache does not notice a change in another.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.kernels.jit import kernel
+from rfly_trajectory.kernels.tables import (
+    ARC,
+    FIXED_WING,
+    GRAVITY,
+    GROUND,
+    SPIRAL,
+    SPIRAL_TERMS,
+    STEEPEST,
+    AltitudeTable,
+    Departures,
+    PathTable,
+)
+
+Floats = NDArray[np.float64]
+
+BLOCK = 128
+"""vehicles between the loops of `poses`: what they hand on stays in the first-level cache"""
+TINY = 1e-30
+"""m: terms of a series that no coordinate can feel"""
+
+
+@kernel()
+def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
+    """The largest index in first … end-1 with starts[index] <= value, and `first` where there is none."""
+    low, high = first, end
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel(error_model="numpy")
+def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
+    points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
+    for i in range(s.size):
+        p = path[i]
+        length = table.length[p]
+        at = s[i]
+        if table.closed[p]:
+            at -= math.floor(at / length) * length
+        at = min(max(at, 0.0), length)
+        piece = last_not_above(table.start, table.first[p], table.first[p + 1], at)
+        values = table.values[piece]
+        if table.kind[piece] == ARC:
+            run = at - table.start[piece]
+            c, d = values[3], values[4]
+            if values[2] == 0.0:
+                points[i, 0] = values[0] + run * c
+                points[i, 1] = values[1] + run * d
+                points[i, 2] = c
+                points[i, 3] = d
+            else:
+                half = 0.5 * values[2] * run
+                sine, cosine = math.sin(half), math.cos(half)
+                chord = 2.0 * sine / values[2]
+                points[i, 0] = values[0] + chord * (c * cosine - d * sine)
+                points[i, 1] = values[1] + chord * (d * cosine + c * sine)
+                turn_sine, turn_cosine = 2.0 * sine * cosine, 1.0 - 2.0 * sine * sine
+                points[i, 2] = c * turn_cosine - d * turn_sine
+                points[i, 3] = d * turn_cosine + c * turn_sine
+            points[i, 4] = values[2]
+            points[i, 5] = 0.0
+        elif table.kind[piece] == SPIRAL:
+            run = at - values[2]
+            angle = 0.5 * values[3] * run * run
+            x = y = 0.0
+            term = run
+            for n in range(0, SPIRAL_TERMS, 2):
+                x += term / (2 * n + 1)
+                term *= angle / (n + 1)
+                y += term / (2 * n + 3)
+                term *= -angle / (n + 2)
+                if abs(term) < TINY:
+                    break
+            c, d = values[4], values[5]
+            sine, cosine = math.sin(angle), math.cos(angle)
+            points[i, 0] = values[0] + c * x - d * y
+            points[i, 1] = values[1] + d * x + c * y
+            points[i, 2] = c * cosine - d * sine
+            points[i, 3] = d * cosine + c * sine
+            points[i, 4] = values[3] * run
+            points[i, 5] = values[3]
+        else:
+            run = at - table.start[piece]
+            x = x1 = x2 = x3 = y = y1 = y2 = y3 = 0.0
+            for n in range(5, -1, -1):  # Horner's scheme for the polynomials and their derivatives at once
+                x3 = x3 * run + 3.0 * x2
+                x2 = x2 * run + 2.0 * x1
+                x1 = x1 * run + x
+                x = x * run + values[n]
+                y3 = y3 * run + 3.0 * y2
+                y2 = y2 * run + 2.0 * y1
+                y1 = y1 * run + y
+                y = y * run + values[6 + n]
+            per_norm = 1.0 / math.sqrt(x1 * x1 + y1 * y1)
+            square = per_norm * per_norm
+            cube = square * per_norm
+            curvature = (x1 * y2 - y1 * x2) * cube
+            points[i, 0] = x
+            points[i, 1] = y
+            points[i, 2] = x1 * per_norm
+            points[i, 3] = y1 * per_norm
+            points[i, 4] = curvature
+            points[i, 5] = (x1 * y3 - y1 * x3) * cube - 3.0 * curvature * (x1 * x2 + y1 * y2) * square
+    return points
+
+
+@kernel()
+def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
+    bends = np.zeros(s.size)
+    for i in range(s.size):
+        p = path[i]
+        length = table.length[p]
+        at = s[i]
+        if table.closed[p]:
+            at -= math.floor(at / length) * length
+        at = min(max(at, 0.0), length)
+        piece = last_not_above(table.start, table.first[p], table.first[p + 1], at)
+        if table.kind[piece] == ARC or table.kind[piece] == SPIRAL:
+            continue
+        values, run = table.values[piece], at - table.start[piece]
+        x = x1 = x2 = x3 = x4 = y = y1 = y2 = y3 = y4 = 0.0
+        for n in range(5, -1, -1):
+            x4 = x4 * run + 4.0 * x3
+            x3 = x3 * run + 3.0 * x2
+            x2 = x2 * run + 2.0 * x1
+            x1 = x1 * run + x
+            x = x * run + values[n]
+            y4 = y4 * run + 4.0 * y3
+            y3 = y3 * run + 3.0 * y2
+            y2 = y2 * run + 2.0 * y1
+            y1 = y1 * run + y
+            y = y * run + values[6 + n]
+        bends[i] = x2 * y3 - y2 * x3 + x1 * y4 - y1 * x4
+    return bends
+
+
+@kernel()
+def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
+    rows = np.empty((s.size, 3))
+    for i in range(s.size):
+        p = path[i]
+        length = table.length[p]
+        at = s[i]
+        if table.closed[p]:
+            at -= math.floor(at / length) * length
+        inside = min(max(at, 0.0), length)
+        piece = last_not_above(table.start, table.first[p], table.first[p + 1], inside)
+        run = inside - table.start[piece]
+        values = table.values[piece]
+        slope = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3])
+        rows[i, 0] = values[0] + run * (values[1] + run * (values[2] + run * values[3])) + slope * (at - inside)
+        rows[i, 1] = slope
+        rows[i, 2] = 2.0 * values[2] + run * 6.0 * values[3] if inside == at else 0.0
+    return rows
+
+
+@kernel(error_model="numpy")
+def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
+    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
+    (k,) [s]."""
+    rows = np.empty((4, time.size)).T  # each column contiguous, as the loops over vehicles want it
+    for i in range(time.size):
+        v = vehicle[i]
+        first = departures.first[v]
+        since = time[i] - departures.delay[v]
+        if since < 0.0:
+            rows[i, 0] = departures.law[first, 0]
+            rows[i, 1] = 0.0
+            rows[i, 2] = 0.0
+            rows[i, 3] = 0.0
+            continue
+        begin, period = departures.loop_start[v], departures.loop_period[v]
+        if since > begin and period < math.inf:
+            since = begin + np.fmod(since - begin, period)
+        piece = last_not_above(departures.start, first, departures.first[v + 1], since)
+        run = since - departures.start[piece]
+        speed, acceleration, jerk = departures.law[piece, 1], departures.law[piece, 2], departures.law[piece, 3]
+        rows[i, 0] = departures.law[piece, 0] + run * (speed + run * (0.5 * acceleration + run * (jerk / 6.0)))
+        rows[i, 1] = speed + run * (acceleration + 0.5 * run * jerk)
+        rows[i, 2] = acceleration + run * jerk
+        rows[i, 3] = jerk
+    return rows
+
+
+@kernel(error_model="numpy")
+def poses(
+    kind: NDArray[np.uint8],
+    height: Floats,
+    absolute: NDArray[np.bool_],
+    progress: Floats,
+    points: Floats,
+    ground: Floats,
+    gradient: Floats,
+    smooth: Floats,
+    smooth_rate: Floats,
+    position: Floats,
+    orientation: Floats,
+    velocity: Floats,
+    rates: Floats,
+) -> None:
+    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
+
+    progress (4, k), points (6, k) and the gradients (2, k) come as rows, the other arguments are (k, …); the last four
+    are written. No angle is computed: sines and cosines of the half angles follow from square roots. In blocks: what
+    the loops hand on lies in one array, so that the loop in the middle becomes vector instructions.
+    """
+    w = np.empty((14, BLOCK))
+    per_gravity = 1.0 / GRAVITY
+    for start in range(0, kind.size, BLOCK):
+        count = min(BLOCK, kind.size - start)
+        for n in range(count):
+            i = start + n
+            speed, acceleration, tx, ty = progress[1, i], progress[2, i], points[2, i], points[3, i]
+            yaw_rate = points[4, i] * speed
+            lateral = yaw_rate * speed
+            lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
+            follows = not absolute[i] or height[i] <= ground[i]
+            position[i, 0] = points[0, i]
+            position[i, 1] = points[1, i]
+            velocity[i, 0] = speed * tx
+            velocity[i, 1] = speed * ty
+            if follows:
+                position[i, 2] = ground[i] + (0.0 if absolute[i] else height[i])
+                velocity[i, 2] = speed * (gradient[0, i] * tx + gradient[1, i] * ty)
+                along = smooth[0, i] * tx + smooth[1, i] * ty
+                left = smooth[1, i] * tx - smooth[0, i] * ty
+                along_rate = smooth_rate[0, i] * tx + smooth_rate[1, i] * ty + left * yaw_rate
+                left_rate = smooth_rate[1, i] * tx - smooth_rate[0, i] * ty - along * yaw_rate
+            else:
+                position[i, 2] = height[i]
+                velocity[i, 2] = 0.0
+                along = left = along_rate = left_rate = 0.0
+            if kind[i] == FIXED_WING:
+                climb = 1.0 + along * along
+                left = -climb * lateral * per_gravity
+                left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) * per_gravity
+            elif kind[i] != GROUND:
+                along = -acceleration * per_gravity
+                along_rate = -progress[3, i] * per_gravity
+                left = -lateral * per_gravity
+                left_rate = -lateral_rate * per_gravity
+            w[0, n], w[1, n], w[2, n], w[3, n] = along, left, along_rate, left_rate
+            w[4, n], w[5, n], w[6, n] = tx, ty, yaw_rate
+        for n in range(count):
+            along, left, along_rate, left_rate = w[0, n], w[1, n], w[2, n], w[3, n]
+            tx, ty, yaw_rate = w[4, n], w[5, n], w[6, n]
+            a = math.sqrt(1.0 + along * along)
+            b = math.sqrt(a * a + left * left)
+            per_a, per_b = 1.0 / a, 1.0 / b
+            a_rate = along * along_rate * per_a
+            cos_pitch, sin_pitch = per_a, -along * per_a
+            cos_roll, sin_roll = a * per_b, left * per_b
+            pitch_rate = -along_rate * per_a * per_a
+            roll_rate = (left_rate * a - left * a_rate) * per_b * per_b
+            more = math.sqrt(0.5 + 0.5 * abs(tx))  # of cosine and sine of half the heading the larger
+            cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
+            per_all = 0.5 / (more * cp * cr)
+            less = abs(ty) * per_all * cp * cr
+            sp, sr = sin_pitch * per_all * more * cr, sin_roll * per_all * more * cp
+            cy = more if tx >= 0.0 else less
+            sy = (less if tx >= 0.0 else more) * (1.0 if ty >= 0.0 else -1.0)
+            w[7, n] = sr * cp * cy - cr * sp * sy
+            w[8, n] = cr * sp * cy + sr * cp * sy
+            w[9, n] = cr * cp * sy - sr * sp * cy
+            w[10, n] = cr * cp * cy + sr * sp * sy
+            w[11, n] = roll_rate - yaw_rate * sin_pitch
+            w[12, n] = pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch
+            w[13, n] = -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch
+        for n in range(count):
+            i = start + n
+            orientation[i, 0], orientation[i, 1] = w[7, n], w[8, n]
+            orientation[i, 2], orientation[i, 3] = w[9, n], w[10, n]
+            rates[i, 0], rates[i, 1], rates[i, 2] = w[11, n], w[12, n], w[13, n]
+
+
+@kernel()
+def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) -> tuple[float, float]:
+    """How far ahead and left of the origin a wheel is, seen from above."""
+    a = math.sqrt(1.0 + q * q)
+    b = math.sqrt(a * a + p * p)
+    fore = 0.5 * wheelbase if wheel < 2 else -0.5 * wheelbase
+    side = 0.5 * track if wheel % 2 == 0 else -0.5 * track
+    return fore / a - side * p * q / (a * b), side * a / b
+
+
+@kernel()
+def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
+    x, y = np.empty((q.size, 4)), np.empty((q.size, 4))
+    for i in range(q.size):
+        tx, ty = points[i, 2], points[i, 3]
+        for wheel in range(4):
+            ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q[i], p[i])
+            x[i, wheel] = points[i, 0] + tx * ahead - ty * left
+            y[i, wheel] = points[i, 1] + ty * ahead + tx * left
+    return x, y
+
+
+@kernel()
+def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
+    """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    plane = np.empty((wheelbase.size, 4))
+    for i in range(wheelbase.size):
+        alpha = (h[i, 0] + h[i, 1] - h[i, 2] - h[i, 3]) / (2.0 * wheelbase[i])
+        alpha = min(max(alpha, -STEEPEST), STEEPEST)
+        a = 1.0 / math.sqrt(1.0 - alpha * alpha)
+        u = a * (h[i, 0] - h[i, 1] + h[i, 2] - h[i, 3]) / (2.0 * track[i])
+        u = min(max(u, -STEEPEST), STEEPEST)
+        plane[i, 0] = alpha
+        plane[i, 1] = u / a
+        plane[i, 2] = alpha * a
+        plane[i, 3] = a * u / math.sqrt(1.0 - u * u)
+    return plane
+
+
+@kernel()
+def wheel_contact(
+    h: Floats,
+    under: Floats,
+    middle: Floats,
+    gradient: Floats,
+    wheelbase: Floats,
+    track: Floats,
+    points: Floats,
+    speed: Floats,
+    plane: Floats,
+) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap. h (k, 4) and under (k, 4, 2) are altitude and gradient
+    at the wheels, middle (k,) and gradient (k, 2) those at the origin; plane (k, 4) as `wheel_plane` gives it."""
+    rows = np.empty((speed.size, 7))
+    needed, h_rate = np.empty(4), np.empty(4)
+    for i in range(speed.size):
+        alpha, beta, q, p = plane[i, 0], plane[i, 1], plane[i, 2], plane[i, 3]
+        half_base, half_track = 0.5 * wheelbase[i], 0.5 * track[i]
+        lowest = 0
+        for wheel in range(4):
+            fore = half_base if wheel < 2 else -half_base
+            side = half_track if wheel % 2 == 0 else -half_track
+            needed[wheel] = h[i, wheel] - alpha * fore - beta * side
+            if needed[wheel] > needed[lowest]:
+                lowest = wheel
+        altitude = max(needed[lowest], middle[i])
+        tx, ty = points[i, 2], points[i, 3]
+        yaw_rate = points[i, 4] * speed[i]
+        a = math.sqrt(1.0 + q * q)
+        b = math.sqrt(a * a + p * p)
+        u = p / b
+        root = math.sqrt(1.0 - u * u)
+        q_rate = p_rate = alpha_rate = beta_rate = 0.0
+        for _ in range(2):  # how the wheels move depends on how the body turns
+            a_rate = q * q_rate / a
+            b_rate = (a * a_rate + p * p_rate) / b
+            left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
+            left_y_rate = a_rate / b - a * b_rate / (b * b)
+            for wheel in range(4):
+                fore = half_base if wheel < 2 else -half_base
+                side = half_track if wheel % 2 == 0 else -half_track
+                ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
+                ahead_rate = speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
+                aside_rate = yaw_rate * ahead + side * left_y_rate
+                gx, gy = under[i, wheel, 0], under[i, wheel, 1]
+                h_rate[wheel] = (gx * tx + gy * ty) * ahead_rate + (gy * tx - gx * ty) * aside_rate
+            alpha_rate = (h_rate[0] + h_rate[1] - h_rate[2] - h_rate[3]) / (2.0 * wheelbase[i])
+            beta_rate = (h_rate[0] - h_rate[1] + h_rate[2] - h_rate[3]) / (2.0 * track[i])
+            q_rate = a * a * a * alpha_rate
+            a_rate = q * q_rate / a
+            u_rate = beta_rate * a + u / a * a_rate
+            p_rate = a_rate * u / root + a * u_rate / (root * root * root)
+        if middle[i] > needed[lowest]:
+            climb = speed[i] * (gradient[i, 0] * tx + gradient[i, 1] * ty)
+        else:
+            fore = half_base if lowest < 2 else -half_base
+            side = half_track if lowest % 2 == 0 else -half_track
+            climb = h_rate[lowest] - alpha_rate * fore - beta_rate * side
+        rows[i, 0] = altitude
+        rows[i, 1] = q
+        rows[i, 2] = p
+        rows[i, 3] = climb
+        rows[i, 4] = q_rate
+        rows[i, 5] = p_rate
+        rows[i, 6] = altitude - needed.min()
+    return rows

@@ -1,0 +1,296 @@
+"""The functions of `compiled` as whole-array NumPy: used where numba is not installed, and the oracle of its tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.frames import euler_to_quat
+from rfly_trajectory.kernels.tables import (
+    ARC,
+    FIXED_WING,
+    GRAVITY,
+    GROUND,
+    POLYNOMIAL,
+    SPIRAL,
+    SPIRAL_TERMS,
+    STEEPEST,
+    AltitudeTable,
+    Departures,
+    PathTable,
+)
+
+Floats = NDArray[np.float64]
+
+
+def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
+    length = table.length[path]
+    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
+    at = np.clip(at, 0.0, length)
+    piece = _last_not_above(table.first, table.start, path, at, table.length)
+    kind, values, start = table.kind[piece], table.values[piece], table.start[piece]
+    points = np.empty((s.size, 6))
+    for which, function in ((ARC, _arc), (SPIRAL, _spiral), (POLYNOMIAL, _polynomial)):
+        chosen = np.flatnonzero(kind == which)
+        if chosen.size:
+            points[chosen] = function(values[chosen], start[chosen], at[chosen])
+    return points
+
+
+def _last_not_above(
+    first: NDArray[np.int64], start: Floats, row: NDArray[np.int64], value: Floats, extent: Floats
+) -> NDArray[np.int64]:
+    """The last piece of each `row` that starts at or before `value`; extent (rows,): no piece of a row starts after it.
+
+    One search serves all rows: each row's starts are moved behind those of the rows before it. The sum may round a
+    start by an ulp past the value, so the neighbours are asked again with the unmoved numbers.
+    """
+    base = np.concatenate([np.zeros(1), np.cumsum(extent + 1.0)])
+    row_of_piece = np.repeat(np.arange(len(extent)), np.diff(first))
+    found = np.searchsorted(start + base[row_of_piece], base[row] + np.minimum(value, extent[row]), side="right") - 1
+    low, high = first[row], first[row + 1] - 1
+    found = np.clip(found, low, high)
+    found = np.where((found > low) & (start[found] > value), found - 1, found)
+    after = np.minimum(found + 1, high)
+    return np.where(start[after] <= value, after, found)
+
+
+def _arc(values: Floats, start: Floats, at: Floats) -> Floats:
+    x, y, curvature, cosine, sine = values.T[:5]
+    run = at - start
+    heading = np.arctan2(sine, cosine)
+    half = 0.5 * curvature * run
+    chord = run * np.divide(np.sin(half), half, out=np.ones_like(half), where=half != 0.0)
+    end = heading + curvature * run
+    x = x + chord * np.cos(heading + half)
+    y = y + chord * np.sin(heading + half)
+    return np.stack([x, y, np.cos(end), np.sin(end), curvature, np.zeros_like(x)], axis=-1)
+
+
+def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
+    x0, y0, origin, sharpness, cosine, sine = values.T[:6]
+    run = at - origin
+    angle = 0.5 * sharpness * run * run
+    x, y, term = np.zeros_like(run), np.zeros_like(run), run
+    for n in range(0, SPIRAL_TERMS, 2):
+        x = x + term / (2 * n + 1)
+        term = term * angle / (n + 1)
+        y = y + term / (2 * n + 3)
+        term = term * -angle / (n + 2)
+    end = np.arctan2(sine, cosine) + angle
+    return np.stack(
+        [
+            x0 + cosine * x - sine * y,
+            y0 + sine * x + cosine * y,
+            np.cos(end),
+            np.sin(end),
+            sharpness * run,
+            sharpness,
+        ],
+        axis=-1,
+    )
+
+
+def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
+    run = (at - start)[:, None]
+    coefficients = values.reshape(-1, 2, 6)
+    p0, p1, p2, p3 = (np.zeros((len(values), 2)) for _ in range(4))
+    for n in range(5, -1, -1):  # Horner's scheme for the polynomials and their derivatives at once
+        p3 = p3 * run + 3.0 * p2
+        p2 = p2 * run + 2.0 * p1
+        p1 = p1 * run + p0
+        p0 = p0 * run + coefficients[:, :, n]
+    norm = np.hypot(p1[:, 0], p1[:, 1])
+    curvature = (p1[:, 0] * p2[:, 1] - p1[:, 1] * p2[:, 0]) / norm**3
+    rate = (p1[:, 0] * p3[:, 1] - p1[:, 1] * p3[:, 0]) / norm**3 - 3.0 * curvature * (p1 * p2).sum(-1) / norm**2
+    return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
+
+
+def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
+    length = table.length[path]
+    at = np.clip(np.where(table.closed[path], s - np.floor(s / length) * length, s), 0.0, length)
+    piece = _last_not_above(table.first, table.start, path, at, table.length)
+    run = (at - table.start[piece])[:, None]
+    coefficients = table.values[piece].reshape(-1, 2, 6)
+    p0, p1, p2, p3, p4 = (np.zeros((len(run), 2)) for _ in range(5))
+    for n in range(5, -1, -1):
+        p4 = p4 * run + 4.0 * p3
+        p3 = p3 * run + 3.0 * p2
+        p2 = p2 * run + 2.0 * p1
+        p1 = p1 * run + p0
+        p0 = p0 * run + coefficients[:, :, n]
+    bends = p2[:, 0] * p3[:, 1] - p2[:, 1] * p3[:, 0] + p1[:, 0] * p4[:, 1] - p1[:, 1] * p4[:, 0]
+    return np.where(table.kind[piece] == POLYNOMIAL, bends, 0.0)
+
+
+def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
+    length = table.length[path]
+    at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
+    inside = np.clip(at, 0.0, length)
+    piece = _last_not_above(table.first, table.start, path, inside, table.length)
+    run = inside - table.start[piece]
+    a, b, c, d = table.values[piece].T
+    slope = b + run * (2.0 * c + run * 3.0 * d)
+    z = a + run * (b + run * (c + run * d)) + slope * (at - inside)
+    return np.stack([z, slope, np.where(inside == at, 2.0 * c + run * 6.0 * d, 0.0)], axis=-1)
+
+
+def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
+    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
+    (k,) [s]."""
+    since = time - departures.delay[vehicle]
+    begin, period = departures.loop_start[vehicle], departures.loop_period[vehicle]
+    loops = (since > begin) & np.isfinite(period)
+    since[loops] = begin[loops] + np.fmod(since[loops] - begin[loops], period[loops])
+    last_start = departures.start[departures.first[1:] - 1]
+    piece = _last_not_above(departures.first, departures.start, vehicle, np.maximum(since, 0.0), last_start)
+    run = since - departures.start[piece]
+    s, speed, acceleration, jerk = departures.law[piece].T
+    rows = np.stack(
+        [
+            s + run * (speed + run * (0.5 * acceleration + run * (jerk / 6.0))),
+            speed + run * (acceleration + 0.5 * run * jerk),
+            acceleration + run * jerk,
+            jerk,
+        ],
+        axis=-1,
+    )
+    waiting = since < 0.0
+    rows[waiting] = 0.0
+    rows[waiting, 0] = departures.law[departures.first[vehicle[waiting]], 0]
+    return rows
+
+
+def poses(
+    kind: NDArray[np.uint8],
+    height: Floats,
+    absolute: NDArray[np.bool_],
+    progress: Floats,
+    points: Floats,
+    ground: Floats,
+    gradient: Floats,
+    smooth: Floats,
+    smooth_rate: Floats,
+    position: Floats,
+    orientation: Floats,
+    velocity: Floats,
+    rates: Floats,
+) -> None:
+    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
+
+    progress (4, k), points (6, k) and the gradients (2, k) come as rows, the other arguments are (k, …); the last four
+    are written.
+    """
+    progress, points, gradient, smooth, smooth_rate = (a.T for a in (progress, points, gradient, smooth, smooth_rate))
+    speed, acceleration, jerk = progress[:, 1:].T
+    x, y, tx, ty, curvature, curvature_rate = points.T
+    yaw_rate = curvature * speed
+    lateral = curvature * speed**2
+    lateral_rate = 2.0 * curvature * speed * acceleration + curvature_rate * speed**3
+
+    follows = ~absolute | (height <= ground)
+    z = np.where(follows, ground + np.where(absolute, 0.0, height), height)
+    climb_rate = np.where(follows, speed * (gradient[:, 0] * tx + gradient[:, 1] * ty), 0.0)
+    along = np.where(follows, smooth[:, 0] * tx + smooth[:, 1] * ty, 0.0)
+    left = np.where(follows, smooth[:, 1] * tx - smooth[:, 0] * ty, 0.0)
+    along_rate = np.where(follows, smooth_rate[:, 0] * tx + smooth_rate[:, 1] * ty + left * yaw_rate, 0.0)
+    left_rate = np.where(follows, smooth_rate[:, 1] * tx - smooth_rate[:, 0] * ty - along * yaw_rate, 0.0)
+
+    wing, rotor = kind == FIXED_WING, (kind != FIXED_WING) & (kind != GROUND)
+    climb = 1.0 + along**2
+    left = np.where(wing, -climb * lateral / GRAVITY, left)
+    left_rate = np.where(wing, -(2.0 * along * along_rate * lateral + climb * lateral_rate) / GRAVITY, left_rate)
+    along, along_rate = np.where(rotor, -acceleration / GRAVITY, along), np.where(rotor, -jerk / GRAVITY, along_rate)
+    left = np.where(rotor, -lateral / GRAVITY, left)
+    left_rate = np.where(rotor, -lateral_rate / GRAVITY, left_rate)
+
+    a = np.sqrt(1.0 + along**2)
+    a_rate = along * along_rate / a
+    pitch, roll, yaw = -np.arctan(along), np.arctan(left / a), np.arctan2(ty, tx)
+    pitch_rate = -along_rate / a**2
+    roll_rate = (left_rate * a - left * a_rate) / (a**2 + left**2)
+    position[:, 0], position[:, 1], position[:, 2] = x, y, z
+    orientation[:] = euler_to_quat(np.stack([roll, pitch, yaw], axis=-1))
+    velocity[:, 0], velocity[:, 1], velocity[:, 2] = speed * tx, speed * ty, climb_rate
+    rates[:, 0] = roll_rate - yaw_rate * np.sin(pitch)
+    rates[:, 1] = pitch_rate * np.cos(roll) + yaw_rate * np.sin(roll) * np.cos(pitch)
+    rates[:, 2] = -pitch_rate * np.sin(roll) + yaw_rate * np.cos(roll) * np.cos(pitch)
+
+
+_FORE = np.array([1.0, 1.0, -1.0, -1.0])
+_LEFT = np.array([1.0, -1.0, 1.0, -1.0])
+
+
+def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
+    ahead, left = _wheel_arms(wheelbase, track, q, p)
+    tx, ty = points[:, 2, None], points[:, 3, None]
+    return points[:, 0, None] + tx * ahead - ty * left, points[:, 1, None] + ty * ahead + tx * left
+
+
+def _wheel_arms(wheelbase: Floats, track: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """(k, 4) how far ahead and left of the origin the wheels are, seen from above."""
+    a = np.sqrt(1.0 + q * q)
+    b = np.sqrt(a * a + p * p)
+    fore, side = 0.5 * wheelbase[:, None] * _FORE, 0.5 * track[:, None] * _LEFT
+    return fore / a[:, None] - side * (p * q / (a * b))[:, None], side * (a / b)[:, None]
+
+
+def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
+    """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    alpha = np.clip((h @ _FORE) / (2.0 * wheelbase), -STEEPEST, STEEPEST)
+    a = 1.0 / np.sqrt(1.0 - alpha * alpha)
+    u = np.clip(a * (h @ _LEFT) / (2.0 * track), -STEEPEST, STEEPEST)
+    return np.stack([alpha, u / a, alpha * a, a * u / np.sqrt(1.0 - u * u)], axis=-1)
+
+
+def wheel_contact(
+    h: Floats,
+    under: Floats,
+    middle: Floats,
+    gradient: Floats,
+    wheelbase: Floats,
+    track: Floats,
+    points: Floats,
+    speed: Floats,
+    plane: Floats,
+) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap. h (k, 4) and under (k, 4, 2) are altitude and gradient
+    at the wheels, middle (k,) and gradient (k, 2) those at the origin; plane (k, 4) as `wheel_plane` gives it."""
+    alpha, beta, q, p = plane.T
+    fore, side = 0.5 * wheelbase[:, None] * _FORE, 0.5 * track[:, None] * _LEFT
+    needed = h - alpha[:, None] * fore - beta[:, None] * side
+    lowest = np.argmax(needed, axis=1)
+    rows = np.arange(len(lowest))
+    altitude = np.maximum(needed[rows, lowest], middle)
+
+    tx, ty = points[:, 2, None], points[:, 3, None]
+    along, across = under[..., 0] * tx + under[..., 1] * ty, under[..., 1] * tx - under[..., 0] * ty
+    yaw_rate = (points[:, 4] * speed)[:, None]
+    ahead, left = _wheel_arms(wheelbase, track, q, p)
+    a = np.sqrt(1.0 + q * q)
+    b = np.sqrt(a * a + p * p)
+    u = p / b
+    root = np.sqrt(1.0 - u * u)
+    q_rate, p_rate = np.zeros_like(q), np.zeros_like(p)
+    for _ in range(2):  # how the wheels move depends on how the body turns
+        a_rate = q * q_rate / a
+        b_rate = (a * a_rate + p * p_rate) / b
+        left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
+        left_y_rate = a_rate / b - a * b_rate / b**2
+        ahead_rate = speed[:, None] - yaw_rate * left - fore * (a_rate / a**2)[:, None] + side * left_x_rate[:, None]
+        aside_rate = yaw_rate * ahead + side * left_y_rate[:, None]
+        h_rate = along * ahead_rate + across * aside_rate
+        alpha_rate, beta_rate = (h_rate @ _FORE) / (2.0 * wheelbase), (h_rate @ _LEFT) / (2.0 * track)
+        q_rate = a**3 * alpha_rate
+        a_rate = q * q_rate / a
+        u_rate = beta_rate * a + u / a * a_rate
+        p_rate = a_rate * u / root + a * u_rate / root**3
+    climb = h_rate[rows, lowest] - alpha_rate * fore[rows, lowest] - beta_rate * side[rows, lowest]
+    on_origin = middle > needed[rows, lowest]
+    climb = np.where(on_origin, speed * (gradient * points[:, 2:4]).sum(axis=1), climb)
+    gap = (altitude[:, None] - needed).max(axis=1)
+    return np.stack([altitude, q, p, climb, q_rate, p_rate, gap], axis=-1)

@@ -1,0 +1,1 @@
+"""Mission items and files, path manager, vehicles that follow them."""

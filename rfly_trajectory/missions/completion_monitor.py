@@ -1,0 +1,180 @@
+"""Says from the pose when the current mission item has been carried out: the `is_mode_done` of a PathManager.
+
+Distances are taken to the item as it is flown; NED metres, radians, seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from rfly_trajectory.missions.items import MissionItem, MissionMode, finite_numbers
+from rfly_trajectory.missions.mavlink import (
+    CONDITION_CHANGE_ALT,
+    CONDITION_DELAY,
+    CONDITION_DISTANCE,
+    CONDITION_YAW,
+    LAST_NAVIGATION,
+    mavlink_command,
+)
+
+TOLERANCE = 1.0
+"""m: arrived at a point, and the least tolerance of a circle"""
+ORBIT_SHARE = 0.1
+"""of the radius: on the circle"""
+TOUCHDOWN_HEIGHT = 0.3
+"""m above the touchdown point: landed"""
+YAW_TOLERANCE = math.radians(5.0)
+
+Pose = Sequence[float]
+CustomDone = Callable[[Pose, MissionItem], bool]
+"""(pose x, y, z, course; the CUSTOM item) -> whether it has been carried out"""
+
+_logger = logging.getLogger(__name__)
+
+
+class CompletionMonitor:
+    """Watches one vehicle. It starts afresh when the current item changes, and at `restart`.
+
+    `uav_type`: a "fixed-wing" counts as at a way-point when it passes the plane through it, normal to the line from
+    the previous item (`pass_plane` sets that for either type), and as returned within `loiter_radius` of home.
+    `custom` decides about CUSTOM items. Without it those imported from MAVLink's conditions 112 to 115 are done when
+    their condition holds, other commands that are no navigation at once, with one log line each, and nothing else ever.
+    `clock`: seconds. ValueError for a tolerance that is not positive.
+    """
+
+    def __init__(
+        self,
+        uav_type: Literal["multirotor", "fixed-wing"] = "multirotor",
+        *,
+        takeoff_tolerance: float = TOLERANCE,
+        waypoint_tolerance: float = TOLERANCE,
+        orbit_tolerance: float | None = None,
+        loiter_radius: float = 25.0,
+        pass_plane: bool | None = None,
+        custom: CustomDone | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        log: Callable[[str], None] = _logger.info,
+    ) -> None:
+        if uav_type not in ("multirotor", "fixed-wing"):
+            raise ValueError(f"uav_type: {uav_type!r}, expected 'multirotor' or 'fixed-wing'")
+        numbers = {
+            "takeoff_tolerance": takeoff_tolerance,
+            "waypoint_tolerance": waypoint_tolerance,
+            "loiter_radius": loiter_radius,
+        }
+        if orbit_tolerance is not None:
+            numbers["orbit_tolerance"] = orbit_tolerance
+        for name, value in numbers.items():
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name}: {value!r}, expected a positive finite number of metres")
+        fixed_wing = uav_type == "fixed-wing"
+        self._takeoff_tolerance, self._waypoint_tolerance = takeoff_tolerance, waypoint_tolerance
+        self._orbit_tolerance = orbit_tolerance
+        self._home_tolerance = loiter_radius if fixed_wing else TOLERANCE
+        self._pass_plane = fixed_wing if pass_plane is None else pass_plane
+        self._fixed_wing = fixed_wing
+        self._custom, self._clock, self._log = custom, clock, log
+        self.restart()
+
+    def restart(self) -> None:
+        """Start afresh: the same item is to be flown once more (a new pass of the mission)."""
+        self._item: MissionItem | None = None
+
+    def update(
+        self,
+        pose: ArrayLike,
+        current: MissionItem,
+        home: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        previous: MissionItem | None = None,
+        next_position: ArrayLike | None = None,
+    ) -> bool:
+        """Whether `current` has been carried out.
+
+        `pose`: x, y, z, course. `previous`: the item before, at which the line to a way-point begins (else where the
+        item was first seen). `next_position`: of the item after (for CONDITION_DISTANCE). To be called at least eight
+        times per turn of an orbit. ValueError names an input that is not finite.
+        """
+        x, y, z, course = finite_numbers(pose, 4, "pose").tolist()
+        home_x, home_y, _ = finite_numbers(home, 3, "home").tolist()
+        if current is not self._item and current != self._item:
+            self._begin(current, (x, y, z), previous)
+        mode = current.mode
+        tx, ty, tz = current.position.tolist()
+        if mode is MissionMode.TAKEOFF:
+            return math.dist((x, y, z), (tx, ty, tz)) <= self._takeoff_tolerance
+        if mode is MissionMode.WAYPOINT:
+            return self._at_waypoint((x, y, z), current)
+        if mode is MissionMode.ORBIT:
+            return self._orbited((x, y, z), current)
+        if mode is MissionMode.LAND:
+            return tz - z <= TOUCHDOWN_HEIGHT and math.hypot(x - tx, y - ty) <= TOLERANCE
+        if mode is MissionMode.RTL:
+            return math.hypot(x - home_x, y - home_y) <= self._home_tolerance
+        if mode is MissionMode.CUSTOM:
+            return self._custom_done((x, y, z, course), current, next_position)
+        return False
+
+    def _begin(self, item: MissionItem, position: tuple[float, float, float], previous: MissionItem | None) -> None:
+        self._item = item
+        self._begun = self._clock()
+        start = position if previous is None else tuple(previous.position.tolist())
+        self._line = tuple(b - a for a, b in zip(start, item.position.tolist(), strict=True))
+        self._bearing: float | None = None
+        self._turned = [0.0, 0.0]  # clockwise, counter-clockwise
+        self._logged = False
+
+    def _at_waypoint(self, position: tuple[float, float, float], item: MissionItem) -> bool:
+        target = item.position.tolist()
+        radius = float(item.params[1])
+        reach = max(radius if math.isfinite(radius) else 0.0, self._waypoint_tolerance, TOLERANCE)
+        if math.dist(position, target) <= reach:
+            return True
+        if not self._pass_plane or (self._line[0] == 0.0 and self._line[1] == 0.0):
+            return False
+        return sum((p - t) * d for p, t, d in zip(position, target, self._line, strict=True)) >= 0.0
+
+    def _orbited(self, position: tuple[float, float, float], item: MissionItem) -> bool:
+        """The angle turned in each sense since the circle was reached; going back takes off, but never below zero."""
+        radius, direction, turns = item.params[:3].tolist()
+        north, east, down = (p - c for p, c in zip(position, item.position.tolist(), strict=True))
+        bearing = math.atan2(east, north)
+        if self._bearing is None:
+            tolerance = self._orbit_tolerance or max(TOLERANCE, ORBIT_SHARE * radius)
+            if math.hypot(math.hypot(north, east) - radius, down) > tolerance:
+                return False
+        else:
+            step = math.remainder(bearing - self._bearing, 2 * math.pi)
+            self._turned = [max(0.0, self._turned[0] + step), max(0.0, self._turned[1] - step)]
+        self._bearing = bearing
+        counted = max(self._turned) if direction == 0 else self._turned[0 if direction > 0 else 1]
+        return counted >= 2 * math.pi * turns - 1e-9
+
+    def _custom_done(
+        self, pose: tuple[float, float, float, float], item: MissionItem, next_position: ArrayLike | None
+    ) -> bool:
+        if self._custom is not None:
+            return bool(self._custom(pose, item))
+        command = mavlink_command(item)
+        if command is None or command <= LAST_NAVIGATION:
+            return False
+        value = float(item.params[1])
+        if command == CONDITION_DELAY:
+            return self._clock() - self._begun >= value
+        if command == CONDITION_CHANGE_ALT:
+            return abs(pose[2] - float(item.position[2])) <= TOLERANCE
+        if command == CONDITION_DISTANCE and next_position is not None:
+            north, east = finite_numbers(next_position, 3, "next_position")[:2].tolist()
+            return math.hypot(pose[0] - north, pose[1] - east) <= value
+        if command == CONDITION_YAW and not self._fixed_wing and math.isfinite(value):
+            return abs(math.remainder(pose[3] - math.radians(value), 2 * math.pi)) <= YAW_TOLERANCE
+        if not self._logged:
+            self._logged = True
+            self._log(f"command {command} {item.params[1:].tolist()} is not carried out here: done at once")
+        return True

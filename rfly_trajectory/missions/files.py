@@ -1,0 +1,448 @@
+"""Mission files: QGroundControl's .plan and MAVLink's .waypoints, read and written.
+
+Formats: QGroundControl developer guide, "Plan File Format"; MAVLink developer guide, "Mission Plain-Text File Format".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from rfly_common.errors import ConfigError, MissionFileError
+from rfly_common.files import StrPath
+from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
+from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
+from rfly_trajectory.missions.items import MissionItem, MissionMode
+from rfly_trajectory.missions.mavlink import (
+    DO_JUMP,
+    DO_JUMP_TAG,
+    JUMP_TAG,
+    MAX_COMMAND,
+    ImportSettings,
+    MavlinkItem,
+    TerrainAltitude,
+    mavlink_command,
+    to_mavlink_items,
+    to_mission_items,
+)
+
+MAX_BYTES = 10 * 1024 * 1024
+MAX_ITEMS = 65_535
+MAX_FENCE_VERTICES = 10_000
+WAYPOINTS_HEADER = "QGC WPL 110"
+GROUND_STATION = "rfly_suite"
+VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
+"""MAVLink's MAV_TYPE"""
+ABOVE_CALCULATED_TERRAIN = 3
+"""QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when it uploads"""
+ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
+
+
+@dataclass(frozen=True)
+class Mission:
+    """What a mission file says: items and fence about home, NED metres, and where home is."""
+
+    items: tuple[MissionItem, ...]
+    home: GeoPoint
+    """latitude deg, longitude deg, altitude above sea m"""
+    numbers: tuple[int, ...] = ()
+    """what a jump calls each item; 1, 2, … where not given"""
+    fence: Geofence = field(default_factory=Geofence)
+    lost: tuple[str, ...] = ()
+    """what the file says and the items don't, one line each"""
+
+    def __post_init__(self) -> None:
+        if not self.numbers:
+            object.__setattr__(self, "numbers", tuple(range(1, len(self.items) + 1)))
+        if len(self.numbers) != len(self.items):
+            raise MissionFileError(f"numbers: {len(self.numbers)} for {len(self.items)} items, expected one each")
+
+    @property
+    def custom(self) -> tuple[tuple[int, int], ...]:
+        """(index, MAVLink command) of every item that became a CUSTOM."""
+        found = ((index, mavlink_command(item)) for index, item in enumerate(self.items))
+        return tuple((index, command) for index, command in found if command is not None)
+
+    def about(self, origin: GeoPoint) -> Mission:
+        """The same mission with its items and fence about another place, such as the origin of a map."""
+        return self.moved(geodetic_to_ned(self.home, origin).tolist())
+
+    def moved(self, offset: Sequence[float]) -> Mission:
+        """The same mission with its items and fence moved by NED metres; a return has no place of its own."""
+        by = np.asarray(offset, dtype=float)
+        items = tuple(
+            item if item.mode is MissionMode.RTL else replace(item, position=item.position + by) for item in self.items
+        )
+        return replace(self, items=items, fence=self.fence.moved(offset))
+
+
+def read_mission(
+    path: StrPath,
+    *,
+    default_radius: float = 2.0,
+    loiter_radius: float = 25.0,
+    terrain: TerrainAltitude | None = None,
+    first_row_is_home: bool = True,
+    home: Sequence[float] | None = None,
+) -> Mission:
+    """The mission of a .plan or .waypoints file (by its first bytes, whatever its name).
+
+    `default_radius` (m) is that of way-points which have none, `loiter_radius` (m) that of orbits. `terrain` gives the
+    ground's altitude above sea at (latitude, longitude) for items above terrain. A .waypoints file's first row is
+    home, unless `first_row_is_home` is False: then it is an item and `home` (latitude, longitude, altitude) is needed.
+
+    Raises MissionFileError that names file, item, field and value; OSError where the file can't be read.
+    """
+    for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
+        if not (math.isfinite(radius) and radius > 0.0):
+            raise ValueError(f"{name}: {radius!r}, expected a positive finite number of metres")
+    settings = ImportSettings(float(default_radius), float(loiter_radius), terrain)
+    try:
+        text = _read_text(path)
+        if text.lstrip().startswith("{"):
+            return _read_plan(text, settings)
+        return _read_waypoints(text, settings, first_row_is_home, home)
+    except ConfigError as error:
+        raise MissionFileError(f"{os.fspath(path)}: {error}") from error
+
+
+def write_mission(
+    path: StrPath, mission: Mission, *, uav_type: str = "multirotor", loiter_radius: float = 25.0
+) -> tuple[str, ...]:
+    """Write a .plan or .waypoints file, as the path's extension says; returns what it can't say, one line each.
+
+    Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't express; ValueError for
+    an unknown `uav_type`.
+    """
+    if uav_type not in VEHICLE_TYPES:
+        raise ValueError(f"uav_type: {uav_type!r}, expected one of {', '.join(VEHICLE_TYPES)}")
+    target = Path(path)
+    if target.suffix.lower() not in (".plan", ".waypoints"):
+        raise MissionFileError(f"{target}: extension {target.suffix!r}, expected .plan or .waypoints")
+    try:
+        if len(mission.items) > MAX_ITEMS:
+            raise MissionFileError(f"{len(mission.items)} items, at most {MAX_ITEMS} are written")
+        rows, changed = to_mavlink_items(mission.items, mission.numbers, mission.home, loiter_radius)
+    except MissionFileError as error:
+        raise MissionFileError(f"{target}: {error}") from error
+    if target.suffix.lower() == ".plan":
+        text = json.dumps(_plan(rows, mission, uav_type), indent=4, allow_nan=False) + "\n"
+    else:
+        text = _waypoints(rows, mission.home)
+        if mission.fence:
+            changed += ("geoFence: a .waypoints file has no place for it",)
+    target.write_text(text, encoding="utf-8")
+    return changed
+
+
+def _read_text(path: StrPath) -> str:
+    with open(path, "rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise MissionFileError(f"more than {MAX_BYTES} bytes, at most 10 MiB are read")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise MissionFileError(f"byte {error.start}: no UTF-8 text, expected a .plan or .waypoints file") from error
+
+
+def _finish(rows: list[MavlinkItem], home: GeoPoint, settings: ImportSettings, fence: Geofence) -> Mission:
+    numbers = tuple(row.number for row in rows)
+    known = set(numbers)
+    for row in rows:
+        if row.command == DO_JUMP and row.params[0] not in known:
+            raise row.error("params[0]", row.params[0], "the number of an item to jump to")
+    tags = Counter(row.params[0] for row in rows if row.command == JUMP_TAG)
+    for row in rows:
+        if row.command == DO_JUMP_TAG and tags[row.params[0]] != 1:
+            raise row.error("params[0]", row.params[0], f"the tag of one item (command {JUMP_TAG}) to jump to")
+    if len(known) != len(numbers):
+        repeated = {number for number, count in Counter(numbers).items() if count > 1}
+        twice = next((row.params[0] for row in rows if row.command == DO_JUMP and row.params[0] in repeated), None)
+        if twice is not None:
+            raise MissionFileError(f"doJumpId: {twice:g} is that of several items, and a jump leads there")
+    items, lost = to_mission_items(rows, home, settings)
+    return Mission(items, home, numbers, fence, lost)
+
+
+def _read_plan(text: str, settings: ImportSettings) -> Mission:
+    try:
+        plan = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise MissionFileError(f"no JSON: {error or 'nested too deeply'}") from error
+    plan = _object(plan, "the file")
+    _expect(plan, "fileType", "Plan", "")
+    _expect(plan, "version", 1, "")
+    mission = _object(_get(plan, "mission", ""), "mission")
+    if "version" in mission:
+        _expect(mission, "version", 2, "mission.")
+    home_values = _list(_get(mission, "plannedHomePosition", "mission"), "mission.plannedHomePosition")
+    home = geo_point([_number(v, "mission.plannedHomePosition") for v in home_values], "mission.plannedHomePosition")
+    rally = _object(plan.get("rallyPoints") or {}, "rallyPoints").get("points") or []
+    if rally:
+        raise MissionFileError(f"rallyPoints: {len(rally)} points, rally points are not supported; remove them")
+    rows: list[MavlinkItem] = []
+    changed: list[str] = []
+    for index, entry in enumerate(_list(_get(mission, "items", "mission"), "mission.items")):
+        first = len(rows)
+        _read_plan_item(_object(entry, f"item {index + 1}"), f"item {index + 1}", rows)
+        if len(rows) > MAX_ITEMS:
+            raise MissionFileError(f"more than {MAX_ITEMS} items")
+        if entry["type"] == "ComplexItem":
+            name, count = entry.get("complexItemType"), len(rows) - first
+            changed.append(f"item {index + 1} ({name}): read as its {count} simple items, and written as these")
+    areas = _object(plan.get("geoFence") or {}, "geoFence")
+    read = _finish(rows, home, settings, _read_fence(areas, home))
+    if areas.get("breachReturn"):
+        changed.append("geoFence.breachReturn: has no place, a breach is followed by a return home")
+    return replace(read, lost=(*changed, *read.lost))
+
+
+def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) -> None:
+    kind = _get(entry, "type", where)
+    if kind == "ComplexItem":
+        name = entry.get("complexItemType")
+        simple = _object(entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem").get("Items")
+        if simple is None:
+            raise MissionFileError(
+                f"{where}: complexItemType: {name!r} has no simple items in TransectStyleComplexItem.Items, "
+                "expected a survey or corridor scan written by QGroundControl 3.5 or newer"
+            )
+        for index, inner in enumerate(_list(simple, f"{where} ({name}): Items")):
+            inner_where = f"{where} ({name}) item {index + 1}"
+            _read_plan_item(_simple(_object(inner, inner_where), inner_where), inner_where, rows)
+            if len(rows) > MAX_ITEMS:
+                raise MissionFileError(f"more than {MAX_ITEMS} items")
+        return
+    if kind != "SimpleItem":
+        raise MissionFileError(f"{where}: type: {kind!r}, expected 'SimpleItem' or 'ComplexItem'")
+    command = _integer(_get(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
+    frame = _integer(_get(entry, "frame", where), f"{where}: frame", 0, 255)
+    values = _list(_get(entry, "params", where), f"{where}: params")
+    if len(values) == 4 and "coordinate" in entry:  # as QGroundControl wrote it before 3.3
+        values = values + _list(entry["coordinate"], f"{where}: coordinate")
+    if len(values) != 7:
+        raise MissionFileError(f"{where}: params: {len(values)} values, expected 7")
+    params = [math.nan if v is None else _number(v, f"{where}: params[{i}]") for i, v in enumerate(values)]
+    if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
+        where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
+        if entry.get("AMSLAltAboveTerrain") is not None:
+            frame, params[6] = ABSOLUTE_FRAME, _number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain")
+        else:
+            frame, params[6] = TERRAIN_FRAME, _number(_get(entry, "Altitude", where), f"{where}: Altitude")
+    _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
+    number = _integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
+    rows.append(MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
+
+
+def _simple(entry: dict[str, Any], where: str) -> dict[str, Any]:
+    if entry.get("type") != "SimpleItem":
+        raise MissionFileError(f"{where}: type: {entry.get('type')!r}, expected 'SimpleItem'")
+    return entry
+
+
+def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
+    if fence.get("polygon"):
+        raise MissionFileError("geoFence: version 1 with a single polygon, expected version 2 (polygons and circles)")
+    areas: list[FencePolygon | FenceCircle] = []
+    vertices = 0
+    for index, value in enumerate(_list(fence.get("polygons") or [], "geoFence.polygons")):
+        where = f"geoFence.polygons[{index}]"
+        entry = _object(value, where)
+        points = [_place(p, f"{where}.polygon[{i}]") for i, p in enumerate(_list(_get(entry, "polygon", where), where))]
+        vertices += len(points)
+        if len(points) < 3 or vertices > MAX_FENCE_VERTICES:
+            raise MissionFileError(f"{where}: {len(points)} corners, expected 3 to {MAX_FENCE_VERTICES} in all")
+        corners = geodetic_to_ned([(*point, home[2]) for point in points], home)[:, :2]
+        areas.append(FencePolygon(corners, _boolean(entry.get("inclusion", True), f"{where}.inclusion")))
+    for index, value in enumerate(_list(fence.get("circles") or [], "geoFence.circles")):
+        where = f"geoFence.circles[{index}]"
+        entry = _object(value, where)
+        circle = _object(_get(entry, "circle", where), f"{where}.circle")
+        center = _place(_get(circle, "center", where), f"{where}.circle.center")
+        radius = _number(_get(circle, "radius", where), f"{where}.circle.radius")
+        if not radius > 0.0:
+            raise MissionFileError(f"{where}.circle.radius: {radius!r}, expected a positive number of metres")
+        north, east, _ = geodetic_to_ned((*center, home[2]), home).tolist()
+        areas.append(FenceCircle((north, east), radius, _boolean(entry.get("inclusion", True), f"{where}.inclusion")))
+    return Geofence(tuple(areas))
+
+
+def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str, Any]:
+    polygons, circles = [], []
+    for area in mission.fence.areas:
+        if isinstance(area, FenceCircle):
+            center = ned_to_geodetic((*area.center, 0.0), mission.home)[:2].tolist()
+            circle = {"center": center, "radius": area.radius}
+            circles.append({"circle": circle, "inclusion": area.inclusion, "version": 1})
+        else:
+            corners = np.column_stack([area.vertices, np.zeros(len(area.vertices))])
+            polygon = ned_to_geodetic(corners, mission.home)[:, :2].tolist()
+            polygons.append({"inclusion": area.inclusion, "polygon": polygon, "version": 1})
+    items = [
+        {
+            "autoContinue": True,
+            "command": row.command,
+            "doJumpId": row.number,
+            "frame": row.frame,
+            "params": [None if math.isnan(value) else value for value in row.params],
+            "type": "SimpleItem",
+        }
+        for row in rows
+    ]
+    return {
+        "fileType": "Plan",
+        "geoFence": {"circles": circles, "polygons": polygons, "version": 2},
+        "groundStation": GROUND_STATION,
+        "mission": {
+            "cruiseSpeed": 15,
+            "firmwareType": 12,
+            "globalPlanAltitudeMode": 1,
+            "hoverSpeed": 5,
+            "items": items,
+            "plannedHomePosition": list(mission.home),
+            "vehicleType": VEHICLE_TYPES[uav_type],
+            "version": 2,
+        },
+        "rallyPoints": {"points": [], "version": 2},
+        "version": 1,
+    }
+
+
+def _read_waypoints(
+    text: str, settings: ImportSettings, first_row_is_home: bool, home: Sequence[float] | None
+) -> Mission:
+    numbered = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1))
+    lines = [(number, columns) for number, columns in numbered if columns and not columns[0].startswith("#")]
+    if not lines or " ".join(lines[0][1]) != WAYPOINTS_HEADER:
+        first = " ".join(lines[0][1])[:40] if lines else ""
+        raise MissionFileError(f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan")
+    if len(lines) - 1 > MAX_ITEMS + 1:
+        raise MissionFileError(f"{len(lines) - 1} rows, at most {MAX_ITEMS} items are read")
+    rows = [_read_row(columns, line, first_row_is_home and line == lines[1][0]) for line, columns in lines[1:]]
+    if first_row_is_home:
+        if not rows:
+            raise MissionFileError("no rows, expected home in the first")
+        first_row = rows.pop(0)
+        place = geo_point(first_row.params[4:], f"{first_row.where}, home: columns 9 to 11")
+    elif home is None:
+        raise MissionFileError("home: not given, expected latitude, longitude and altitude where the first row is none")
+    else:
+        place = geo_point(home, "home")
+    if len(rows) > MAX_ITEMS:
+        raise MissionFileError(f"{len(rows)} items, at most {MAX_ITEMS} are read")
+    return _finish(rows, place, settings, Geofence())
+
+
+def _read_row(columns: list[str], line: int, is_home: bool) -> MavlinkItem:
+    where = f"line {line}"
+    if len(columns) != 12:
+        raise MissionFileError(f"{where}: {len(columns)} columns, expected 12")
+    index = _integer(_parse(columns[0], f"{where}: index"), f"{where}: index", 0, MAX_ITEMS)
+    where = f"item {index}, line {line}"
+    _integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
+    frame = _integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
+    command = _integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, MAX_COMMAND)
+    params = tuple(_parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11]))
+    goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
+    if not is_home:
+        _refuse_pause(goes_on, f"{where}: autocontinue")
+    return MavlinkItem(command, frame, params, index, where)  # type: ignore[arg-type]
+
+
+def _waypoints(rows: list[MavlinkItem], home: GeoPoint) -> str:
+    home_row = MavlinkItem(16, 0, (0.0, 0.0, 0.0, 0.0, *home))
+    lines = [WAYPOINTS_HEADER]
+    for row in (home_row, *rows):
+        numbers = [_column(value) for value in row.params]
+        start = (row.number, int(row.number == 0), row.frame, row.command)
+        lines.append("\t".join([*map(str, start), *numbers, "1"]))
+    return "\n".join(lines) + "\n"
+
+
+def _column(value: float) -> str:
+    """Exact, and never with an exponent, which not every reader knows."""
+    return "nan" if math.isnan(value) else np.format_float_positional(value, trim="-")
+
+
+def _parse(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise MissionFileError(f"{where}: {text[:40]!r}, expected a number") from None
+    if math.isinf(value):
+        raise MissionFileError(f"{where}: {text[:40]!r}, expected a finite number")
+    return value
+
+
+def _refuse_pause(auto_continue: Any, where: str) -> None:
+    if not _boolean(auto_continue, where):
+        raise MissionFileError(f"{where}: false, a mission that waits after an item is not supported; set it to true")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number; null stands for a missing one")
+
+
+def _get(values: dict[str, Any], key: str, where: str) -> Any:
+    if key not in values:
+        raise MissionFileError(f"{where}: {key}: missing" if where else f"{key}: missing")
+    return values[key]
+
+
+def _expect(values: dict[str, Any], key: str, value: Any, where: str) -> None:
+    found = _get(values, key, where)
+    if found != value or isinstance(found, bool):
+        raise MissionFileError(f"{where}{key}: {_short(found)}, expected {value!r}")
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MissionFileError(f"{where}: {_short(value)}, expected an object")
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise MissionFileError(f"{where}: {_short(value)}, expected a list")
+    return value
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
+        raise MissionFileError(f"{where}: {_short(value)}, expected a number")
+    return float(value)
+
+
+def _integer(value: Any, where: str, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300 or int(value) != value:
+        raise MissionFileError(f"{where}: {_short(value)}, expected a whole number")
+    if not low <= value <= high:
+        raise MissionFileError(f"{where}: {_short(value)}, expected {low} to {high}")
+    return int(value)
+
+
+def _boolean(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise MissionFileError(f"{where}: {_short(value)}, expected true or false")
+    return value
+
+
+def _place(value: Any, where: str) -> tuple[float, float]:
+    numbers = [_number(v, where) for v in _list(value, where)]
+    if len(numbers) != 2 or abs(numbers[0]) > 90.0 or abs(numbers[1]) > 180.0:
+        raise MissionFileError(f"{where}: {_short(value)}, expected latitude within ±90° and longitude within ±180°")
+    return numbers[0], numbers[1]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,384 @@
+"""A kinematic fixed-wing aircraft that flies mission items. NED metres, radians, seconds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rfly_trajectory.missions.ground import Ground
+from rfly_trajectory.missions.items import MissionItem, MissionMode
+from rfly_trajectory.missions.multirotor import GRAVITY, RETURN_HEIGHT, Vector, checked_limits, clip
+
+TURN_MARGIN = 1.15
+"""a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""
+CLIMB_OUT = 10.0
+"""m straight ahead after lift-off"""
+CLIMB_SHARE = 0.75
+"""of the climb, what the way over the ground counts on"""
+CLEARANCE = 1.0
+"""m above the lowest height allowed, for the time that a climb takes to begin"""
+GLIDE, STEEPEST_GLIDE = 0.12, 0.27
+"""slope of the final approach, and of that after some that had too much ground in the way"""
+MOMENTS = (0.25, 0.5, 0.75, 1.0, 1.25)
+"""s ahead at which the height over the ground is looked at"""
+APPROACH_HEIGHT = 20.0
+"""m above the touchdown point where the final approach begins, at least"""
+
+
+@dataclass(frozen=True)
+class FixedWingLimits:
+    """What a fixed wing can do; m/s, m/s², rad."""
+
+    speed: float = 14.0
+    min_speed: float = 10.0
+    max_speed: float = 22.0
+    climb: float = 3.0
+    descent: float = 3.0
+    acceleration: float = 3.0
+    vertical_acceleration: float = 4.0
+    bank: float = math.radians(45.0)
+
+
+class FixedWing:
+    """An aircraft within a band of speeds, with a limited bank: it circles where a multirotor would hover.
+
+    It takes off from a roll along its heading, flies through points and along lines, lands on a straight approach
+    whose direction it chooses by the ground, and goes around when it misses.
+    """
+
+    mode: str | None = None
+
+    def __init__(
+        self,
+        position: Vector = (0.0, 0.0, 0.0),
+        yaw: float = 0.0,
+        *,
+        limits: FixedWingLimits | None = None,
+        ground: Ground | None = None,
+        loiter_radius: float = 25.0,
+        airborne: bool = False,
+    ) -> None:
+        self.limits = limits or FixedWingLimits()
+        checked_limits(self.limits)
+        if not self.limits.min_speed <= self.limits.speed <= self.limits.max_speed:
+            raise ValueError(f"speed: {self.limits.speed!r}, expected one from min_speed to max_speed")
+        if self.limits.bank >= math.pi / 2:
+            raise ValueError(f"bank: {self.limits.bank!r} rad, expected less than a right angle")
+        self.ground = ground or Ground()
+        self.loiter_radius = loiter_radius
+        self.position = position
+        self.airborne = airborne
+        self._v = self.limits.speed if airborne else 0.0
+        self._course, self._rate, self._sink = yaw, 0.0, 0.0
+        self._cruise, self._climb, self._descent = self.limits.speed, self.limits.climb, self.limits.descent
+        self._lift_off: float | None = None
+        self._turn, self._cruise_down, self._final, self._arrived = 1.0, position[2], False, False
+        self._spiral = False
+        self._approach: tuple[float, float, float] | None = None
+        self._missed = 0
+        self._circle_key: tuple[object, ...] = ()
+        self._circle_down = 0.0
+
+    @property
+    def velocity(self) -> Vector:
+        """NED m/s."""
+        return self._v * math.cos(self._course), self._v * math.sin(self._course), self._sink
+
+    @property
+    def euler(self) -> Vector:
+        """Bank from the turn rate, pitch from the flight path, yaw = course."""
+        bank = math.atan(self._v * self._rate / GRAVITY)
+        return bank, math.atan2(-self._sink, max(self._v, 1e-3)) if self.airborne else 0.0, self._course
+
+    @property
+    def pose(self) -> tuple[float, float, float, float]:
+        """x, y, z, course."""
+        return (*self.position, self._course)
+
+    @property
+    def lead(self) -> float:
+        """See Follower."""
+        return 1.5 * self.limits.speed
+
+    def turn_radius(self, speed: float) -> float:
+        """m, the tightest turn at a speed."""
+        return speed * speed / (GRAVITY * math.tan(self.limits.bank))
+
+    def flown(self, item: MissionItem) -> MissionItem:
+        """An orbit no tighter than the slowest turn, and all that has a height of its own where it can fly on from."""
+        if item.mode not in (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT):
+            return item
+        least, params = TURN_MARGIN * self.turn_radius(self.limits.min_speed), item.params
+        north, east, down = item.position.tolist()
+        if item.mode is MissionMode.ORBIT:
+            if item.params[0] < least:
+                params = np.array([least, *item.params[1:]])
+            key = north, east, float(params[0]), self._slope, self.ground
+            if self._circle_key != key:
+                lowest = self.ground.envelope_around(north, east, float(params[0]), self._slope)
+                self._circle_key, self._circle_down = key, lowest - CLEARANCE
+            down = min(down, self._circle_down)
+        else:
+            down = min(down, self.ground.envelope_down(north, east, self._slope) - CLEARANCE)
+        if down == item.position[2] and params is item.params:
+            return item
+        return replace(item, position=np.array([north, east, down]), params=params)
+
+    @property
+    def _slope(self) -> float:
+        """m/m, of the climb that it counts on over the ground."""
+        return CLIMB_SHARE * self._climb / self._cruise
+
+    def change_speed(self, kind: int, value: float) -> bool:
+        """See Follower; kept within the band of speeds. -1 changes nothing, -2 goes back to the default."""
+        if kind not in (0, 1, 2, 3) or not (value > 0.0 or value in (-1.0, -2.0)):
+            return False
+        limits = self.limits
+        if value != -1.0:
+            if kind < 2:
+                self._cruise = limits.speed if value == -2.0 else clip(value, limits.min_speed, limits.max_speed)
+            elif kind == 2:
+                self._climb = limits.climb if value == -2.0 else value
+            else:
+                self._descent = limits.descent if value == -2.0 else value
+        return True
+
+    def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
+        """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
+        self._final, self._arrived, self._approach, self._spiral = False, False, None, False
+        self._missed = 0
+        self._cruise_down = self.position[2]
+        to_north = self.position[0] - float(item.position[0]) if item.mode is not MissionMode.RTL else 0.0
+        to_east = self.position[1] - float(item.position[1]) if item.mode is not MissionMode.RTL else 0.0
+        free = -1.0 if to_north * math.sin(self._course) - to_east * math.cos(self._course) < 0.0 else 1.0
+        given = float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
+        self._turn = given if given in (-1.0, 1.0) else free
+
+    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+        """See Follower."""
+        mode = item.mode
+        if not self.airborne:
+            self._roll(mode not in (MissionMode.LAND, MissionMode.HOLD, MissionMode.ARMED), dt)
+            return
+        if self._lift_off is not None:
+            if self._lift_off - self.position[2] < CLIMB_OUT:
+                self._fly(0.0, -self._climb, self._cruise, dt)
+                return
+            self._lift_off = None
+        target: Vector = tuple(item.position.tolist())
+        if mode is MissionMode.LAND:
+            self._land(target, dt)
+        elif mode is MissionMode.RTL:
+            self._return(home, dt)
+        elif mode in (MissionMode.ORBIT, MissionMode.HOLD):
+            radius = float(item.params[0])
+            self._circle(target, radius if radius > 0.0 else self.loiter_radius, dt)
+        elif mode is MissionMode.WAYPOINT:
+            self._line(tuple(previous.position.tolist()), target, dt)
+        else:
+            self._through(target, dt)
+
+    def _roll(self, go: bool, dt: float) -> None:
+        """On the ground: faster until lift-off, or to a stop."""
+        wanted = self.limits.min_speed if go else 0.0
+        old = self._v
+        self._v += clip(wanted - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
+        self._rate = self._sink = 0.0
+        self._advance(0.5 * (old + self._v) * dt)
+        floor = self.ground.down(self.position[0], self.position[1])
+        if math.isfinite(floor):
+            self.position = (self.position[0], self.position[1], floor)
+        if go and self._v >= self.limits.min_speed:
+            self.airborne, self._lift_off = True, self.position[2]
+
+    def _through(self, target: Vector, dt: float) -> None:
+        """Fly to a point and on; again and again until something else is asked for."""
+        course = self._bearing_through(target)
+        self._steer(course, target[2], self._cruise, dt)
+
+    def _bearing_through(self, target: Vector) -> float:
+        """The course to a point, or straight on where the point lies within the tightest turn."""
+        north, east = target[0] - self.position[0], target[1] - self.position[1]
+        radius = TURN_MARGIN * self.turn_radius(self._v)
+        for side in (1.0, -1.0):
+            center = (-side * radius * math.sin(self._course), side * radius * math.cos(self._course))
+            if math.hypot(north - center[0], east - center[1]) < radius:
+                return self._course
+        return math.atan2(east, north)
+
+    def _line(self, start: Vector, end: Vector, dt: float) -> None:
+        north, east = end[0] - start[0], end[1] - start[1]
+        length = math.hypot(north, east)
+        along = ((self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east) / max(length, 1e-9)
+        if length < 1.0 or along > length:
+            self._through(end, dt)
+            return
+        down = start[2] + (end[2] - start[2]) * clip(along / length, 0.0, 1.0)
+        if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
+            down = end[2]
+        course = self._course_on_line(start, math.atan2(east, north))
+        self._steer(course, down, self._cruise, dt)
+
+    def _course_on_line(self, start: Vector, course: float) -> float:
+        """Back to the line at an angle that falls with the distance from it."""
+        north, east = self.position[0] - start[0], self.position[1] - start[1]
+        beside = math.cos(course) * east - math.sin(course) * north
+        return course - math.atan(beside / max(20.0, 1.2 * self.turn_radius(self._v)))
+
+    def _circle(self, center: Vector, radius: float, dt: float) -> None:
+        tightest = GRAVITY * math.tan(self.limits.bank)
+        speed = clip(math.sqrt(radius / TURN_MARGIN * tightest), self.limits.min_speed, self._cruise)
+        radius = max(radius, TURN_MARGIN * speed * speed / tightest)
+        north, east = self.position[0] - center[0], self.position[1] - center[1]
+        distance = math.hypot(north, east)
+        bearing = math.atan2(east, north) if distance > 1e-6 else self._course
+        course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
+        near = abs(distance - radius) < 0.3 * radius
+        rate = self._turn * self._v / max(distance, radius) if near else 0.0
+        self._steer(course, center[2], speed, dt, rate=rate)
+
+    def _return(self, home: Vector, dt: float) -> None:
+        down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
+        place = (home[0], home[1], down)
+        if not self._arrived:
+            self._arrived = (
+                math.hypot(home[0] - self.position[0], home[1] - self.position[1]) <= 0.5 * self.loiter_radius
+            )
+            self._through(place, dt)
+        else:
+            self._circle(place, self.loiter_radius, dt)
+
+    def _land(self, touchdown: Vector, dt: float) -> None:
+        radius = self.turn_radius(self._cruise)
+        if self._approach is None:
+            self._approach = self._choose_approach(touchdown)
+        course, length, down = self._approach
+        back = length + 3.0 * radius
+        entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        north, east = touchdown[0] - self.position[0], touchdown[1] - self.position[1]
+        left = north * math.cos(course) + east * math.sin(course)
+        beside = math.cos(course) * east - math.sin(course) * north
+        if not self._final:
+            near = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1]) <= radius
+            ahead = abs(math.remainder(self._course - course, 2 * math.pi)) < math.pi / 2
+            self._final = near and ahead and abs(self.position[2] - down) < 4.0
+            self._through((*entry, down), dt)
+            return
+        slope = (touchdown[2] - down) / length
+        glide = max(touchdown[2] - slope * max(left, 0.0), down)
+        if left < 0.5 * self._v * dt:
+            if abs(beside) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
+                self.airborne, self._sink = False, 0.0
+                self.position = (
+                    self.position[0],
+                    self.position[1],
+                    min(touchdown[2], self.ground.down(*self.position[:2])),
+                )
+                return
+            self._final, self._approach = False, None
+            self._missed += 1
+        on_line = self._course_on_line(touchdown, course)
+        share = clip(left / length, 0.0, 0.99)
+        sink = slope * self._v if left < length else 0.0
+        self._steer(on_line, glide, self.limits.min_speed, dt, way=max(left, 1.0), sink=sink, clearance=share)
+
+    def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
+        """Course, length and first z of a final approach over free ground that can be reached over the ground.
+
+        The direction nearest to that of now in which there is one, and the shortest; where there is none, that with
+        the least in its way. After approaches that failed it is the next best.
+        """
+        high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
+        wanted = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
+        ranked = []
+        for rank, turn in enumerate((0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8)):
+            course = wanted + turn * math.pi / 8
+            for stretch in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0):
+                length = stretch * high / GLIDE
+                trouble, down = self._trouble(touchdown, course, length, high)
+                ranked.append((max(trouble, 0.5), rank, stretch, (course, length, down)))
+                if trouble <= 0.5 or self.ground.terrain is None:
+                    break
+        return sorted(ranked)[self._missed % len(ranked)][3]
+
+    def _trouble(self, touchdown: Vector, course: float, length: float, high: float) -> tuple[float, float]:
+        """How far (m) the ground, or the height at which the approach begins, is in its way; and that height's z."""
+        back = length + 3.0 * self.turn_radius(self._cruise)
+        entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        down = min(touchdown[2] - high, self.ground.envelope_down(*entry, self._slope) - CLEARANCE)
+        distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, back)
+        surface = allowed + self.ground.min_height
+        path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
+        into_ground = float(np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface))
+        too_steep = (touchdown[2] - down) - STEEPEST_GLIDE * length
+        return max(into_ground, too_steep), down
+
+    def _steer(
+        self,
+        course: float,
+        down: float,
+        speed: float,
+        dt: float,
+        *,
+        way: float = 0.0,
+        rate: float = 0.0,
+        sink: float = 0.0,
+        clearance: float = 1.0,
+    ) -> None:
+        """Toward a course and a height.
+
+        Over the ground it stays above what it can climb from (see Ground.envelope_down), in a spiral as long as it is
+        lower; `clearance` < 1: on the final approach, over the ground of the next `way` metres with that share of the
+        minimum height.
+        """
+        most_sink = math.inf
+        if self.ground.terrain is not None and clearance < 1.0:
+            self._spiral = False
+            distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, way)
+            allowed = allowed + (1.0 - clearance) * self.ground.min_height
+            down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._v, 1.0) * distance)))
+        elif self.ground.terrain is not None:
+            here, most_sink = self._over_ground()
+            margin = -CLEARANCE if self._spiral else 3.0
+            self._spiral = self.position[2] > here + margin
+        climb = clip(min(sink + 0.8 * (down - self.position[2]), most_sink), -self._climb, self._descent)
+        most = GRAVITY * math.tan(self.limits.bank) / max(self._v, 1.0)
+        turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -most, most)
+        if self._spiral:
+            turn, climb = self._turn * most, -self._climb
+        self._fly(turn, climb, speed, dt)
+
+    def _over_ground(self) -> tuple[float, float]:
+        """z of the envelope here, and the fastest sink that keeps it on the way of the next moments."""
+        north, east, down = self.position
+        here = self.ground.envelope_down(north, east, self._slope)
+        sink = (here - CLEARANCE - down) / MOMENTS[1]
+        for time in MOMENTS:
+            course = self._course + 0.5 * self._rate * time
+            way = self._v * time
+            ahead = self.ground.envelope_down(
+                north + way * math.cos(course), east + way * math.sin(course), self._slope
+            )
+            sink = min(sink, (ahead - CLEARANCE - down) / time)
+        return here, sink
+
+    def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
+        limits, old_v, old_sink = self.limits, self._v, self._sink
+        self._v += clip(speed - old_v, -limits.acceleration * dt, limits.acceleration * dt)
+        change = limits.vertical_acceleration * dt
+        self._sink += clip(sink - old_sink, -change, change)
+        self._rate = rate
+        self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
+        self._advance(0.5 * (old_v + self._v) * dt)
+        self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
+        down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
+        floor = self.ground.down(self.position[0], self.position[1])
+        if down > floor:
+            down, self._sink = floor, min(0.0, self._sink)
+        self.position = (self.position[0], self.position[1], down)
+
+    def _advance(self, way: float) -> None:
+        north, east, down = self.position
+        self.position = (north + way * math.cos(self._course), east + way * math.sin(self._course), down)

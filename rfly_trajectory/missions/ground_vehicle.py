@@ -1,0 +1,215 @@
+"""A kinematic ground vehicle that drives between mission items on its wheels. NED metres, radians, seconds.
+
+A kinematic bicycle without side slip: the heading is the course, and the steering sets a curvature of the way (Snider,
+Automatic Steering Methods for Autonomous Automobile Path Tracking, CMU-RI-TR-09-08, section 2.1). Height and attitude
+are those of `wheels.stand`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rfly_common.frames import up_to_down
+from rfly_trajectory.missions.ground import Ground
+from rfly_trajectory.missions.items import MissionItem, MissionMode
+from rfly_trajectory.missions.multirotor import Vector, checked_limits, clip
+from rfly_trajectory.motion.wheels import stand
+
+TURN_MARGIN = 1.1
+"""a target nearer to the tightest turn than this share of it is driven away from first"""
+PASS_SPEED = 1.0
+"""m/s at a way-point: slow enough to stop there, or to turn"""
+ARRIVED = 0.4
+"""m from home: the vehicle stops"""
+
+
+@dataclass(frozen=True)
+class GroundVehicleLimits:
+    """What a ground vehicle can do; m/s, m/s², m."""
+
+    speed: float = 6.0
+    max_speed: float = 20.0
+    acceleration: float = 2.0
+    lateral_acceleration: float = 3.0
+    turn_radius: float = 5.0
+    wheelbase: float = 2.6
+    track: float = 1.6
+
+
+class GroundVehicle:
+    """A car: it drives along the lines between way-points, around circles, home, and stops to hold.
+
+    Take-offs and landings are not its own; it stands still for them.
+    """
+
+    mode: str | None = None
+
+    def __init__(
+        self,
+        position: Vector = (0.0, 0.0, 0.0),
+        yaw: float = 0.0,
+        *,
+        limits: GroundVehicleLimits | None = None,
+        ground: Ground | None = None,
+    ) -> None:
+        self.limits = limits or GroundVehicleLimits()
+        checked_limits(self.limits)
+        self.ground = ground or Ground()
+        self.position = position
+        self._course, self._v, self._curvature = yaw, 0.0, 0.0
+        self._slope, self._sink = (0.0, 0.0), 0.0
+        self._cruise, self._turn = self.limits.speed, 1.0
+        self._stand(0.0)
+
+    def place(self, position: Vector, yaw: float) -> None:
+        """Stand still there."""
+        self.position, self._course, self._v, self._sink = position, yaw, 0.0, 0.0
+        self._stand(0.0)
+
+    @property
+    def speed(self) -> float:
+        """m/s, that of now."""
+        return self._v
+
+    @property
+    def lead(self) -> float:
+        """m that it may be ahead of a vehicle which follows it."""
+        return 1.5 * self.limits.speed
+
+    @property
+    def velocity(self) -> Vector:
+        """NED m/s."""
+        return self._v * math.cos(self._course), self._v * math.sin(self._course), self._sink
+
+    @property
+    def euler(self) -> Vector:
+        """Roll, pitch, yaw (FRD in NED): as the ground rises, the nose goes up, or the left side."""
+        ahead, left = self._slope
+        return math.atan2(left, math.hypot(1.0, ahead)), math.atan(ahead), self._course
+
+    @property
+    def pose(self) -> tuple[float, float, float, float]:
+        """x, y, z, course."""
+        return (*self.position, self._course)
+
+    def flown(self, item: MissionItem) -> MissionItem:
+        """A circle no tighter than the turning circle."""
+        least = TURN_MARGIN * self.limits.turn_radius
+        if item.mode is MissionMode.ORBIT and item.params[0] < least:
+            return replace(item, params=np.array([least, *item.params[1:]]))
+        return item
+
+    def change_speed(self, kind: int, value: float) -> bool:
+        """See Follower; within max_speed. -1 changes nothing, -2 goes back to the default; there is no climb."""
+        if kind not in (0, 1) or not (value > 0.0 or value in (-1.0, -2.0)):
+            return False
+        if value != -1.0:
+            self._cruise = self.limits.speed if value == -2.0 else min(value, self.limits.max_speed)
+        return True
+
+    def begin(self, item: MissionItem, previous: MissionItem, driven: bool = True) -> None:
+        """Choose the turn direction of a circle that leaves it free: the one that needs less turning."""
+        north, east = self.position[0] - float(item.position[0]), self.position[1] - float(item.position[1])
+        free = -1.0 if north * math.sin(self._course) - east * math.cos(self._course) < 0.0 else 1.0
+        self._turn = (float(item.params[1]) or free) if item.mode is MissionMode.ORBIT else free
+
+    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+        """See Follower."""
+        target: Vector = tuple(item.position.tolist())
+        if item.mode is MissionMode.ORBIT:
+            self._around(target, float(item.params[0]), dt)
+        elif item.mode is MissionMode.WAYPOINT:
+            start: Vector = tuple(previous.position.tolist())
+            self._drive(self._line_course(start, target), self._speed_before(target, PASS_SPEED), dt)
+        elif item.mode is MissionMode.RTL:
+            distance = math.hypot(home[0] - self.position[0], home[1] - self.position[1])
+            speed = self._speed_before(home, 0.0) if distance > ARRIVED else 0.0
+            self._drive(self._course_to(home), speed, dt)
+        elif item.mode is MissionMode.CUSTOM:
+            self._drive(self._course_to(target), self._speed_before(target, PASS_SPEED), dt)
+        else:
+            self._drive(self._course, 0.0, dt)
+
+    def _speed_before(self, target: Vector, passed_at: float) -> float:
+        """What lets it brake until a place, at 70 % of what it can."""
+        distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
+        return min(self._cruise, math.sqrt(max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance))
+
+    def _course_to(self, target: Vector) -> float:
+        """Toward a place, or straight on where it lies within the turning circle of either side."""
+        north, east = target[0] - self.position[0], target[1] - self.position[1]
+        radius = TURN_MARGIN * self.limits.turn_radius
+        if math.hypot(north, east) > 2.0 * ARRIVED:
+            for side in (1.0, -1.0):
+                center = -side * radius * math.sin(self._course), side * radius * math.cos(self._course)
+                if math.hypot(north - center[0], east - center[1]) < radius - ARRIVED:
+                    return self._course
+        return math.atan2(east, north)
+
+    def _line_course(self, start: Vector, end: Vector) -> float:
+        """Back to the line at an angle that falls with the distance from it; at its end to the end itself."""
+        north, east = end[0] - start[0], end[1] - start[1]
+        length = math.hypot(north, east)
+        to_north, to_east = self.position[0] - start[0], self.position[1] - start[1]
+        reach = 2.0 * self.limits.turn_radius
+        if length < 1.0 or (to_north * north + to_east * east) / length > length - reach:
+            return self._course_to(end)
+        course = math.atan2(east, north)
+        beside = (to_east * north - to_north * east) / length
+        return course - math.atan(beside / reach)
+
+    def _around(self, center: Vector, radius: float, dt: float) -> None:
+        radius = max(radius, TURN_MARGIN * self.limits.turn_radius)
+        north, east = self.position[0] - center[0], self.position[1] - center[1]
+        distance = math.hypot(north, east)
+        bearing = math.atan2(east, north) if distance > 1e-6 else self._course
+        course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
+        near = abs(distance - radius) < 0.3 * radius
+        fast = min(self._cruise, math.sqrt(0.7 * self.limits.lateral_acceleration * radius))
+        self._drive(course, fast, dt, curvature=self._turn / max(distance, radius) if near else 0.0)
+
+    def _drive(self, course: float, speed: float, dt: float, curvature: float = 0.0) -> None:
+        """Steer toward a course and change speed, both within limits; slower where much is to be turned."""
+        limits, old = self.limits, self._v
+        error = math.remainder(course - self._course, 2 * math.pi)
+        tightest = min(1.0 / limits.turn_radius, limits.lateral_acceleration / max(old * old, 1e-6))
+        self._curvature = clip(curvature + 2.0 * error / limits.turn_radius, -tightest, tightest)
+        if abs(error) > 0.3:
+            speed = min(speed, math.sqrt(0.7 * limits.lateral_acceleration * limits.turn_radius))
+        self._v += clip(speed - old, -limits.acceleration * dt, limits.acceleration * dt)
+        way = 0.5 * (old + self._v) * dt
+        turn = self._curvature * way
+        middle = self._course + 0.5 * turn
+        self.position = (
+            self.position[0] + way * math.cos(middle),
+            self.position[1] + way * math.sin(middle),
+            self.position[2],
+        )
+        self._course = math.remainder(self._course + turn, 2 * math.pi)
+        self._stand(self._curvature)
+
+    def _stand(self, curvature: float) -> None:
+        """On all wheels that reach the ground, none below it."""
+        terrain = self.ground.terrain
+        if terrain is None:
+            return
+        east, north = np.array([self.position[1]]), np.array([self.position[0]])
+        ahead_east, ahead_north = math.sin(self._course), math.cos(self._course)
+        # a positive curvature turns clockwise, that of a path in ENU counter-clockwise
+        point = np.array([[east[0], north[0], ahead_east, ahead_north, -curvature, 0.0]])
+        contact = stand(
+            terrain,
+            np.array([self.limits.wheelbase]),
+            np.array([self.limits.track]),
+            point,
+            np.array([self._v]),
+            np.array([self._slope]),
+            np.asarray(terrain.altitude(east, north), dtype=float),
+            terrain.gradient(east, north),
+        )
+        self._slope = float(contact.slope[0, 0]), float(contact.slope[0, 1])
+        self._sink = float(up_to_down(contact.climb_rate[0]))
+        self.position = (self.position[0], self.position[1], float(up_to_down(contact.altitude[0])))

@@ -1,0 +1,522 @@
+"""A mission from its first item to its last: manager, completion monitor, jumps, speeds, fence, and a vehicle.
+
+Without ROS and without a clock: each step moves everything by dt. NED metres, radians, seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.missions.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone
+from rfly_trajectory.missions.geofence import Geofence
+from rfly_trajectory.missions.ground import Ground
+from rfly_trajectory.missions.items import (
+    MissionCommand,
+    MissionItem,
+    MissionMode,
+    MissionParams,
+    command_of,
+    finite_numbers,
+)
+from rfly_trajectory.missions.mavlink import (
+    CONDITION_CHANGE_ALT,
+    CONDITION_DISTANCE,
+    CONDITION_YAW,
+    DELAY,
+    DO_CHANGE_SPEED,
+    DO_JUMP,
+    DO_JUMP_TAG,
+    JUMP_TAG,
+    LAST_NAVIGATION,
+    LOITER_TIME,
+    LOITER_TO_ALTITUDE,
+    TIMED_COMMANDS,
+    mavlink_command,
+)
+from rfly_trajectory.missions.multirotor import Follower
+from rfly_trajectory.missions.path_manager import NO_PARAMS, PathManager
+
+BREACH_HOLD = 2.0
+"""s of HOLD after leaving the fence, then RTL"""
+CIRCLE_CHECKS = 32
+
+UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
+"""what flies or drives a mission; the path manager knows the first two, and holds the others like a multirotor"""
+UAV_TYPES: tuple[str, ...] = get_args(UavType)
+
+_CONDITIONS = range(112, 116)
+ON_THE_ROAD = ("DISARMED", "DRIVE", "SPOOL_DOWN")
+"""modes of a land-air vehicle on the ground"""
+_PLACED = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
+_logger = logging.getLogger(__name__)
+
+
+class RunnerState(NamedTuple):
+    """What is going on after a step."""
+
+    params: MissionParams
+    """what the manager shows"""
+    flown: MissionItem
+    """the current item as it is flown: above the ground, in the vehicle's limits"""
+    item_index: int
+    """the item to fly now or to resume, in the whole mission"""
+    item_count: int
+    items_done: int
+    """items carried out since the mission was loaded, those of further passes too"""
+    finished: bool
+    """the mission is finished: LAND or RTL last, once done; else when the end hold began. Never while it repeats"""
+    distance: float
+    """m to the flown target, or to the circle of an orbit"""
+    breach: str
+    """the area of the fence that was left, "" for none"""
+    driven: bool = False
+    """the current item is driven: its z is the terrain's"""
+
+
+class MissionRunner:
+    """One vehicle's missions. `load` gives it one, `command` interrupts it, `step` carries it on.
+
+    With a `follower` the vehicle is simulated; without one its pose goes into `step` and guidance reads
+    `RunnerState.params`, or goes to where `guide` is: a vehicle that flies ahead, and waits where it gets too far.
+    `custom` decides about the user's CUSTOM items (see CompletionMonitor). ValueError for an unknown `uav_type`.
+    """
+
+    def __init__(
+        self,
+        uav_type: UavType = "multirotor",
+        *,
+        follower: Follower | None = None,
+        ground: Ground | None = None,
+        loiter_radius: float = 25.0,
+        hold_turn_direction: int = 0,
+        custom: CustomDone | None = None,
+        log: Callable[[str], None] = _logger.info,
+    ) -> None:
+        if uav_type not in UAV_TYPES:
+            raise ValueError(f"uav_type: {uav_type!r}, expected one of {', '.join(UAV_TYPES)}")
+        flies_as: Literal["multirotor", "fixed-wing"] = "fixed-wing" if uav_type == "fixed-wing" else "multirotor"
+        self.manager = PathManager(flies_as, loiter_radius, hold_turn_direction)
+        self.follower = follower
+        self.guide: Follower | None = None
+        self._uav_type = uav_type
+        self._mode: str | None = None
+        self.ground = ground or (follower.ground if follower is not None else Ground())
+        self._fixed_wing = uav_type == "fixed-wing"
+        self._loiter_radius = loiter_radius
+        self._now = 0.0
+        self._log = log
+        self._monitor = CompletionMonitor(
+            flies_as, loiter_radius=loiter_radius, custom=custom, clock=lambda: self._now, log=log
+        )
+        self._command = MissionCommand.DEFAULT
+        self._begun = 0.0
+        self._arrived: float | None = None
+        self._switches = 0
+        self._last: RunnerState | None = None
+        self._guided: tuple[MissionItem, MissionItem] | None = None
+        self._guided_switch = (0, False)
+        self._begun_at = (0.0, 0.0, 0.0)
+        self._line_from, self._line_switch = np.zeros(3), 0
+        self._last_place: tuple[float, float] | None = None
+        self._load((), (0.0, 0.0, 0.0), Geofence(), (), False)
+
+    def load(
+        self,
+        items: Sequence[MissionItem],
+        home: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        fence: Geofence | None = None,
+        numbers: Sequence[int] = (),
+        repeat: bool = False,
+        start_index: int = 0,
+        hold_at_waypoints: bool = False,
+    ) -> None:
+        """Replace the mission; it begins at `start_index` with the next step, and the command is DEFAULT (or REPEAT).
+
+        `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a way-point is a time (s)
+        to stay there, as it is in missions from files. Raises ConfigError or ValueError that names the item which can't
+        be flown or leaves the fence; such a mission changes nothing.
+        """
+        mission = tuple(items)
+        launch = tuple(finite_numbers(home, 3, "home").tolist())
+        PathManager().step((0, 0, 0, 0), mission)
+        if not 0 <= start_index < max(1, len(mission)):
+            raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
+        names = tuple(numbers) or tuple(range(1, len(mission) + 1))
+        tags = _tags(mission)
+        for index, item in enumerate(mission):
+            if self._uav_type == "ground" and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
+                raise ConfigError(f"mission item {index}: {item.mode.name}, which a ground vehicle can't do")
+            if mavlink_command(item) == DO_JUMP and item.params[1] not in names:
+                raise ConfigError(f"mission item {index}: jump to {item.params[1]:g}, no item has that number")
+            if mavlink_command(item) == DO_JUMP_TAG and item.params[1] not in tags:
+                raise ConfigError(f"mission item {index}: jump to tag {item.params[1]:g}, no item has that tag")
+            if item.mode is MissionMode.ORBIT and not (item.params[0] > 0.0 and math.isfinite(item.params[0])):
+                raise ConfigError(
+                    f"mission item {index}: radius {item.params[0]:g}, expected a positive number of metres"
+                )
+            if item.mode is MissionMode.ORBIT and not item.params[2] >= 0.0:
+                raise ConfigError(f"mission item {index}: {item.params[2]:g} turns, expected at least 0")
+        area = fence or Geofence()
+        check_fence(mission[start_index:], area, launch)
+        self._load(mission, launch, area, names, hold_at_waypoints, start_index)
+        self._command = MissionCommand.REPEAT if repeat else MissionCommand.DEFAULT
+
+    def _load(
+        self,
+        mission: tuple[MissionItem, ...],
+        home: tuple[float, ...],
+        fence: Geofence,
+        numbers: tuple[int, ...],
+        hold_at_waypoints: bool,
+        start_index: int = 0,
+    ) -> None:
+        self._items, self._home, self._fence = mission, home, fence
+        self._index_of = {number: index for index, number in enumerate(numbers)}
+        self._index_of_tag = _tags(mission)
+        self._hold_at_waypoints = hold_at_waypoints
+        self._jumps: dict[int, float] = {}
+        self._items_done = 0
+        self._breach, self._breached = "", 0.0
+        self._go_on_at(start_index)
+
+    def _go_on_at(self, index: int) -> None:
+        """The manager gets the mission from this item on."""
+        self._offset, self._rest = index, self._items[index:]
+        self._fresh = True  # what is done with the next step belongs to nobody
+        self.manager.start_over()
+
+    @property
+    def command(self) -> MissionCommand:
+        """What is asked for."""
+        return self._command
+
+    @command.setter
+    def command(self, value: int) -> None:
+        """ValueError for no command. After a breach a command counts once the vehicle is within the fence again."""
+        self._command = command_of(value)
+        if self._breach and self._last_place is not None and not self._fence.breach(*self._last_place):
+            self._breach = ""
+
+    @property
+    def home(self) -> tuple[float, float, float]:
+        """NED m, of the mission that is loaded."""
+        north, east, down = self._home
+        return north, east, down
+
+    @property
+    def items(self) -> tuple[MissionItem, ...]:
+        """The whole mission."""
+        return self._items
+
+    def step(
+        self,
+        dt: float,
+        pose: ArrayLike | None = None,
+        is_mode_done: bool | None = None,
+        mode: str | None = None,
+    ) -> RunnerState:
+        """Carry on for dt seconds; the state after it.
+
+        `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: what somebody else says about the
+        item shown last; None: the completion monitor decides. `mode`: that of a land-air vehicle which tells it (DRIVE,
+        FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and way-points before TAKEOFF and
+        after LAND are driven. ValueError where a pose is missing or not finite.
+        """
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise ValueError(f"dt: {dt!r}, expected a positive finite number of seconds")
+        if self.follower is not None:
+            pose = self.follower.pose if pose is None else pose
+            mode = self.follower.mode if mode is None else mode
+        self._mode = mode
+        if pose is None:
+            raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
+        at = tuple(finite_numbers(pose, 4, "pose").tolist())
+        self._now += dt
+        self._last_place = at[0], at[1]
+        done = self._done(at, is_mode_done)
+        command = self._watch_fence(at)
+        params = self._manage(at, done, command)
+        if self.manager.switches != self._switches:
+            self._begin(params, at)
+        driven = self._is_driven()
+        if self.manager.switches != self._line_switch:
+            self._line_switch = self.manager.switches
+            before = self._last.params.current if self._last is not None else params.previous  # with its own params
+            if not _is_of_a_moment(before):
+                self._line_from = self._previous_flown(params.previous)
+        flown = self._flown(params.current, at, driven)
+        self._guide(params, flown, at, driven, dt)
+        finished = self.manager.finished and not (self._command is MissionCommand.REPEAT and self._items)
+        self._last = RunnerState(
+            params,
+            flown,
+            min(self._offset + self.manager.index, max(0, len(self._items) - 1)),
+            len(self._items),
+            self._items_done,
+            finished,
+            _distance(flown, (*at[:2], float(flown.position[2])) if driven else at),
+            self._breach,
+            driven,
+        )
+        return self._last
+
+    def _is_driven(self) -> bool:
+        """Whether the way to the item of now leads over the ground.
+
+        A land-air vehicle drives before its TAKEOFF and after its LAND; without either it goes on as it does now.
+        """
+        if self._uav_type == "ground":
+            return True
+        if self._mode is None:
+            return False
+        on_the_road = self._mode in ON_THE_ROAD
+        if not self.manager.shows_item or not self._items:
+            return on_the_road
+        index = self._offset + self.manager.index
+        switches = (MissionMode.TAKEOFF, MissionMode.LAND)
+        if self._items[index].mode in switches:
+            return False
+        before = [item.mode for item in self._items[:index] if item.mode in switches]
+        after = [item.mode for item in self._items[index:] if item.mode in switches]
+        if before:
+            return before[-1] is MissionMode.LAND
+        return after[0] is MissionMode.TAKEOFF if after else on_the_road
+
+    def _done(self, at: tuple[float, ...], said: bool | None) -> bool:
+        """Whether the item that was shown last has been carried out; jumps are carried out here."""
+        if self._last is None or self._fresh or not self.manager.shows_item or self.manager.finished:
+            return False
+        item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_from)
+        command = mavlink_command(item)
+        if command in (DO_JUMP, DO_JUMP_TAG):
+            targets = self._index_of if command == DO_JUMP else self._index_of_tag
+            return self._jump(self._offset + self.manager.index, item, targets[int(item.params[1])])
+        if command == DO_CHANGE_SPEED:
+            return True
+        if said is not None:
+            return said
+        if self._mode is not None and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
+            return self._mode == ("FLIGHT" if item.mode is MissionMode.TAKEOFF else "DRIVE")
+        if self._last.driven:  # as seen from above
+            at = (*at[:2], float(self._last.flown.position[2]), at[3])
+        if command in TIMED_COMMANDS:
+            return self._timed_done(item, int(command or 0), at)
+        watched = self._last.flown
+        if item.mode is MissionMode.CUSTOM:
+            watched = replace(item, position=watched.position) if command == CONDITION_CHANGE_ALT else item
+        ahead = self._next_place()
+        if not self._monitor.update(at, watched, self._home, previous=previous, next_position=ahead):
+            return False
+        if (
+            self._hold_at_waypoints
+            and item.mode is MissionMode.WAYPOINT
+            and item.params[2] > 0.0
+            and not self._fixed_wing
+        ):
+            self._arrived = self._now if self._arrived is None else self._arrived
+            return self._now - self._arrived >= float(item.params[2])
+        return True
+
+    def _jump(self, index: int, item: MissionItem, target: int) -> bool:
+        """Whether the jump is used up; else it is made."""
+        left = self._jumps.get(index, float(item.params[2]))
+        if not (left > 0.0 or left == -1.0):
+            return True
+        self._jumps[index] = left if left == -1.0 else left - 1.0
+        self._items_done += 1
+        self._go_on_at(target)
+        return False
+
+    def _timed_done(self, item: MissionItem, command: int, at: tuple[float, ...]) -> bool:
+        if command == DELAY:
+            return self._now - self._begun >= float(item.params[1])
+        assert self._last is not None
+        flown = self._last.flown
+        reach = max(TOLERANCE, 0.1 * float(flown.params[0])) if flown.mode is MissionMode.ORBIT else TOLERANCE
+        if _distance(flown, at) > reach and self._arrived is None:
+            return False
+        if command == LOITER_TO_ALTITUDE:
+            return abs(at[2] - float(flown.position[2])) <= TOLERANCE
+        self._arrived = self._now if self._arrived is None else self._arrived
+        return self._now - self._arrived >= float(item.params[1])
+
+    def _watch_fence(self, at: tuple[float, ...]) -> MissionCommand:
+        """The command that counts: out of the fence HOLD, then RTL, until a command is given within it."""
+        if self._fence and not self._breach:
+            self._breach, self._breached = self._fence.breach(at[0], at[1]), self._now
+            if self._breach:
+                self._log(f"{self._breach} is breached: holding, then returning")
+        if not self._breach:
+            return self._command
+        return MissionCommand.HOLD if self._now - self._breached < BREACH_HOLD else MissionCommand.RTL
+
+    def _manage(self, at: tuple[float, ...], done: bool, command: MissionCommand) -> MissionParams:
+        manager = self.manager
+        last = manager.index == len(self._rest) - 1
+        ends = manager.finished or (done and manager.shows_item and last)
+        if done:
+            self._items_done += 1
+        if command is MissionCommand.REPEAT and ends and self._items:
+            self._jumps.clear()
+            self._go_on_at(0)
+            done = False
+        self._fresh = False
+        return manager.step(at, self._rest, done, command, self._home)
+
+    def _begin(self, params: MissionParams, at: tuple[float, ...]) -> None:
+        """Something else is shown."""
+        self._switches = self.manager.switches
+        self._monitor.restart()
+        self._begun, self._arrived = self._now, None
+        self._begun_at = at[0], at[1], at[2]
+        item = params.current
+        if mavlink_command(item) == DO_CHANGE_SPEED and self.manager.shows_item:
+            kind, speed = item.params[1:3].tolist()
+            mover = self.follower or self.guide
+            if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
+                self._log(f"speed change {item.params[1:].tolist()} is not carried out here: done at once")
+
+    def _next_place(self) -> np.ndarray | None:
+        """Where the next item leads that leads somewhere."""
+        for item in self._rest[self.manager.index + 1 :]:
+            if item.mode in _PLACED:
+                return item.position
+            if item.mode is MissionMode.RTL:
+                return np.array(self._home)
+        return None
+
+    def _flown(self, item: MissionItem, at: tuple[float, ...], driven: bool) -> MissionItem:
+        """The item above the ground and within the vehicle's limits; a CUSTOM as what is flown for it.
+
+        What is driven lies on the ground, or where nobody knows that, as high as the vehicle is.
+        """
+        if item.mode is MissionMode.CUSTOM:
+            item = self._for_custom(item)
+        north, east, down = item.position.tolist() if item.mode is not MissionMode.RTL else self._home
+        if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
+            ground = self.ground.down(north, east)
+            down = ground if math.isfinite(ground) else at[2]
+        elif item.mode in (MissionMode.TAKEOFF, MissionMode.WAYPOINT):
+            down = self.ground.clear(north, east, down)
+        elif item.mode is MissionMode.LAND:
+            ground = self.ground.down(north, east)
+            down = ground if math.isfinite(ground) else down
+        elif item.mode is MissionMode.RTL:
+            ground = self.ground.down(north, east)
+            down = min(down, ground)
+        elif item.mode is MissionMode.ORBIT:
+            down = self.ground.clear_circle(north, east, float(item.params[0]), down)
+        if item.position.tolist() != [north, east, down]:
+            item = replace(item, position=np.array([north, east, down]))
+        return item if self.follower is None else self.follower.flown(item)
+
+    def _for_custom(self, item: MissionItem) -> MissionItem:
+        command = mavlink_command(item)
+        place = item.position
+        if command is not None and command > LAST_NAVIGATION and command != CONDITION_CHANGE_ALT:
+            ahead = self._next_place() if command == CONDITION_DISTANCE else None
+            if ahead is not None:
+                return MissionItem.waypoint(ahead, math.nan)
+            if command == CONDITION_YAW and not self._fixed_wing:
+                return MissionItem.waypoint(self._begun_at, math.radians(float(item.params[1])))
+        if command == DELAY or (command is not None and command > LAST_NAVIGATION and command != CONDITION_CHANGE_ALT):
+            params = (self._loiter_radius, 0.0, -1.0, -1.0) if self._fixed_wing else NO_PARAMS
+            return MissionItem(MissionMode.HOLD, np.array(self._begun_at), np.array(params))
+        radius = float(item.params[3]) if command == LOITER_TIME else math.nan
+        radius = float(item.params[2]) if command == LOITER_TO_ALTITUDE else radius
+        return self._stay(place, radius)
+
+    def _stay(self, place: np.ndarray, radius: float) -> MissionItem:
+        """A multirotor stands, a fixed wing circles."""
+        if not self._fixed_wing:
+            return MissionItem.waypoint(place, math.nan)
+        sign = float(np.sign(radius)) if math.isfinite(radius) else 0.0
+        size = abs(radius) if math.isfinite(radius) and radius != 0.0 else self._loiter_radius
+        return MissionItem.orbit(place, size, sign, math.inf)
+
+    def _guide(self, params: MissionParams, flown: MissionItem, at: tuple[float, ...], driven: bool, dt: float) -> None:
+        """Move the vehicle, or what flies ahead of it; during an item of a moment it goes on as before."""
+        mover = self.follower or self.guide
+        if mover is None:
+            return
+        before = self._guided
+        if before is not None and _is_of_a_moment(params.current) and before[0].mode is not MissionMode.LAND:
+            flown, previous = before
+        else:
+            previous = replace(params.previous, position=self._line_from)
+            if self._guided_switch != (self._switches, driven):
+                self._guided_switch = self._switches, driven
+                mover.begin(flown, previous, driven)
+        self._guided = flown, previous
+        place = flown.position if flown.mode is MissionMode.RTL else self._home
+        north, east, down = (float(value) for value in place)
+        if mover is self.guide and math.dist(mover.position, at[:3]) > mover.lead:
+            return
+        mover.step(flown, previous, (north, east, down), dt)
+
+    def _previous_flown(self, item: MissionItem) -> np.ndarray:
+        north, east, down = item.position.tolist()
+        if item.mode in (MissionMode.WAYPOINT, MissionMode.TAKEOFF, MissionMode.CUSTOM):
+            down = self.ground.clear(north, east, down)
+        if not math.isfinite(north):  # a RTL that was never shown
+            north, east, down = self._home
+        return np.array([north, east, down])
+
+
+def _tags(items: Sequence[MissionItem]) -> dict[float, int]:
+    """Index of the item that carries each tag to jump to."""
+    tagged = ((float(item.params[1]), index) for index, item in enumerate(items) if mavlink_command(item) == JUMP_TAG)
+    return dict(tagged)
+
+
+def _is_of_a_moment(item: MissionItem) -> bool:
+    """Done at once, and nothing is flown for it: a camera, a speed, a jump, a place to look at."""
+    command = mavlink_command(item)
+    return command is not None and command > LAST_NAVIGATION and command not in _CONDITIONS
+
+
+def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[float]) -> None:
+    """ConfigError naming item and area where home, an item or the straight way to it lies out of the fence.
+
+    Places that nobody flies to, such as what a camera looks at, may lie anywhere.
+    """
+    if not fence:
+        return
+    breach = fence.breach(home[0], home[1])
+    if breach:
+        raise ConfigError(f"home breaches {breach}")
+    last: tuple[float, float] = (home[0], home[1])
+    for index, item in enumerate(items):
+        if item.mode is MissionMode.RTL:
+            place = (home[0], home[1])
+        elif (mavlink_command(item) or 0) > LAST_NAVIGATION:
+            continue
+        else:
+            place = (float(item.position[0]), float(item.position[1]))
+        breach = fence.breach_of_line(last, place)
+        if item.mode is MissionMode.ORBIT and not breach:
+            radius = float(item.params[0])
+            for angle in np.linspace(0.0, 2 * math.pi, CIRCLE_CHECKS, endpoint=False).tolist():
+                point = place[0] + radius * math.cos(angle), place[1] + radius * math.sin(angle)
+                breach = breach or fence.breach(*point)
+        if breach:
+            raise ConfigError(f"mission item {index} ({item.mode.name}), or the way to it, breaches {breach}")
+        last = place
+
+
+def _distance(item: MissionItem, at: Sequence[float]) -> float:
+    if item.mode in (MissionMode.HOLD, MissionMode.ARMED):
+        return 0.0
+    north, east, down = (p - float(c) for p, c in zip(at[:3], item.position, strict=True))
+    if item.mode is MissionMode.ORBIT:
+        return math.hypot(math.hypot(north, east) - float(item.params[0]), down)
+    return math.sqrt(north * north + east * east + down * down)

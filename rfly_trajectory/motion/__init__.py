@@ -1,0 +1,1 @@
+"""Speed profiles, attitude, wheels on the ground, formations, take-over."""

@@ -1,0 +1,1 @@
+"""Shapes, curves, Dubins, points from files, altitude along a path."""

@@ -1,0 +1,142 @@
+"""Dubins paths: the shortest ways between poses for what drives forward only and turns no tighter than a radius.
+
+Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
+79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.dubins` finds it. All functions take arrays of poses.
+Coordinates are ENU metres, headings radians counter-clockwise from east. The curvature of a Dubins path has steps where
+its segments meet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.dubins import shortest_dubins
+from rfly_common.errors import ConfigError
+from rfly_trajectory.paths.path import Path, PathBuilder
+from rfly_trajectory.paths.shapes import check_heights, with_heights
+
+Floats = NDArray[np.float64]
+
+WORDS = ("LSL", "RSR", "LSR", "RSL", "LRL", "RLR")
+TURNS = np.array([[{"L": 1.0, "S": 0.0, "R": -1.0}[letter] for letter in word] for word in WORDS])
+"""(6, 3) of each word's segments: 1 left, 0 straight, -1 right"""
+MAX_POSES = 2000
+_SHORTEST_SEGMENT = 1e-9
+"""of the radius: what is shorter is rounding"""
+_SHORTEST = np.frompyfunc(shortest_dubins, 7, 6)
+
+
+@dataclass(frozen=True, eq=False)
+class DubinsPath:
+    """Dubins paths as arrays of one leading shape, which is () for a single one."""
+
+    start: Floats
+    """(…, 3) x, y [m] and heading [rad]"""
+    turning_radius: float
+    """m"""
+    word: NDArray[np.int64]
+    """(…) index into WORDS"""
+    segments: Floats
+    """(…, 3) m"""
+
+    @property
+    def length(self) -> Floats:
+        """(…) m"""
+        return np.asarray(self.segments.sum(axis=-1))
+
+    @property
+    def name(self) -> str:
+        """The word of a single path, such as LSL."""
+        return WORDS[int(self.word)]
+
+    def at(self, s: ArrayLike) -> Floats:
+        """(…, k, 3) x, y, heading at the arc lengths s (…, k) or (k,) [m]; before the start and behind the end those.
+
+        The heading counts on through whole turns.
+        """
+        s = np.asarray(s, dtype=float)
+        turns = TURNS[self.word]
+        x, y, heading = (self.start[..., i, None] for i in range(3))
+        shape = np.broadcast_shapes(x.shape, s.shape)
+        x, y, heading = (np.broadcast_to(each, shape) for each in (x, y, heading))
+        left = np.maximum(np.broadcast_to(s, shape), 0.0)
+        for i in range(3):
+            way = np.minimum(left, self.segments[..., i, None])
+            half = 0.5 * turns[..., i, None] * way / self.turning_radius
+            chord = way * np.sinc(half / math.pi)
+            x, y = x + chord * np.cos(heading + half), y + chord * np.sin(heading + half)
+            heading = heading + 2.0 * half
+            left = left - way
+        return np.stack([x, y, heading], axis=-1)
+
+    def lay(self, builder: PathBuilder) -> None:
+        """Add the arcs of a single path to a path that has come to its start."""
+        for turn, way in zip(TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True):
+            if way > _SHORTEST_SEGMENT * self.turning_radius:
+                builder.arc(way, turn / self.turning_radius)
+
+
+def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> DubinsPath:
+    """The shortest ways from the poses `start` (…, 3) to the poses `end` (…, 3), x, y [m] and heading [rad].
+
+    Leading shapes are broadcast: one start and many ends give as many paths. Of words of the same length the one that
+    comes first in WORDS is taken. Raises ConfigError for a radius [m] that is not above 0 and for poses that are not
+    finite.
+    """
+    start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    if not (math.isfinite(turning_radius) and turning_radius > 0.0):
+        raise ConfigError(f"turning_radius: {turning_radius!r} m, must be finite and above 0")
+    for name, poses in (("start", start), ("end", end)):
+        if poses.shape[-1:] != (3,) or not np.isfinite(poses).all():
+            raise ConfigError(f"{name}: expected finite poses (…, 3): x, y and heading")
+    start, end = np.broadcast_arrays(start, end)
+    numbers = _SHORTEST(*np.moveaxis(start, -1, 0), *np.moveaxis(end, -1, 0), float(turning_radius))
+    found = np.stack([np.asarray(number, dtype=float) for number in numbers], axis=-1)
+    word = np.asarray((found[..., None, 3:] == TURNS).all(axis=-1).argmax(axis=-1))
+    return DubinsPath(start, float(turning_radius), word, found[..., :3])
+
+
+@dataclass(frozen=True)
+class Dubins:
+    """The Dubins paths from pose to pose, one after the other; open, or closed with one from the last to the first."""
+
+    poses: Sequence[Sequence[float]]
+    """[east, north, heading_deg] or, for aircraft, [east, north, up, heading_deg]: m, and degrees counter-clockwise
+    from east"""
+    turning_radius: float
+    """m"""
+    closed: bool = False
+
+    def path(self) -> Path:
+        poses, heights = self._checked()
+        ends = np.roll(poses, -1, axis=0)
+        legs = len(poses) if self.closed else len(poses) - 1
+        for i in range(legs):
+            if (
+                np.array_equal(poses[i, :2], ends[i, :2])
+                and abs(math.remainder(ends[i, 2] - poses[i, 2], 360.0)) < 1e-7
+            ):
+                raise ConfigError(f"poses[{(i + 1) % len(poses)}]: the same pose as poses[{i}] before it")
+        poses[:, 2], ends[:, 2] = np.radians(poses[:, 2]), np.radians(ends[:, 2])
+        ways = dubins_path(poses[:legs], ends[:legs], self.turning_radius)
+        builder, s = PathBuilder(0.0, 0.0, 0.0), []
+        for i in range(legs):
+            s.append(builder.length)
+            builder.anchor(*poses[i].tolist())
+            DubinsPath(ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]).lay(builder)
+        path = builder.path(self.closed)
+        return with_heights(path, s if self.closed else [*s, path.length], heights)
+
+    def _checked(self) -> tuple[Floats, Floats]:
+        """Poses (n, 3), and their heights (n,) or (0,)."""
+        if len(self.poses) > MAX_POSES:
+            raise ConfigError(f"poses: {len(self.poses)} of them, at most {MAX_POSES} are taken")
+        heights = check_heights("poses", self.poses, 3)
+        if len(self.poses) < 2:
+            raise ConfigError(f"poses: {len(self.poses)} are too few, a Dubins path needs at least 2")
+        return np.array(self.poses, float)[:, [0, 1, -1]], heights

@@ -1,0 +1,111 @@
+"""Way-points of a planned path, `nav_msgs/Path`: as arrays, and as the YAML that `ros2 topic echo` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.config.marked_yaml import Document, Key, parse_yaml
+from rfly_common.config.schema_errors import key_path
+from rfly_common.errors import ConfigError
+from rfly_common.frames import ned_to_enu
+
+Floats = NDArray[np.float64]
+
+ENU_FRAME, NED_FRAME = "map", "map_ned"
+SAME_POINT = 1e-3
+"""m: points nearer to the one before are left out, as recorders write them while they stand"""
+MAX_COORDINATE = 1e7
+"""m"""
+_SEPARATOR = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+
+
+def way_points(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
+    """(n, 3) way-points ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "", or `map_ned`.
+
+    Of points in one place, seen from above, one stays, at the highest of their heights: a path by arc length has no
+    way straight up. Raises ConfigError for another frame and for points that are not finite.
+    """
+    points = np.asarray(position, dtype=float).reshape(-1, 3)
+    if frame_id == NED_FRAME:
+        points = np.asarray(ned_to_enu(points), float)
+    elif frame_id not in ("", ENU_FRAME):
+        raise ConfigError(f"frame_id: {frame_id!r} is neither {ENU_FRAME} nor {NED_FRAME}")
+    if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
+        raise ConfigError(f"poses: a point is not within {MAX_COORDINATE:g} m of the origin")
+    return without_repeats(points)
+
+
+def without_repeats(points: Floats) -> Floats:
+    """Points (n, 2) or (n, 3) without those nearer than SAME_POINT to the one before them, seen from above."""
+    if len(points) < 2:
+        return points
+    apart = np.hypot(*np.diff(points[:, :2], axis=0).T) > SAME_POINT
+    first = np.flatnonzero(np.concatenate([[True], apart]))
+    kept = points[first]
+    if points.shape[1] == 3:
+        kept[:, 2] = np.maximum.reduceat(points[:, 2], first)
+    return kept
+
+
+def parse_nav_path(text: str, file: str) -> Floats:
+    """(n, 3) way-points ENU of the last message in what `ros2 topic echo TOPIC nav_msgs/msg/Path` printed.
+
+    Raises ConfigError that names `file` and line.
+    """
+    last = None
+    for document in _documents(text, file):
+        last = document
+    if last is None:
+        raise ConfigError(f"{file}: the file holds no message")
+    return _points(last, file)
+
+
+def _documents(text: str, file: str) -> Iterator[Document]:
+    begin = 0
+    for end in [*_SEPARATOR.finditer(text), None]:
+        part = text[begin : end.start() if end else len(text)]
+        if part.strip():
+            yield parse_yaml("\n" * text.count("\n", 0, begin) + part, file)
+        begin = end.end() if end else begin
+
+
+def _points(document: Document, file: str) -> Floats:
+    def at(path: tuple[Key, ...], kinds: type | tuple[type, ...], expected: str) -> Any:
+        value: Any = document.value
+        for key in path:
+            if isinstance(value, list) and isinstance(key, int):
+                value = value[key]
+            else:
+                value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: expected {expected}")
+        return value
+
+    frame = at(("header", "frame_id"), str, "a nav_msgs/Path with the name of its frame")
+    poses = at(("poses",), list, "a nav_msgs/Path with its poses")
+    points = np.empty((len(poses), 3))
+    for i, pose in enumerate(poses):
+        if isinstance(pose, str):
+            raise ConfigError(
+                f"{file}:{document.line(('poses', i))}: poses[{i}]: the message was cut short when it was printed; "
+                "ros2 topic echo --full-length prints all of it"
+            )
+        own = pose.get("header", {}) if isinstance(pose, dict) else {}
+        if isinstance(own, dict) and own.get("frame_id", "") not in ("", frame):
+            raise ConfigError(
+                f"{file}:{document.line(('poses', i, 'header', 'frame_id'))}: poses[{i}].header.frame_id: "
+                f"{own['frame_id']!r} is not the path's frame {frame!r}"
+            )
+        for axis in range(3):
+            points[i, axis] = at(("poses", i, "pose", "position", "xyz"[axis]), (int, float), "a number")
+    try:
+        return way_points(points, frame)
+    except ConfigError as error:
+        key, _, told = str(error).partition(": ")
+        path: tuple[Key, ...] = ("header", "frame_id") if key == "frame_id" else ("poses",)
+        raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {told}") from None

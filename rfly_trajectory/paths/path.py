@@ -1,0 +1,208 @@
+"""Plane paths, parametrised by arc length and made of pieces that are evaluated exactly.
+
+A path is a row of pieces, each with its own arc length s0 where it begins:
+
+- ARC: constant curvature, a straight line where that is 0. Closed form.
+- SPIRAL: a clothoid, curvature proportional to the distance from its straight end. Power series, exact to rounding.
+- POLYNOMIAL: x and y are polynomials of degree 5 in s - s0 (see `curves.py`, which makes them from any smooth curve).
+
+Position, tangent, curvature and rate of curvature follow from the same formula of a piece, so they are derivatives of
+each other to rounding. Paths of many vehicles lie in one table (`PathTable`), and one call evaluates all of them.
+Coordinates are ENU metres; curvature is positive where the path turns left (counter-clockwise seen from above).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, PathTable
+from rfly_trajectory.paths.altitude import AltitudeProfile
+
+Floats = NDArray[np.float64]
+
+
+class PathPoints(NamedTuple):
+    """Points of paths, arrays of one leading shape."""
+
+    position: Floats
+    """(…, 2) ENU, m"""
+    tangent: Floats
+    """(…, 2) unit vector of growing s"""
+    curvature: Floats
+    """(…) 1/m, left positive"""
+    curvature_rate: Floats
+    """(…) 1/m², derivative of the curvature by s"""
+
+
+class Bend(NamedTuple):
+    """How a path turns at a place."""
+
+    s: float
+    """m"""
+    curvature: float
+    """1/m, left positive"""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """One path; immutable."""
+
+    start: Floats
+    kind: NDArray[np.uint8]
+    values: Floats
+    length: float
+    closed: bool
+    altitude: AltitudeProfile | None = None
+    """of aircraft, where the way-points have heights"""
+
+    def __post_init__(self) -> None:
+        for array in (self.start, self.kind, self.values):
+            array.flags.writeable = False
+
+    @functools.cached_property
+    def curvature_range(self) -> tuple[Bend, Bend]:
+        """Where the path turns most to the right, and most to the left.
+
+        Exact for lines, arcs and clothoids; the best of 17 points on each polynomial piece.
+        """
+        ends = np.append(self.start[1:], self.length)
+        share = np.linspace(1e-9, 1.0 - 1e-9, 17)  # inside: at a joint the next piece has its own curvature
+        s = (self.start[:, None] + share * (ends - self.start)[:, None]).reshape(-1)
+        curvature = self.at(s).curvature
+        least, most = int(np.argmin(curvature)), int(np.argmax(curvature))
+        return Bend(float(s[least]), float(curvature[least])), Bend(float(s[most]), float(curvature[most]))
+
+    @functools.cached_property
+    def _table(self) -> PathTable:
+        return join_paths([self])
+
+    def at(self, s: ArrayLike) -> PathPoints:
+        """Points at the arc lengths s [m], any shape. A closed path counts round; an open one ends at 0 and `length`.
+
+        Raises ValueError for an s that is not finite.
+        """
+        s = np.asarray(s, dtype=float)
+        if not np.isfinite(s).all():
+            raise ValueError("s: arc lengths must be finite")
+        rows = path_points(self._table, np.zeros(s.size, np.int64), s.reshape(-1)).reshape(*s.shape, 6)
+        return PathPoints(rows[..., 0:2], rows[..., 2:4], rows[..., 4], rows[..., 5])
+
+
+def join_paths(paths: Sequence[Path]) -> PathTable:
+    """The table of several paths, in their order."""
+    counts = np.array([len(path.start) for path in paths], np.int64)
+    return PathTable(
+        first=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        start=np.concatenate([path.start for path in paths]),
+        kind=np.concatenate([path.kind for path in paths]),
+        values=np.concatenate([path.values for path in paths]),
+        length=np.array([path.length for path in paths]),
+        closed=np.array([path.closed for path in paths]),
+    )
+
+
+def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) [m] of the paths `path` (k,).
+
+    One call for all of them; `path` holds indices of the table.
+    """
+    points: Floats = dispatch.functions().path_points(table, path, np.ascontiguousarray(s))
+    return points
+
+
+def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+    """(k,) second derivative of the curvature by arc length, 1/m³, as `path_points` takes its places.
+
+    0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
+    """
+    bends: Floats = dispatch.functions().curvature_bends(table, path, s)
+    return bends
+
+
+def spiral_end(angle: float, length: float) -> tuple[float, float]:
+    """Where a clothoid of the given length ends that begins straight along x and turns by `angle` [rad], up to π.
+
+    x and y are in the unit of `length`. Power series of the Fresnel integrals.
+    """
+    x = y = 0.0
+    term = length
+    for n in range(SPIRAL_TERMS):
+        if n % 2:
+            y += term / (2 * n + 1)
+        else:
+            x += term / (2 * n + 1)
+        term *= (angle if n % 2 == 0 else -angle) / (n + 1)
+    return x, y
+
+
+class PathBuilder:
+    """Lays pieces end to end from a starting point and heading. Every join keeps position and heading."""
+
+    def __init__(self, x: float, y: float, heading: float) -> None:
+        self.x, self.y, self.heading, self.length = float(x), float(y), float(heading), 0.0
+        self._pieces: list[tuple[float, int, tuple[float, ...]]] = []
+
+    def anchor(self, x: float, y: float, heading: float) -> PathBuilder:
+        """Say exactly where the path is by now, to the rounding of the pieces so far."""
+        self.x, self.y, self.heading = float(x), float(y), float(heading)
+        return self
+
+    def arc(self, length: float, curvature: float = 0.0) -> PathBuilder:
+        """An arc, or a straight line with curvature 0 [1/m]. A length of 0 adds nothing."""
+        if length <= 0.0:
+            return self
+        c, s = math.cos(self.heading), math.sin(self.heading)
+        self._pieces.append((self.length, ARC, (self.x, self.y, curvature, c, s)))
+        half = 0.5 * curvature * length
+        chord = length * (math.sin(half) / half if half else 1.0)
+        self.x += chord * math.cos(self.heading + half)
+        self.y += chord * math.sin(self.heading + half)
+        self.heading += curvature * length
+        self.length += length
+        return self
+
+    def spiral_in(self, length: float, curvature: float) -> PathBuilder:
+        """A clothoid whose curvature grows from 0 to `curvature` [1/m]."""
+        c, s = math.cos(self.heading), math.sin(self.heading)
+        self._pieces.append((self.length, SPIRAL, (self.x, self.y, self.length, curvature / length, c, s)))
+        x, y = spiral_end(0.5 * curvature * length, length)
+        self.x, self.y = self.x + c * x - s * y, self.y + s * x + c * y
+        self.heading += 0.5 * curvature * length
+        self.length += length
+        return self
+
+    def spiral_out(self, length: float, curvature: float) -> PathBuilder:
+        """A clothoid whose curvature falls from `curvature` [1/m] to 0: the mirror image of `spiral_in`."""
+        x, y = spiral_end(0.5 * curvature * length, length)
+        end_heading = self.heading + 0.5 * curvature * length
+        # Seen from its straight end and backwards, the spiral lies at x < 0 and on the side that it turns to.
+        c, s = math.cos(end_heading), math.sin(end_heading)
+        end_x, end_y = self.x + c * x + s * y, self.y + s * x - c * y
+        end = self.length + length
+        self._pieces.append((self.length, SPIRAL, (end_x, end_y, end, -curvature / length, c, s)))
+        self.x, self.y, self.heading, self.length = end_x, end_y, end_heading, end
+        return self
+
+    def path(self, closed: bool = False) -> Path:
+        """The pieces so far as a path."""
+        values = np.zeros((len(self._pieces), PIECE_VALUES))
+        for row, (_, _, numbers) in zip(values, self._pieces, strict=True):
+            row[: len(numbers)] = numbers
+        return make_path(
+            [piece[0] for piece in self._pieces], [piece[1] for piece in self._pieces], values, self.length, closed
+        )
+
+
+def make_path(start: ArrayLike, kind: ArrayLike, values: Any, length: float, closed: bool) -> Path:
+    """A path from its columns (see PathTable); `start` begins with 0 and grows."""
+    return Path(
+        np.array(start, np.float64), np.array(kind, np.uint8), np.array(values, np.float64), float(length), bool(closed)
+    )

@@ -1,0 +1,191 @@
+"""Way-points from files: CSV, NumPy, GPX, nav_msgs/Path. Files that nobody needs to trust; every size has a limit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import defusedxml.ElementTree
+import numpy as np
+from defusedxml.common import DefusedXmlException
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_common.frames import ned_to_enu
+from rfly_common.geodesy import geodetic_to_ned
+from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, without_repeats
+
+Floats = NDArray[np.float64]
+
+MAX_FILE_BYTES = 10_000_000
+MAX_POINTS = 10_000
+_COLUMNS = {
+    "x": ("x", "east", "easting"),
+    "y": ("y", "north", "northing"),
+    "latitude": ("lat", "latitude"),
+    "longitude": ("lon", "lng", "long", "longitude"),
+    "z": ("z", "up", "alt", "altitude", "ele", "elevation"),
+}
+_GPX_POINTS = ("trkpt", "rtept", "wpt")
+"""tracks come before routes, routes before way-points: the first kind that a file has is read"""
+
+
+def read_points(path: str | os.PathLike[str], geo_origin: Sequence[float] = (), *, heights: bool = False) -> Floats:
+    """(n, 2) way-points [east, north] of a file, m; with `heights` (n, 3), z up, where the file has them. A point on
+    the one before it, seen from above, is left out.
+
+    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele); without one the first
+      two are x, y, and there are no heights.
+    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is z.
+    - gpx: the points of the tracks, else of the routes, else the way-points, in their order.
+    - yaml: what `ros2 topic echo` prints of a nav_msgs/Path in the frame map or map_ned; of several the last.
+
+    `geo_origin` [latitude, longitude], degrees, and for heights [latitude, longitude, altitude], is where the map's
+    origin lies; what holds latitudes needs it. Raises ConfigError, `file: …`, that names the file and the line where
+    there are lines.
+    """
+    path = Path(path)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ConfigError(f"file: {str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
+    points, geodetic = reader(_read(path), str(path), heights and len(geo_origin) != 2)
+    if len(points) > MAX_POINTS:
+        raise ConfigError(f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are taken")
+    if geodetic:
+        if not geo_origin:
+            raise ConfigError(
+                f"file: {str(path)!r} holds latitudes and longitudes, which need the key geo_origin beside it"
+            )
+        has_heights = points.shape[1] == 3
+        origin = (float(geo_origin[0]), float(geo_origin[1]), float(geo_origin[2]) if has_heights else 0.0)
+        above = points if has_heights else np.concatenate([points, np.zeros((len(points), 1))], axis=1)
+        points = np.asarray(ned_to_enu(geodetic_to_ned(above, origin)), float)[:, : points.shape[1]].copy()
+    if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
+        raise ConfigError(f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the origin")
+    return without_repeats(points if heights else np.ascontiguousarray(points[:, :2]))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"file: {str(path)!r}: {error.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"file: {str(path)!r} is larger than {MAX_FILE_BYTES} bytes")
+    return data
+
+
+def _text(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"file: {name}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+
+
+def _yaml(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    try:
+        return parse_nav_path(_text(data, name), name), False
+    except ConfigError as error:
+        raise ConfigError(f"file: {error}") from None
+
+
+def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    text = _text(data, name)
+    first = text.partition("\n")[0]
+    delimiter = next((mark for mark in ",;\t" if mark in first), ",")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    columns, geodetic = [0, 1], False
+    points: list[list[float]] = []
+    seen_any = False
+    try:
+        for row in rows:
+            if not row or not "".join(row).strip() or row[0].lstrip().startswith("#"):
+                continue
+            if not seen_any and _number(row[0]) is None:
+                columns, geodetic = _heading(row, f"{name}:{rows.line_num}", heights)
+                seen_any = True
+                continue
+            seen_any = True
+            cells = [_number(row[column]) if column < len(row) else None for column in columns]
+            values = [cell for cell in cells if cell is not None]
+            if len(values) < len(columns):
+                count = "three" if len(columns) == 3 else "two"
+                raise ConfigError(f"file: {name}:{rows.line_num}: {','.join(row)[:60]!r} holds no {count} numbers")
+            points.append(values)
+    except csv.Error as error:
+        raise ConfigError(f"file: {name}:{rows.line_num}: {error}") from None
+    return np.array(points, float).reshape(-1, len(columns)), geodetic
+
+
+def _heading(row: list[str], place: str, heights: bool) -> tuple[list[int], bool]:
+    names = [cell.strip().lower() for cell in row]
+    found = {key: next((names.index(word) for word in words if word in names), None) for key, words in _COLUMNS.items()}
+    for a, b, geodetic in (("x", "y", False), ("latitude", "longitude", True)):
+        first, second = found[a], found[b]
+        if first is not None and second is not None:
+            third = found["z"] if heights else None
+            return [first, second] if third is None else [first, second, third], geodetic
+    raise ConfigError(f"file: {place}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}")
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    try:
+        array: Any = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise ConfigError(f"file: {name!r} is not a NumPy array: {error}") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or array.ndim != 2 or array.shape[1] < 2:
+        shape = getattr(array, "shape", ())
+        raise ConfigError(f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north")
+    return np.array(array[:, : 3 if heights and array.shape[1] == 3 else 2], float), False
+
+
+def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    try:
+        root = defusedxml.ElementTree.fromstring(data, forbid_dtd=True)
+    except ParseError as error:
+        raise ConfigError(f"file: {name}:{error.position[0]}: not valid XML: {error}") from None
+    except (DefusedXmlException, ValueError) as error:
+        raise ConfigError(f"file: {name!r}: document types and entities are not taken: {error}") from None
+    for kind in _GPX_POINTS:
+        found = [element for element in root.iter() if element.tag.rpartition("}")[2] == kind]
+        if found:
+            break
+    else:
+        raise ConfigError(f"file: {name!r} holds no track, no route and no way-point")
+    eles = [next((child.text for child in each if child.tag.rpartition("}")[2] == "ele"), None) for each in found]
+    with_heights = heights and any(eles)
+    points = []
+    for number, element in enumerate(found):
+        latitude, longitude = _number(element.get("lat", "")), _number(element.get("lon", ""))
+        if latitude is None or longitude is None or abs(latitude) > 90.0 or abs(longitude) > 360.0:
+            raise ConfigError(f"file: {name!r}: {kind} {number + 1} has no latitude and longitude in degrees")
+        height = _number(eles[number] or "") if with_heights else 0.0
+        if height is None:
+            raise ConfigError(f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected in m")
+        points.append((latitude, longitude, height))
+    return np.array(points, float)[:, : 3 if with_heights else 2], True
+
+
+_READERS = {
+    ".csv": _csv,
+    ".txt": _csv,
+    ".npy": _npy,
+    ".gpx": _gpx,
+    ".yaml": _yaml,
+    ".yml": _yaml,
+}

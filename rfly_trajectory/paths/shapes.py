@@ -1,0 +1,324 @@
+"""The shapes of a fleet file: each makes a path by arc length.
+
+Coordinates are ENU metres, angles counter-clockwise from east.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.paths.altitude import altitude_profile
+from rfly_trajectory.paths.curves import fit_path
+from rfly_trajectory.paths.path import Path, PathBuilder, spiral_end
+
+Point = Sequence[float]
+
+MOST_LANES = 10_000
+SLENDEREST = 12.0
+"""lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of polynomials"""
+
+
+class Shape(Protocol):
+    """What a fleet file calls a shape."""
+
+    def path(self) -> Path:
+        """The shape as a path; raises ConfigError where its numbers make none."""
+
+
+def _point(name: str, value: Point) -> tuple[float, float]:
+    if len(value) != 2 or not all(math.isfinite(number) for number in value):
+        raise ConfigError(f"{name}: {list(value)!r} is not a point [east, north] in metres")
+    return float(value[0]), float(value[1])
+
+
+def _positive(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise ConfigError(f"{name}: {value!r} m, must be finite and above 0")
+    return float(value)
+
+
+def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n, 2) points that a path can go through, and their heights (n,) or, where they have none, (0,).
+
+    Raises ConfigError where they are too few, or two in a row lie in one place seen from above.
+    """
+    flat = [_point(f"points[{i}]", point[:2]) for i, point in enumerate(points)]
+    array, heights = np.array(flat).reshape(-1, 2), check_heights("points", points, 2)
+    if len(array) < (3 if closed else 2):
+        raise ConfigError(
+            f"points: {len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
+            f"needs at least {3 if closed else 2}"
+        )
+    legs = (np.roll(array, -1, axis=0) - array)[: None if closed else -1]
+    for i in np.flatnonzero(~legs.any(axis=1)):
+        raise ConfigError(f"points[{(i + 1) % len(array)}]: the same point as points[{i}] before it")
+    return array, heights
+
+
+def check_heights(name: str, points: Sequence[Point], flat: int) -> NDArray[np.float64]:
+    """(n,) the third coordinate of points or poses that have one number more than the `flat` ones; else (0,).
+
+    Raises ConfigError where only some of them have it.
+    """
+    for i, point in enumerate(points):
+        if len(point) != len(points[0]):
+            raise ConfigError(f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has {len(points[0])}")
+        if len(point) not in (flat, flat + 1) or not all(math.isfinite(number) for number in point):
+            raise ConfigError(
+                f"{name}[{i}]: {list(point)!r}, expected {flat} finite numbers or, with a height, {flat + 1}"
+            )
+    return np.array([point[2] for point in points if len(point) > flat], float)
+
+
+def with_heights(path: Path, s: Sequence[float] | NDArray[np.float64], heights: NDArray[np.float64]) -> Path:
+    """The path with the altitudes `heights` (n,) at arc lengths s (n,) [m]; unchanged where heights are none."""
+    if not len(heights):
+        return path
+    return replace(path, altitude=altitude_profile(s, heights, path.length, path.closed))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line; open."""
+
+    start: Point
+    end: Point
+
+    def path(self) -> Path:
+        (x0, y0), (x1, y1) = _point("from", self.start), _point("to", self.end)
+        length = math.hypot(x1 - x0, y1 - y0)
+        if length == 0.0:
+            raise ConfigError("to: the line ends where it begins")
+        return PathBuilder(x0, y0, math.atan2(y1 - y0, x1 - x0)).arc(length).path()
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A circle; closed. It begins at `start_angle_deg` as seen from its centre."""
+
+    center: Point
+    radius: float
+    """m"""
+    start_angle_deg: float = 0.0
+    """counter-clockwise from east: 0 begins east of the centre, 90 north of it"""
+    clockwise: bool = False
+    """seen from above"""
+
+    def path(self) -> Path:
+        (x, y), radius = _point("center", self.center), _positive("radius", self.radius)
+        angle, turn = math.radians(self.start_angle_deg), -1.0 if self.clockwise else 1.0
+        heading = angle + turn * math.pi / 2
+        start = PathBuilder(x + radius * math.cos(angle), y + radius * math.sin(angle), heading)
+        return start.arc(2.0 * math.pi * radius, turn / radius).path(closed=True)
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """An ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
+
+    The tightest radius of a long one is that at the tips, height²/(2 width). Neither axis may be more than SLENDEREST
+    times the other.
+    """
+
+    center: Point
+    width: float
+    """m, from tip to tip along `heading_deg`"""
+    height: float
+    """m, across"""
+    heading_deg: float = 0.0
+    """direction of the width axis, counter-clockwise from east"""
+    clockwise: bool = False
+    """seen from above"""
+
+    def path(self) -> Path:
+        center = np.array(_point("center", self.center))
+        width, height = _positive("width", self.width), _positive("height", self.height)
+        if max(width, height) > SLENDEREST * min(width, height):
+            raise ConfigError(
+                f"height: {height:.10g} m beside a width of {width:.10g} m; at most {SLENDEREST:g} : 1 can be driven"
+            )
+        half = 0.5 * np.array([width, -height if self.clockwise else height])
+        c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
+        to_map = np.array([[c, s], [-s, c]])  # for row vectors
+
+        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+            arm = (np.stack([np.cos(u), np.sin(u)], -1) * half) @ to_map
+            slope = (np.stack([-np.sin(u), np.cos(u)], -1) * half) @ to_map
+            return center + arm, slope, -arm
+
+        return fit_path(curve, 0.0, 2.0 * math.pi, closed=True)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class LawnMower:
+    """Parallel lanes over a rectangle, to and fro, as a survey flies them; open.
+
+    Seen along `heading_deg` it begins at the near end of the lane on the right. Lanes are `spacing` apart or a little
+    less, so that the first and the last lie on the rectangle's sides. The turns lie outside of the rectangle: two
+    clothoids each, which turn by 180° with a smallest radius of 0.363 times the distance of the lanes and reach 0.89
+    times that distance out.
+    """
+
+    center: Point
+    length: float
+    """m, of the lanes"""
+    width: float
+    """m, across the lanes"""
+    spacing: float
+    """m between lanes, at most"""
+    heading_deg: float = 0.0
+    """of the first lane, counter-clockwise from east"""
+
+    def path(self) -> Path:
+        x, y = _point("center", self.center)
+        length, width = _positive("length", self.length), _positive("width", self.width)
+        spaces = max(math.ceil(width / _positive("spacing", self.spacing) * (1.0 - 1e-12)), 1)
+        if spaces >= MOST_LANES:
+            raise ConfigError(
+                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MOST_LANES} are taken"
+            )
+        across = width / spaces
+        # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of the first.
+        _, side = spiral_end(0.5 * math.pi, math.pi)
+        radius = 0.5 * across / side
+        heading = math.radians(self.heading_deg)
+        c, s = math.cos(heading), math.sin(heading)
+        path = PathBuilder(0.0, 0.0, 0.0)
+        for lane in range(spaces + 1):
+            forth = 1.0 if lane % 2 == 0 else -1.0
+            ahead, left = -forth * length / 2, lane * across - width / 2
+            path.anchor(x + c * ahead - s * left, y + s * ahead + c * left, heading + (0.0 if forth > 0 else math.pi))
+            path.arc(length)
+            if lane < spaces:
+                path.spiral_in(math.pi * radius, forth / radius).spiral_out(math.pi * radius, forth / radius)
+        return path.path()
+
+
+@dataclass(frozen=True)
+class FigureEight:
+    """A figure of eight; closed. The curve is Gerono's lemniscate, the 1:2 Lissajous figure
+
+        x' = width/2 · sin u,   y' = height/2 · sin 2u,
+
+    turned by `heading_deg` and moved to `center`. It begins in the centre, where it crosses itself, towards +x', +y'.
+    The radius at the tips is 2 height²/width; for a height below about half the width that is the tightest one.
+    """
+
+    center: Point
+    width: float
+    """m, from tip to tip"""
+    height: float
+    """m, across the loops"""
+    heading_deg: float = 0.0
+    """direction of the long axis, counter-clockwise from east"""
+
+    def path(self) -> Path:
+        center = np.array(_point("center", self.center))
+        half = np.array([_positive("width", self.width) / 2, _positive("height", self.height) / 2])
+        c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
+        to_map = np.array([[c, s], [-s, c]])  # for row vectors
+
+        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+            u2 = 2.0 * u
+            point = np.stack([np.sin(u), np.sin(u2)], -1)
+            slope = np.stack([np.cos(u), 2.0 * np.cos(u2)], -1)
+            bend = np.stack([-np.sin(u), -4.0 * np.sin(u2)], -1)
+            return center + (point * half) @ to_map, (slope * half) @ to_map, (bend * half) @ to_map
+
+        return fit_path(curve, 0.0, 2.0 * math.pi, closed=True)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Polyline:
+    """Straight legs between points with rounded corners; open, or closed with a leg from the last point to the first.
+
+    A corner is two clothoids: the curvature grows from 0 to 1/corner_radius and falls back to 0, each over half of the
+    turn. So the curvature is continuous (no jump of the yaw rate), and corner_radius is the smallest radius that is
+    driven. A corner begins the farther before its point the sharper it is; corners that need more than their legs
+    have are refused.
+    """
+
+    points: Sequence[Point]
+    """[east, north] or, for aircraft, [east, north, up], m; a height is that in the middle of its corner"""
+    corner_radius: float = 0.0
+    """m; 0 only where nothing turns"""
+    closed: bool = False
+
+    def path(self) -> Path:
+        points, heights = check_points("polyline", self.points, self.closed)
+        legs = (np.roll(points, -1, axis=0) if self.closed else points[1:]) - points[: None if self.closed else -1]
+        lengths = np.hypot(legs[:, 0], legs[:, 1])
+        headings = np.arctan2(legs[:, 1], legs[:, 0])
+        # turns[i] lies at the end of leg i; an open polyline has none at the end of its last leg
+        after = np.roll(headings, -1)
+        turns = np.arctan2(np.sin(after - headings), np.cos(after - headings))
+        if not self.closed:
+            turns[-1] = 0.0
+        turns[np.abs(turns) < 1e-9] = 0.0
+        cuts = self._cuts(turns, lengths)
+        path, s = self._join(points, headings, lengths, turns, cuts)
+        return with_heights(path, s, heights)
+
+    def _cuts(self, turns: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
+        if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
+            raise ConfigError(f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns")
+        count = len(lengths)
+        of_one = np.zeros(count)
+        for i in np.flatnonzero(turns):
+            turn = abs(float(turns[i]))
+            if math.pi - turn < 1e-6:
+                raise ConfigError(f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round")
+            x, y = spiral_end(0.5 * turn, turn)
+            of_one[i] = x + y * math.tan(0.5 * turn)
+        before = np.roll(of_one, 1)  # the corner at the beginning of each leg
+        needed = of_one + before
+        short = np.flatnonzero(needed * self.corner_radius > lengths * (1.0 + 1e-12))
+        if short.size:
+            leg = int(short[0])
+            fits = float(np.min(lengths[needed > 0.0] / needed[needed > 0.0]))
+            end = (leg + 1) % (count if self.closed else count + 1)
+            raise ConfigError(
+                f"corner_radius: {self.corner_radius:.10g} m takes {needed[leg] * self.corner_radius:.4g} m of the leg "
+                f"from points[{leg}] to points[{end}], which is {lengths[leg]:.4g} m long; "
+                f"at most {_floor4(fits):.4g} m fits everywhere"
+            )
+        return np.asarray(of_one * self.corner_radius)
+
+    def _join(
+        self,
+        points: NDArray[np.float64],
+        headings: NDArray[np.float64],
+        lengths: NDArray[np.float64],
+        turns: NDArray[np.float64],
+        cuts: NDArray[np.float64],
+    ) -> tuple[Path, list[float]]:
+        """The path, and the arc length at each point. A closed one begins on its first leg, where the corner at its
+        first point is over."""
+        behind = float(cuts[-1]) if self.closed else 0.0
+        path, middles = PathBuilder(0.0, 0.0, 0.0), []
+        for i, heading in enumerate(headings.tolist()):
+            x, y = points[i]
+            path.anchor(x + behind * math.cos(heading), y + behind * math.sin(heading), heading)
+            path.arc(float(lengths[i] - behind - cuts[i]))
+            turn = float(turns[i])
+            spiral = abs(turn) * self.corner_radius
+            middles.append(path.length + spiral)
+            if turn:
+                curvature = math.copysign(1.0 / self.corner_radius, turn)
+                path.spiral_in(spiral, curvature).spiral_out(spiral, curvature)
+            behind = float(cuts[i])
+        return path.path(self.closed), [middles.pop() if self.closed else 0.0, *middles]
+
+
+def _floor4(value: float) -> float:
+    """Rounded down to four significant digits, so that what a message advises is taken."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return math.floor(value / unit) * unit

@@ -1,0 +1,213 @@
+"""Smooth paths through given points, and how a moving vehicle gets onto them from where it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.kernels.tables import ARC, POLYNOMIAL, SPIRAL
+from rfly_trajectory.paths.altitude import AltitudeProfile, altitude_profile, altitudes, join_profiles
+from rfly_trajectory.paths.curves import fit_between
+from rfly_trajectory.paths.dubins import DubinsPath, dubins_path
+from rfly_trajectory.paths.nav_path import SAME_POINT, without_repeats
+from rfly_trajectory.paths.path import Path, PathBuilder, make_path, spiral_end
+from rfly_trajectory.paths.shapes import with_heights
+
+DENSE_TURN = math.radians(15.0)
+"""points between which a way never turns by more are samples of a smooth curve, others are corners to be rounded"""
+SHARPEST_TURN = math.radians(175.0)
+FARTHEST_START = 1000.0
+"""m from a vehicle to the path that it is to follow"""
+_WITHOUT_LOOP = 1.2
+"""how much longer than the path itself a joint to it may be that counts as one without a loop"""
+_MOST_SAMPLES = 1000
+
+Floats = NDArray[np.float64]
+
+
+class Place(NamedTuple):
+    """Where a vehicle is and where it moves to; ENU, SI."""
+
+    x: float
+    y: float
+    heading: float
+    """rad counter-clockwise from east"""
+    z: float = 0.0
+    climb: float = 0.0
+    """m up for a metre ahead"""
+
+
+def path_through(points: Floats, radius: float) -> Path:
+    """An open path through points (k, 2), or with heights (k, 3), in the first and last of which it begins and ends.
+
+    Points as of a sampled curve are joined by the spline through them. Else it runs along the straight lines between
+    them and rounds each corner by two clothoids, as Polyline does, but with a radius down from `radius` [m] where the
+    lines are too short for that. Raises ConfigError for less than two points in different places, and where the way
+    turns straight back.
+    """
+    points = without_repeats(points)
+    legs = np.diff(points[:, :2], axis=0)
+    if not len(legs):
+        raise ConfigError("poses: all of them are in one place; a path needs two, and one without any means: stop")
+    headings = np.arctan2(legs[:, 1], legs[:, 0])
+    turns = np.mod(np.diff(headings) + math.pi, 2.0 * math.pi) - math.pi
+    for i in np.flatnonzero(np.abs(turns) > SHARPEST_TURN).tolist():
+        x, y = points[i + 1, :2].tolist()
+        raise ConfigError(f"poses: the path turns straight back at x {x:.2f}, y {y:.2f} (map)")
+    if len(legs) > 1 and np.abs(turns).max() <= DENSE_TURN:
+        return _smooth(points)
+    return _rounded(points, headings, np.hypot(legs[:, 0], legs[:, 1]), turns, radius)
+
+
+def _smooth(points: Floats) -> Path:
+    """The cubic spline through points of a curve, with centripetal parameters as `Spline` has them."""
+    from scipy.interpolate import CubicSpline
+
+    center = points[:, :2].mean(axis=0)
+    knots = np.append(0.0, np.cumsum(np.sqrt(np.hypot(*np.diff(points[:, :2], axis=0).T))))
+    spline = CubicSpline(knots, points[:, :2] - center, bc_type="natural")
+    slope, bend = spline.derivative(1), spline.derivative(2)
+    u = np.append(np.stack([knots[:-1], 0.5 * (knots[:-1] + knots[1:])], axis=-1), knots[-1])
+    path, s = fit_between(lambda v: (spline(v), slope(v), bend(v)), u, center)
+    return with_heights(path, s[::2], points[:, 2:].ravel())
+
+
+def _rounded(points: Floats, headings: Floats, lengths: Floats, turns: Floats, radius: float) -> Path:
+    """Straight lines with rounded corners; each corner may use half of its lines, that at an end all of it."""
+    turns = np.where(np.abs(turns) < 1e-9, 0.0, turns)
+    # A corner of radius 1 reaches this far along both of its lines.
+    x, y = np.array([spiral_end(0.5 * turn, turn) for turn in np.abs(turns).tolist()]).reshape(-1, 2).T
+    reach = x + y * np.tan(0.5 * np.abs(turns))
+    room = 0.5 * lengths
+    room[[0, -1]] = lengths[[0, -1]]
+    room = np.minimum(room[:-1], room[1:])
+    radii = np.minimum(radius, np.divide(room, reach, out=np.full_like(reach, radius), where=reach > 0.0))
+    cuts = np.concatenate([reach * radii, [0.0]])
+    path, behind, middles = PathBuilder(0.0, 0.0, 0.0), 0.0, [0.0]
+    for i, heading in enumerate(headings.tolist()):
+        x0, y0 = points[i, :2].tolist()
+        path.anchor(x0 + behind * math.cos(heading), y0 + behind * math.sin(heading), heading)
+        path.arc(float(lengths[i] - behind - cuts[i]))
+        spiral = 0.0
+        if i < len(turns) and turns[i]:
+            spiral, curvature = abs(float(turns[i])) * float(radii[i]), math.copysign(1.0 / radii[i], turns[i])
+            path.spiral_in(spiral, curvature)
+        middles.append(path.length)
+        if spiral:
+            path.spiral_out(spiral, curvature)
+        behind = float(cuts[i])
+    return with_heights(path.path(), middles, points[:, 2:].ravel())
+
+
+def get_onto(path: Path, place: Place, radius: float, blend: float = 10.0) -> Path | None:
+    """The way from a place onto an open path and along it to its end; no turn before the path is tighter than `radius`,
+    and over the first `blend` metres the vehicle's climb becomes that to the path's heights.
+
+    A vehicle beside the path, or a little way along it already, joins it ahead; one that is elsewhere first drives to
+    its start. None for one that is at the path's end. Raises ConfigError where that is more than FARTHEST_START away.
+    """
+    start = path.at(0.0).position
+    far = math.hypot(start[0] - place.x, start[1] - place.y)
+    if far > FARTHEST_START:
+        raise ConfigError(
+            f"poses[0]: it is {far:.0f} m from the vehicle, which follows paths that begin within {FARTHEST_START:g} m"
+        )
+    s, joint = _merge(path, place, radius, far) or (0.0, _joint(path, place, radius, np.zeros(1)))
+    if joint.length + path.length - s <= SAME_POINT:
+        return None
+    builder = PathBuilder(place.x, place.y, place.heading)
+    joint.lay(builder)
+    whole = _go_on(builder, path, s)
+    return whole if path.altitude is None else _climbing(whole, builder.length, path, s, place, blend)
+
+
+def _merge(path: Path, place: Place, radius: float, far: float) -> tuple[float, DubinsPath] | None:
+    """Where and how a vehicle that is on or beside the path, and goes its way, gets onto it without a loop."""
+    reach = min(path.length, 2.0 * far + 2.0 * radius)
+    s = np.linspace(0.0, reach, min(max(math.ceil(8.0 * reach / radius), 64), _MOST_SAMPLES) + 1)
+    points = path.at(s)
+    away = np.hypot(points.position[:, 0] - place.x, points.position[:, 1] - place.y)
+    nearest = int(np.argmin(away))
+    along = points.tangent[nearest] @ np.array([math.cos(place.heading), math.sin(place.heading)])
+    if away[nearest] > radius or along <= 0.0:
+        return None
+    ahead = np.linspace(s[nearest], min(path.length, s[nearest] + 8.0 * radius), 129)
+    joints = _joint(path, place, radius, ahead)
+    good = np.flatnonzero(joints.length <= _WITHOUT_LOOP * (ahead - s[nearest]) + away[nearest] + 1e-6 * radius)
+    if not good.size:
+        return None
+    one = int(good[0])
+    return float(ahead[one]), DubinsPath(joints.start[one], radius, joints.word[one], joints.segments[one])
+
+
+def _joint(path: Path, place: Place, radius: float, s: Floats) -> DubinsPath:
+    """The shortest ways from a place to the points of a path at s (k,); a single one for k = 1."""
+    points = path.at(s)
+    heading = np.arctan2(points.tangent[:, 1], points.tangent[:, 0])
+    ends = np.column_stack([points.position, heading])
+    return dubins_path(np.array(place[:3]), ends if len(s) > 1 else ends[0], radius)
+
+
+def _go_on(builder: PathBuilder, path: Path, s: float) -> Path:
+    """What is built so far, and then a path from its arc length s on."""
+    before = builder.path()
+    if s >= path.length:
+        return before
+    first = int(np.searchsorted(path.start, s, side="right")) - 1
+    start, values = path.start[first:] - s, path.values[first:].copy()
+    values[:, 2] = np.where(path.kind[first:] == SPIRAL, values[:, 2] + before.length - s, values[:, 2])
+    run = -float(start[0])
+    if path.kind[first] == ARC:
+        at = path.at(s)
+        values[0, :2], values[0, 3:5] = at.position, at.tangent
+    elif path.kind[first] == POLYNOMIAL:
+        values[0] = np.concatenate([_shifted(values[0, :6], run), _shifted(values[0, 6:], run)])
+    start[0] = 0.0
+    return make_path(
+        np.concatenate([before.start, start + before.length]),
+        np.concatenate([before.kind, path.kind[first:]]),
+        np.concatenate([before.values, values]),
+        before.length + path.length - s,
+        False,
+    )
+
+
+def _climbing(whole: Path, joint: float, path: Path, s: float, place: Place, blend: float) -> Path:
+    """`whole` with the heights of the path that it joins after `joint` metres at its arc length s.
+
+    It begins with the height and the climb of the vehicle; `blend` metres later the climb is that to the next height.
+    """
+    assert path.altitude is not None
+    table = join_profiles([path])
+    later = path.altitude.start[path.altitude.start > s + SAME_POINT]
+    knots = np.concatenate([[s], later[later < path.length - SAME_POINT], [path.length]])
+    knots = knots[: len(knots) - (path.length - s <= SAME_POINT)]
+    z = altitudes(table, np.zeros(len(knots), np.int64), knots)[:, 0]
+    at = knots - s + joint
+    if joint <= SAME_POINT:
+        at, z = at[1:], z[1:]
+    profile = altitude_profile(np.append(0.0, at), np.append(place.z, z), whole.length, False)
+    end = float(profile.start[1]) if len(profile.start) > 1 else whole.length
+    blend = min(blend, 0.5 * end)
+    rest = _shifted(profile.values[0], blend)
+    # the cubic with height and climb given at both ends
+    rise = (rest[0] - place.z) / blend
+    bend, twist = (3.0 * rise - 2.0 * place.climb - rest[1]) / blend, (place.climb + rest[1] - 2.0 * rise) / blend**2
+    first = np.array([place.z, place.climb, bend, twist])
+    start = np.concatenate([[0.0, blend], profile.start[1:]])
+    return dataclasses.replace(whole, altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]])))
+
+
+def _shifted(coefficients: Floats, run: float) -> Floats:
+    """Of p(u + run), from those of p(u), lowest power first."""
+    out = coefficients.copy()
+    for k, m in itertools.product(range(len(out)), repeat=2):
+        if m > k:
+            out[k] += math.comb(m, k) * coefficients[m] * run ** (m - k)
+    return out

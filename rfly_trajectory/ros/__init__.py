@@ -1,0 +1,1 @@
+"""Trajectory_node, mission_node, their topics."""

@@ -1,0 +1,170 @@
+"""Paths that single vehicles are to follow: `<name>/follow_path`. Part of trajectory_node."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from nav_msgs.msg import Path as PathMessage
+from numpy.typing import NDArray
+from rclpy.node import Node
+
+from rfly_common.errors import ConfigError, FrameError
+from rfly_common.frames import ned_to_enu, quat_rotate
+from rfly_common.ros import LATCHED, Frames, FrameToWorld, stamp_to_ns, subscription
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+from rfly_trajectory.fleet.follow_path import MAX_POSES, TakeOver, follow, halt, wanted_path, with_vehicles
+from rfly_trajectory.paths.path import Path
+
+FRAME_TIMEOUT_S = 2.0
+"""how long a path waits for the transform of its frame"""
+
+
+class _Wanted(NamedTuple):
+    """What a vehicle is to do next."""
+
+    path: Path | None
+    """None: to stop"""
+    not_before: float = 0.0
+    """fleet time, s"""
+
+
+class FollowPaths:
+    """Keeps what the vehicles are told, until a tick of the node lets them do it (`take_over`).
+
+    `told()` is called when something is refused. Long paths are worked out in a thread of their own; the fleet drives
+    on meanwhile.
+    """
+
+    def __init__(self, node: Node, frame_id: str, told: Callable[[], None]) -> None:
+        self._node, self._frame_id, self._told = node, frame_id, told
+        self._frames = Frames(node, listen=False)
+        self._subscriptions: dict[str, Any] = {}
+        self._vehicles: dict[str, Vehicle] = {}
+        self._newest: dict[str, int] = {}
+        """by name, the number of the last message"""
+        self._unplaced: dict[str, tuple[PathMessage, float]] = {}
+        """messages whose frame is not connected yet, and until when they wait"""
+        self._made: deque[tuple[str, int, Path | None, str]] = deque()
+        """name, number, path or none, and what is wrong with it; filled by threads"""
+        self._wanted: dict[str, _Wanted] = {}
+        self.refused: dict[str, str] = {}
+        """by name, why the last path of a vehicle is not followed"""
+        self.following: list[str] = []
+        """names of the vehicles that have left their fleet's path"""
+
+    def use(self, vehicles: Sequence[Vehicle]) -> None:
+        """These vehicles of a fleet take paths from now on, and no others."""
+        self._vehicles = {vehicle.name: vehicle for vehicle in vehicles}
+        for name in self._subscriptions.keys() - self._vehicles.keys():
+            self._node.destroy_subscription(self._subscriptions.pop(name))
+        for name in self._vehicles.keys() - self._subscriptions.keys():
+            self._subscriptions[name] = self._subscribe(name)
+        self.forget()
+
+    def forget(self) -> None:
+        """The fleet begins anew: what was told before counts no more."""
+        self._unplaced.clear()
+        self._wanted.clear()
+        self.refused.clear()
+        self.following = []
+        for name in self._newest:
+            self._newest[name] += 1
+
+    def take_over(self, fleet: Fleet, fleet_time: float) -> tuple[Fleet, list[int]] | None:
+        """The fleet from now on, and the indices of the vehicles that changed; None where nothing is to be done."""
+        for name in list(self._unplaced):
+            message, deadline = self._unplaced[name]
+            self._place(name, message, deadline)
+        while self._made:
+            self._take_made(*self._made.popleft())
+        due = [name for name, wanted in self._wanted.items() if fleet_time >= wanted.not_before]
+        if not due:
+            return None
+        index = {vehicle.name: i for i, vehicle in enumerate(fleet.vehicles)}
+        changed = {}
+        for name in due:
+            wanted = self._wanted.pop(name)
+            try:
+                taken = self._change(fleet, index[name], fleet_time, wanted, name)
+            except ConfigError as error:
+                self._refuse(name, str(error))
+                continue
+            changed[index[name]] = taken.vehicle
+            self.following = sorted({*self.following, name})
+        return with_vehicles(fleet, changed), sorted(changed)
+
+    def _change(self, fleet: Fleet, index: int, fleet_time: float, wanted: _Wanted, name: str) -> TakeOver:
+        taken = halt(fleet, index, fleet_time) if wanted.path is None else follow(fleet, index, fleet_time, wanted.path)
+        if taken is None:  # it drives backwards
+            taken = halt(fleet, index, fleet_time)
+            self._wanted[name] = _Wanted(wanted.path, taken.standing_at)
+        return taken
+
+    def _subscribe(self, name: str) -> Any:
+        return subscription(
+            self._node, PathMessage, f"{name}/follow_path", lambda message: self._hear(name, message), LATCHED
+        )
+
+    def _hear(self, name: str, message: Any) -> None:
+        self._newest[name] = self._newest.get(name, 0) + 1
+        self._unplaced.pop(name, None)
+        if len(message.poses) > MAX_POSES:
+            self._refuse(name, f"poses: {len(message.poses)} of them, at most {MAX_POSES} are taken")
+        elif not message.poses:
+            self._made.append((name, self._newest[name], None, ""))
+        else:
+            self._place(name, message, time.monotonic() + FRAME_TIMEOUT_S)
+
+    def _place(self, name: str, message: Any, deadline: float) -> None:
+        """Bring a message's poses to ENU and have its path made; without a way to its frame it waits for one."""
+        frame = message.header.frame_id or self._frame_id
+        try:
+            to_world = self._frames.resolve(frame, stamp_to_ns(message.header.stamp))
+        except FrameError as error:
+            self._frames.listen()
+            self._unplaced[name] = (message, deadline)
+            if time.monotonic() > deadline:
+                del self._unplaced[name]
+                self._refuse(name, str(error))
+            return
+        self._unplaced.pop(name, None)
+        points = _points(message, to_world)
+        threading.Thread(
+            target=self._make, args=(name, self._newest[name], self._vehicles[name], points), daemon=True
+        ).start()
+
+    def _make(self, name: str, number: int, vehicle: Vehicle, points: NDArray[np.float64]) -> None:
+        try:
+            self._made.append((name, number, wanted_path(vehicle, points), ""))
+        except ConfigError as error:
+            self._made.append((name, number, None, str(error)))
+
+    def _take_made(self, name: str, number: int, path: Path | None, error: str) -> None:
+        if number != self._newest.get(name):
+            return  # a newer message has come, or the fleet has begun anew
+        if error:
+            self._refuse(name, error)
+            return
+        self.refused.pop(name, None)
+        self._wanted[name] = _Wanted(path)
+        what = "stops" if path is None else f"follows a path of {path.length:.1f} m"
+        self._node.get_logger().info(f"vehicle {name!r} {what}")
+
+    def _refuse(self, name: str, reason: str) -> None:
+        self.refused[name] = " ".join(reason.split())
+        self._node.get_logger().warning(f"vehicle {name!r} does not follow the path: {self.refused[name]}")
+        self._told()
+
+
+def _points(message: Any, to_world: FrameToWorld) -> NDArray[np.float64]:
+    """(k, 3) positions ENU."""
+    places = [pose.pose.position for pose in message.poses]
+    points = np.array([(p.x, p.y, p.z) for p in places], float)
+    if not to_world.is_world:
+        points = quat_rotate(to_world.transform.quat_xyzw, points) + to_world.transform.translation
+    return np.asarray(ned_to_enu(points) if to_world.axes == "ned" else points, float)

@@ -1,0 +1,254 @@
+"""mission_node: vehicles that fly missions. A thin shell around MissionRunner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from rfly_suite.msg import VehicleStateArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_common.errors import ConfigError
+from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_enu, yaw_ned_to_enu
+from rfly_common.ros import (
+    ERROR,
+    FLEET_OUT,
+    OK,
+    STALE,
+    STATE_OUT,
+    TF,
+    WARN,
+    ClockWatch,
+    Diagnostics,
+    Frames,
+    declare,
+    declare_floats,
+    publisher,
+    run,
+)
+from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_trajectory.fleet.fleet import states_in_ned
+from rfly_trajectory.missions.ground import Ground
+from rfly_trajectory.missions.runner import UAV_TYPES
+from rfly_trajectory.ros.mission_topics import SILENCE_S, MissionVehicle, NodeSettings, VehicleSettings
+from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms
+
+FIRST_ID = 501
+"""id of the first vehicle that has none given; the next count up"""
+TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
+"""RflySim3D's vehicle types"""
+START_SPACING = 10.0
+"""m along east between vehicles that have no start given"""
+MAX_VEHICLES = 100
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+
+
+class MissionNode(Node):
+    """Runs the missions of its vehicles; simulated ones appear as soon as a terrain is known."""
+
+    def __init__(self) -> None:
+        super().__init__("mission_node")
+        names = declare(self, "vehicles", [], "names of the vehicles that fly missions")
+        rate = declare(self, "rate", 50.0, "steps per second, Hz", low=1.0, high=1000.0)
+        frame_id = declare(
+            self,
+            "frame_id",
+            "map",
+            "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)",
+            choices=("map", "map_ned"),
+        )
+        simulate = declare(self, "simulate", True, "move the vehicles; false: their poses come from <name>/pose")
+        min_height = declare(self, "min_height", 2.0, "least height above the ground on the way, m", low=0.0, high=1e4)
+        default_radius = declare(
+            self,
+            "default_radius",
+            2.0,
+            "transition radius of way-points from files that have none, m",
+            low=0.01,
+            high=1e4,
+        )
+        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        self._shared = NodeSettings(
+            frame_id, "enu" if frame_id == "map" else "ned", simulate, min_height, default_radius
+        )
+        self._source = self.get_fully_qualified_name()
+        self._diagnostics = Diagnostics(self, "missions", "", self._say)
+        frames = Frames(self)
+        self._last_ns: int | None = None
+        self._clock_watch = ClockWatch(self)
+        if len(names) > MAX_VEHICLES:
+            raise ConfigError(f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node")
+        _refuse_repeated("vehicles", names)
+        settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
+        _refuse_repeated("<name>.id", [each.id for each in settings])
+        self._vehicles = [MissionVehicle(self, each, self._shared, frames, self._diagnostics) for each in settings]
+        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if simulate else None
+        self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if simulate else []
+        self._tf = publisher(self, TFMessage, "/tf", TF) if simulate else None
+        self._names = names
+        self._ground.start()
+        self._say()
+        self._timer = self.create_timer(1.0 / rate, self._tick)
+        listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
+        self.get_logger().info(f"{listed} at {rate:g} Hz" + ("; waiting for terrain_map" if simulate else ""))
+        if names and simulate:
+            _warm_up()  # last: the node is seen by others meanwhile
+
+    def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
+        uav_type = declare(self, f"{name}.uav_type", "multirotor", "how it flies, or drives", choices=UAV_TYPES)
+        id_ = declare(self, f"{name}.id", FIRST_ID + index, "RflySim copterID", low=1, high=2**31 - 1)
+        vehicle_type = declare(
+            self, f"{name}.type", TYPES[uav_type], "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1
+        )
+        radius = declare(
+            self,
+            f"{name}.loiter_radius",
+            25.0,
+            "of a fixed wing's hold, and of orbits that have none, m",
+            low=0.1,
+            high=1e5,
+        )
+        direction = declare(
+            self,
+            f"{name}.hold_turn_direction",
+            0,
+            "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free",
+            low=-1,
+            high=1,
+        )
+        start = declare_floats(self, f"{name}.start", "x, y (m) and yaw (rad) of a simulated vehicle's first place")
+        home = declare_floats(self, f"{name}.home", "x, y, z (m) for goals with home_source 1")
+        enu = self._shared.axes == "enu"
+        if not start:
+            start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
+        if len(start) != 3 or not np.isfinite(start).all():
+            raise ConfigError(f"parameter {name}.start: {list(start)}, expected x, y, yaw")
+        if home and (len(home) != 3 or not np.isfinite(home).all()):
+            raise ConfigError(f"parameter {name}.home: {list(home)}, expected x, y, z")
+        place = enu_to_ned(np.array([start[0], start[1], 0.0])) if enu else np.array(start)
+        heading = float(yaw_ned_to_enu(start[2])) if enu else start[2]
+        home_ned: Any = None
+        if home:
+            home_ned = tuple((enu_to_ned(np.array(home)) if enu else np.array(home)).tolist())
+        at = (float(place[0]), float(place[1]), heading)
+        return VehicleSettings(name, uav_type, id_, vehicle_type, radius, direction, at, home_ned)
+
+    def destroy_node(self) -> None:
+        """Take the actions off the graph first."""
+        for vehicle in self._vehicles:
+            vehicle.destroy()
+        super().destroy_node()
+
+    def _take_terrain(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
+        self._diagnostics.hardware_id = terrain.name
+        ground = Ground(terrain, self._shared.min_height)  # shared: what one has found out about it, all know
+        for vehicle in self._vehicles:
+            vehicle.take_terrain(terrain, ground, geo_origin)
+        self.get_logger().info(f"flying over map {terrain.name!r}")
+        self._say()
+
+    def _refuse_terrain(self) -> None:
+        self._diagnostics.count("refused_terrains")
+        self._say()
+
+    def _tick(self) -> None:
+        now = self.get_clock().now().nanoseconds
+        last, self._last_ns = self._last_ns, now
+        if last is not None and now < last:
+            self.get_logger().warning("the clock went back: missions go on from where they are")
+            self._diagnostics.count("clock_jumps_back")
+            for vehicle in self._vehicles:
+                vehicle.forget_time()
+        if last is None or now <= last:
+            return
+        for vehicle in self._vehicles:
+            vehicle.tick((now - last) * 1e-9, now)
+        if self._states is not None:
+            self._publish_states(now)
+
+    def _publish_states(self, now: int) -> None:
+        flying = [v for v in self._vehicles if v.follower is not None]
+        if not flying or self._states is None or self._tf is None:
+            return
+        position, orientation, velocity = [], [], []
+        for vehicle in flying:
+            assert vehicle.follower is not None
+            place, quat = pose_ned_euler_to_enu(vehicle.follower.position, vehicle.follower.euler)
+            position.append(place)
+            orientation.append(quat)
+            velocity.append(vector_ned_to_enu(vehicle.follower.velocity))
+        states = VehicleStates(
+            id=np.array([v.settings.id for v in flying]),
+            vehicle_type=np.array([v.settings.vehicle_type for v in flying]),
+            position=np.array(position),
+            orientation=np.array(orientation),
+            velocity=np.array(velocity, np.float32),
+            source=self._source,
+            stamp_ns=now,
+        )
+        if self._shared.axes == "ned":
+            states = states_in_ned(states, self._shared.frame_id)
+        self._states.publish(states_to_msg(states))
+        self._tf.publish(states_to_transforms(states, [v.settings.name for v in flying]))
+        for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
+            pose_publisher.publish(pose)
+
+    def _say(self) -> None:
+        terrain = "" if self._ground.terrain is None else self._ground.terrain.name
+        values: dict[str, Any] = {"vehicles": len(self._names), "terrain": terrain}
+        breached, unseen, silent = [], [], []
+        for vehicle in self._vehicles:
+            name, state = vehicle.settings.name, vehicle.state
+            if vehicle.missing:
+                unseen.append(f"{vehicle.missing} of {name}")
+            elif vehicle.silence_s > SILENCE_S:
+                silent.append(f"{name} for {vehicle.silence_s:.0f} s")
+            if state is None:
+                continue
+            values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
+            if state.breach:
+                breached.append(f"{name}: {state.breach} was breached")
+        if self._ground.trouble:
+            level, text = ERROR, self._ground.trouble
+        elif not self._names:
+            level, text = OK, "no vehicles: parameter vehicles is empty"
+        elif self._shared.simulate and self._ground.terrain is None:
+            level, text = STALE, NOT_YET
+        elif self._clock_watch.trouble:
+            level, text = WARN, self._clock_watch.trouble
+        elif breached:
+            level, text = WARN, "; ".join(breached)
+        elif unseen:
+            level, text = STALE, f"not known yet: {', '.join(unseen)}"
+        elif silent:
+            level, text = STALE, f"no pose of {', '.join(silent)}"
+        else:
+            level, text = OK, "running"
+        self._diagnostics.set(level, text, **values)
+
+
+def _warm_up() -> None:
+    """One look ahead over the ground: kernels are loaded now, not in the middle of a flight."""
+    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
+
+
+def _refuse_repeated(what: str, values: Sequence[object]) -> None:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise ConfigError(f"parameter {what}: {value!r} belongs to two vehicles, each needs its own")
+
+
+def main() -> None:
+    """Entry point of the executable `mission_node`."""
+    run(MissionNode)

@@ -1,0 +1,212 @@
+"""Start, pause, reset and pace of a fleet, and its start in step with other nodes by `fleet_start`. Part of
+trajectory_node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
+
+from rfly_common.errors import ConfigError
+from rfly_common.ros import LATCHED, declare, ns_to_stamp, publisher, stamp_to_ns, subscription
+from rfly_trajectory.fleet.fleet_start import SECOND, agreed, given_start, next_start, run_number, starts_about
+from rfly_trajectory.fleet.run_clock import HIGHEST_TIME_SCALE, RunClock, check_time_scale
+
+LISTEN_S = 1.0
+"""how long a node that is ready listens for the start of a fleet that runs already; its terrain_map has come, so it has
+met the other nodes"""
+LISTEN_TO_KNOWN_S = 2.0
+"""the same where another node's `fleet_start` is seen, but has not come yet"""
+JUMP_NS = SECOND // 10
+"""a clock that is set back by less is followed, one that jumps back by more begins the fleet anew"""
+
+
+class RunControl:
+    """Fleet time of a node. Declares `start_time` and `time_scale`; serves `~/start`, `~/pause` and `~/reset`.
+
+    Every node publishes the start that all agree on as its own latched sample of `fleet_start`: a node that joins late
+    or again gets it as long as one of them runs. `begins_anew()` is called whenever fleet time goes back to 0.
+    """
+
+    def __init__(self, node: Node, begins_anew: Callable[[], None], changed: Callable[[], None]) -> None:
+        self._node, self._begins_anew, self._changed = node, begins_anew, changed
+        start_time = declare(
+            node,
+            "start_time",
+            0.0,
+            "ROS time at which the fleet starts, s; 0: with the fleet that runs already (fleet_start), else at the "
+            "next whole second",
+            low=0.0,
+        )
+        self._given_ns = given_start(start_time) if start_time else None
+        self._scale: float = declare(
+            node,
+            "time_scale",
+            1.0,
+            "seconds of the fleet in a second, may be changed at any time; 0 stands still",
+            low=0.0,
+            high=HIGHEST_TIME_SCALE,
+            read_only=False,
+        )
+        self._heard_ns: int | None = None
+        self._clock: RunClock | None = None
+        self._paused = False
+        self._last_ns = 0
+        self._listening_since: float | None = None
+        self.jumps = 0
+        """how often the clock jumped back"""
+        self._publisher: Any = None  # made with the first start: who sees a publisher may wait for its sample
+        subscription(node, Time, "fleet_start", self._take, LATCHED)
+        node.create_service(Trigger, "~/start", self._start)
+        node.create_service(Trigger, "~/pause", self._pause)
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._take_parameters)
+
+    @property
+    def start_ns(self) -> int | None:
+        """The start that is agreed on, None before."""
+        return None if self._clock is None else self._clock.start_ns
+
+    @property
+    def state(self) -> str:
+        """In a word: listening, waiting, paused or running."""
+        if self._clock is None:
+            return "listening"
+        if self._paused:
+            return "paused"
+        return "waiting" if self._last_ns < self._clock.start_ns else "running"
+
+    @property
+    def fleet_time(self) -> float | None:
+        """As the last `tick` gave it; None before the start is known."""
+        return None if self._clock is None else self._clock.fleet_time(self._last_ns)
+
+    @property
+    def pace(self) -> float:
+        """Fleet seconds a second, of the last `tick`."""
+        return 0.0 if self._clock is None else self._clock.pace(self._last_ns)
+
+    def tick(self, now_ns: int) -> float | None:
+        """The fleet time now; None while the node listens whether a fleet runs already. Called from when the node is
+        ready to drive on."""
+        if self._clock is None:
+            if self._listening_since is None:
+                self._listening_since = time.monotonic()
+            if not self._has_listened():
+                return None
+            self._last_ns = now_ns
+            self._take_start(self._first_start(now_ns))
+        elif now_ns < self._last_ns - JUMP_NS:
+            self._node.get_logger().warning("the clock went back: the fleet starts anew")
+            self.jumps += 1
+            self._last_ns = now_ns
+            if starts_about(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
+                self._clock = self._clock.restarted(self._clock.start_ns)
+                self._begins_anew()
+            else:
+                self.begin_anew()
+        self._last_ns = now_ns
+        return self.fleet_time
+
+    def begin_anew(self) -> None:
+        """The fleet starts at the next whole second, or at a `start_time` that is to come, and so do all that share
+        `fleet_start`."""
+        if self._clock is None:
+            return
+        self._take_start(next_start(self._now(), self._clock.start_ns, self._given_ns))
+
+    def _now(self) -> int:
+        return int(self._node.get_clock().now().nanoseconds)
+
+    def _has_listened(self) -> bool:
+        if self._heard_ns is not None or self._listening_since is None:
+            return True
+        others = self._node.count_publishers("fleet_start")
+        return time.monotonic() - self._listening_since >= (LISTEN_TO_KNOWN_S if others else LISTEN_S)
+
+    def _first_start(self, now_ns: int) -> int:
+        if self._given_ns is None:
+            return next_start(now_ns) if self._heard_ns is None else self._heard_ns
+        start_ns = self._given_ns if self._heard_ns is None else agreed(self._given_ns, self._heard_ns)
+        if start_ns != self._given_ns:
+            self._node.get_logger().warning(
+                f"start_time {self._given_ns * 1e-9:.6f} s is not used: a fleet runs already that started at "
+                f"{start_ns * 1e-9:.6f} s (fleet_start)"
+            )
+        return start_ns
+
+    def _take(self, message: Any) -> None:
+        """A start from another node (or our own back again)."""
+        start_ns = stamp_to_ns(message)
+        if self._clock is None:
+            self._heard_ns = start_ns if self._heard_ns is None else agreed(self._heard_ns, start_ns)
+        elif agreed(start_ns, self._clock.start_ns) != self._clock.start_ns:
+            self._take_start(start_ns)
+        elif start_ns != self._clock.start_ns:
+            self._publisher.publish(ns_to_stamp(self._clock.start_ns))  # who said that may have missed ours
+
+    def _take_start(self, start_ns: int) -> None:
+        first = self._clock is None
+        self._clock = RunClock(start_ns, self._scale, not self._paused)
+        if self._publisher is None:
+            self._publisher = publisher(self._node, Time, "fleet_start", LATCHED)
+        self._publisher.publish(ns_to_stamp(start_ns))
+        again = "" if first else f", run {run_number(start_ns)}"
+        self._node.get_logger().info(f"the fleet starts at {start_ns * 1e-9:.6f} s{again}")
+        if not first:
+            self._begins_anew()
+        self._changed()
+
+    def _start(self, _request: Any, response: Any) -> Any:
+        self._paused = False
+        if self._clock is not None:
+            self._clock = self._clock.started(self._now())
+        return self._done(response, "drives on from")
+
+    def _pause(self, _request: Any, response: Any) -> Any:
+        self._paused = True
+        if self._clock is not None:
+            self._clock = self._clock.paused(self._now())
+        return self._done(response, "stands still at")
+
+    def _reset(self, _request: Any, response: Any) -> Any:
+        self.begin_anew()
+        if self._clock is None:
+            return self._done(response, "")
+        response.success = True
+        response.message = f"starts anew at {self._clock.start_ns * 1e-9:.6f} s"
+        if self._paused:
+            response.message = "is at its beginning and paused: call start"
+        return response
+
+    def _done(self, response: Any, what: str) -> Any:
+        response.success = True
+        response.message = "has not started yet"
+        if self._clock is not None:
+            response.message = f"{what} fleet time {self._clock.fleet_time(self._now()):.2f} s"
+        self._changed()
+        return response
+
+    def _check(self, parameters: list[Parameter]) -> SetParametersResult:
+        try:
+            for parameter in parameters:
+                if parameter.name == "time_scale" and parameter.type_ == Parameter.Type.DOUBLE:
+                    check_time_scale(parameter.value)
+        except ConfigError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_parameters(self, parameters: list[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == "time_scale":
+                self._scale = float(parameter.value)
+                if self._clock is not None:
+                    self._clock = self._clock.scaled(self._now(), self._scale)
+                self._changed()

@@ -1,0 +1,74 @@
+"""Topics of each vehicle of a fleet: `<name>/pose`, `<name>/path`, and `/tf`. Part of trajectory_node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
+from rclpy.node import Node
+from tf2_msgs.msg import TFMessage
+
+from rfly_common.frames import enu_to_ned
+from rfly_common.ros import LATCHED, STATE_OUT, TF, publisher
+from rfly_common.vehicle_states import VehicleStates
+from rfly_trajectory.fleet.fleet import Fleet, orientation_in_ned
+from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms, track_to_path
+
+
+class PerVehicleTopics:
+    """Publishers of vehicles one by one, for as many as `names`; positions in frame map or map_ned."""
+
+    def __init__(self, node: Node, frame_id: str) -> None:
+        self._node, self._frame_id = node, frame_id
+        self.names: tuple[str, ...] = ()
+        """of the vehicles that have topics, in the fleet's order"""
+        self._poses: dict[str, Any] = {}
+        self._paths: dict[str, Any] = {}
+        self._tf: Any = None
+
+    def use(self, names: Sequence[str]) -> None:
+        """Keep the topics of names that stay, destroy those of names that are gone, make those that are new."""
+        self.names = tuple(names)
+        gone = self._poses.keys() - set(names)
+        for name in gone:
+            self._node.destroy_publisher(self._poses.pop(name))
+            self._node.destroy_publisher(self._paths.pop(name))
+        for name in names:
+            if name not in self._poses:
+                self._poses[name] = publisher(self._node, PoseStamped, f"{name}/pose", STATE_OUT)
+                self._paths[name] = publisher(self._node, Path, f"{name}/path", LATCHED)
+        if names and self._tf is None:
+            self._tf = publisher(self._node, TFMessage, "/tf", TF)
+
+    def publish_paths(self, fleet: Fleet) -> None:
+        """The paths of all vehicles; copies on the same track share one message."""
+        made: dict[tuple[Any, ...], Path] = {}
+        for index, name in enumerate(self.names):
+            vehicle = fleet.vehicles[index]
+            place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
+            key = (*place, vehicle.kind, vehicle.profile, vehicle.wheelbase, vehicle.track)
+            if key not in made:
+                made[key] = self._path(fleet, index)
+            self._paths[name].publish(made[key])
+
+    def publish_path(self, fleet: Fleet, index: int) -> None:
+        """The path of one vehicle, where it has topics."""
+        if index < len(self.names):
+            self._paths[self.names[index]].publish(self._path(fleet, index))
+
+    def publish_states(self, states: VehicleStates) -> None:
+        """Poses and transforms of all vehicles."""
+        if not self.names:
+            return
+        self._tf.publish(states_to_transforms(states, self.names))
+        for name, pose in zip(self.names, states_to_poses(states), strict=True):
+            self._poses[name].publish(pose)
+
+    def _path(self, fleet: Fleet, index: int) -> Path:
+        position, orientation = fleet.track(index)
+        if self._frame_id == "map_ned":
+            position, orientation = np.asarray(enu_to_ned(position)), orientation_in_ned(orientation)
+        return track_to_path(position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds)

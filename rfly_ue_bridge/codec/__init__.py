@@ -1,0 +1,1 @@
+"""Packets as data, commands, state → bytes; no socket."""

@@ -1,0 +1,308 @@
+"""RflySim3D's console commands: each documented one as a function that gives its text, and texts as datagrams.
+
+    sender.send(encode_command(camera_pose(0, 0, -20, pitch_deg=-45)))
+
+The functions know words, order and units: positions in m, NED from the origin of the Unreal map, angles in degrees.
+Numbers keep their value and have no exponent, which Unreal's console does not read everywhere. What RflySim3D would
+misread (a name of two words, NaN, an id that is no int32 …) raises CommandError, a ValueError that names argument and
+limit. Any other console command, such as `t.MaxFPS 30`, is a text of one's own.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from decimal import Decimal
+from typing import Any
+
+from rfly_common.errors import CommandError
+from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
+
+MAX_SHORT_BYTES = 51
+MAX_LONG_BYTES = 249
+"""Although the field of the long command holds 252 bytes: RflySim's own limit."""
+MAX_LAN_BYTES = 91
+
+_FLOAT_MAX = 3.4028234663852886e38
+"""Unreal's numbers are floats."""
+
+MAP_CHANGE_SECONDS = 1.0
+"""After a map change RflySim3D takes no poses for about this time; RflySim's SDK waits as long."""
+
+
+def encode_command(text: str) -> bytes:
+    """A console command: Ue4CMD0 (56 bytes) up to 51 bytes of UTF-8, Ue4CMD (256 bytes) up to 249.
+
+    Raises CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D would cut it.
+    """
+    raw = _checked(text, MAX_LONG_BYTES)
+    if len(raw) <= MAX_SHORT_BYTES:
+        return UE4_CMD0.struct.pack(CHECKSUM, raw)
+    return UE4_CMD.struct.pack(CHECKSUM, raw)
+
+
+def encode_command_lan(text: str) -> bytes:
+    """A console command to all RflySim3D of a network: Ue4CMDNet (96 bytes), up to 91 bytes of UTF-8. Same errors."""
+    return UE4_CMD_NET.struct.pack(CHECKSUM_LAN, _checked(text, MAX_LAN_BYTES))
+
+
+def changes_map(text: str) -> bool:
+    """True for a command after which RflySim3D loads a map: the SDK's own rule, case and place in the text as there."""
+    return "RflyChangeMap" in text
+
+
+# ---- map, view, texts
+
+
+def change_map_by_name(name: str) -> str:
+    """Load the map of that name. RflySim3D takes no poses for about a second then (`MAP_CHANGE_SECONDS`)."""
+    return _command("RflyChangeMapbyName", _word("name", name))
+
+
+def change_map_by_id(map_id: int) -> str:
+    """Load the map of that number, as in RflySim3D's menu; otherwise as `change_map_by_name`."""
+    return _command("RflyChangeMapbyID", _integer("map_id", map_id, 0))
+
+
+def show_text(text: str) -> str:
+    """A text on the screen for 5 s. It may hold single blanks: Unreal's console takes all that is left of the line."""
+    if not isinstance(text, str) or not text or text != " ".join(text.split()) or not text.isprintable():
+        raise CommandError(f"text: {text!r}, expected words with one blank between them, on one line")
+    return _command("RflyShowText", text)
+
+
+def show_text_time(text: str, seconds: float) -> str:
+    """A text on the screen for so many seconds; one word, for the time comes behind it."""
+    return _command("RflyShowTextTime", _word("text", text), _number("seconds", seconds, 0.0))
+
+
+def change_view_key(key: str, number: int) -> str:
+    """The same as pressing a key and a number in RflySim3D's window, such as V and 1."""
+    return _command("RflyChangeViewKeyCmd", _word("key", key), _integer("number", number, 0))
+
+
+def camera_pose(
+    x: float = 0.0,
+    y: float = 0.0,
+    z: float = 0.0,
+    roll_deg: float = 0.0,
+    pitch_deg: float = 0.0,
+    yaw_deg: float = 0.0,
+) -> str:
+    """Put the camera there: m NED from the map's origin."""
+    return _command("RflyCameraPosAng", *_pose(x, y, z, roll_deg, pitch_deg, yaw_deg))
+
+
+def camera_pose_add(
+    x: float = 0.0,
+    y: float = 0.0,
+    z: float = 0.0,
+    roll_deg: float = 0.0,
+    pitch_deg: float = 0.0,
+    yaw_deg: float = 0.0,
+) -> str:
+    """Move and turn the camera by so much, from where it is."""
+    return _command("RflyCameraPosAngAdd", *_pose(x, y, z, roll_deg, pitch_deg, yaw_deg))
+
+
+def camera_fov(fov_deg: float) -> str:
+    """The camera's horizontal angle of view, above 0 and below 180 degrees."""
+    text = _number("fov_deg", fov_deg, 0.0, 180.0)
+    if not 0.0 < fov_deg < 180.0:
+        raise CommandError(f"fov_deg: {fov_deg}, expected above 0 and below 180")
+    return _command("RflyCameraFovDegrees", text)
+
+
+def clear_capture() -> str:
+    """Clear the unit that captures pictures."""
+    return _command("RflyClearCapture")
+
+
+# ---- vehicles
+
+
+def change_3d_model(copter_id: int, vehicle_type: int = 0) -> str:
+    """Show a vehicle as another model."""
+    return _command("RflyChange3DModel", _id(copter_id), _integer("vehicle_type", vehicle_type, 0))
+
+
+def change_vehicle_size(copter_id: int, size: float = 0.0) -> str:
+    """Show a vehicle in another size."""
+    return _command("RflyChangeVehicleSize", _id(copter_id), _number("size", size, 0.0))
+
+
+def move_vehicle(
+    copter_id: int,
+    x: float = 0.0,
+    y: float = 0.0,
+    z: float = 0.0,
+    roll_deg: float = 0.0,
+    pitch_deg: float = 0.0,
+    yaw_deg: float = 0.0,
+    *,
+    fit_ground: bool = False,
+) -> str:
+    """Move and turn a vehicle by so much, from where it is (m); `fit_ground` keeps it on the ground."""
+    pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
+    return _command("RflyMoveVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
+
+
+def set_vehicle_pose(
+    copter_id: int,
+    x: float,
+    y: float,
+    z: float,
+    roll_deg: float = 0.0,
+    pitch_deg: float = 0.0,
+    yaw_deg: float = 0.0,
+    *,
+    fit_ground: bool = False,
+) -> str:
+    """Put a vehicle there: m NED from the map's origin; `fit_ground` keeps it on the ground."""
+    pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
+    return _command("RflySetVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
+
+
+# ---- map files, requests, stencil values
+
+
+def scan_terrain(
+    x_left_bottom: float,
+    y_left_bottom: float,
+    x_right_top: float,
+    y_right_top: float,
+    scan_height: float,
+    scan_interval: float,
+) -> str:
+    """Let RflySim3D write png and txt of the map's terrain: a rectangle, the height to scan from, a step; all in m."""
+    words = [
+        _number("x_left_bottom", x_left_bottom),
+        _number("y_left_bottom", y_left_bottom),
+        _number("x_right_top", x_right_top),
+        _number("y_right_top", y_right_top),
+        _number("scan_height", scan_height),
+        _number("scan_interval", scan_interval, 0.0),
+    ]
+    if not scan_interval > 0:
+        raise CommandError(f"scan_interval: {scan_interval}, expected above 0")
+    if x_left_bottom == x_right_top or y_left_bottom == y_right_top:
+        raise CommandError("x_right_top and y_right_top: equal to the other corner's, the rectangle has no area")
+    return _command("RflyScanTerrainH", *words)
+
+
+def cesium_origin(latitude_deg: float, longitude_deg: float, altitude: float) -> str:
+    """The geodetic origin of a Cesium map; altitude in m."""
+    return _command(
+        "RflyCesiumOriPos",
+        _number("latitude_deg", latitude_deg, -90.0, 90.0),
+        _number("longitude_deg", longitude_deg, -180.0, 180.0),
+        _number("altitude", altitude),
+    )
+
+
+def request_vehicle_data(wanted: bool = True) -> str:
+    """Ask for reqVeCrashData (or for no more of it), which comes for vehicles that change: ask before creating them."""
+    return _command("RflyReqVehicleData", _flag("wanted", wanted))
+
+
+def request_object(kind: int, name: int | str) -> str:
+    """Ask for place and size of a camera (kind 0, by SeqID), a vehicle (1, by copterID), a scene object (2, by name).
+
+    The kinds have names in `from_rflysim3d`: CAMERA, VEHICLE, OBJECT.
+    """
+    kind_text = _integer("kind", kind, 0, 2)
+    if kind == 2:
+        return _command("RflyReqObjData", kind_text, _word("name", name), "0")
+    if isinstance(name, str):
+        raise CommandError(f"name: {name!r}, expected a number for kind {kind}")
+    return _command("RflyReqObjData", kind_text, _integer("name", name), "0")
+
+
+def set_stencil_value_by_copter_id(copter_id: int, value: int) -> str:
+    """The stencil value of a vehicle, which segmentation and infrared pictures show; 0 to 255."""
+    return _command("RflySetStencilValueByCopterID", _id(copter_id), _integer("value", value, 0, 255))
+
+
+def set_stencil_value_by_actor_name(name: str, value: int, *, is_regex: bool = False) -> str:
+    """The stencil value of all actors of that name, or whose name fits the regular expression; 0 to 255."""
+    return _stencil("RflySetStencilValueByActorName", name, value, is_regex)
+
+
+def set_stencil_value_by_mesh_component_name(name: str, value: int, *, is_regex: bool = False) -> str:
+    """The stencil value of all mesh components of that name, or whose name fits; 0 to 255."""
+    return _stencil("RflySetStencilValueByMeshComponentName", name, value, is_regex)
+
+
+# ---- words
+
+
+def _command(*words: str) -> str:
+    text = " ".join(words)
+    _checked(text, MAX_LONG_BYTES)
+    return text
+
+
+def _pose(x: float, y: float, z: float, roll_deg: float, pitch_deg: float, yaw_deg: float) -> list[str]:
+    names = ("x", "y", "z", "roll_deg", "pitch_deg", "yaw_deg")
+    numbers = (x, y, z, roll_deg, pitch_deg, yaw_deg)
+    return [_number(name, number) for name, number in zip(names, numbers, strict=True)]
+
+
+def _stencil(command: str, name: str, value: int, is_regex: bool) -> str:
+    _flag("is_regex", is_regex)
+    return _command(command, _word("name", name), _integer("value", value, 0, 255), str(bool(is_regex)))
+
+
+def _word(argument: str, value: Any) -> str:
+    if not isinstance(value, str) or not value or len(value.split()) != 1 or value.split()[0] != value:
+        raise CommandError(f"{argument}: {value!r}, expected one word, without a blank")
+    if not value.isprintable():
+        raise CommandError(f"{argument}: {value!r} holds a character that cannot be printed")
+    return value
+
+
+def _id(value: Any) -> str:
+    return _integer("copter_id", value)
+
+
+def _integer(argument: str, value: Any, low: int = -(2**31), high: int = 2**31 - 1) -> str:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not low <= number <= high:
+        raise CommandError(f"{argument}: {value!r}, expected a whole number from {low} to {high}")
+    return str(number)
+
+
+def _flag(argument: str, value: Any) -> str:
+    if value not in (0, 1):
+        raise CommandError(f"{argument}: {value!r}, expected True or False")
+    return "1" if value else "0"
+
+
+def _number(argument: str, value: Any, low: float = -_FLOAT_MAX, high: float = _FLOAT_MAX) -> str:
+    """The shortest text that is this number, without an exponent."""
+    try:
+        number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high:
+        raise CommandError(f"{argument}: {value!r}, expected a number from {low:g} to {high:g}")
+    if number == int(number):
+        return str(int(number))
+    return format(Decimal(repr(number)), "f")
+
+
+def _checked(text: str, limit: int) -> bytes:
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError as error:
+        raise CommandError(f"the command is not valid Unicode text: {error}") from error
+    if not raw.strip():
+        raise CommandError("the command is empty; expected a text such as 'RflyChangeMapbyName Grasslands'")
+    if len(raw) > limit:
+        raise CommandError(f"the command has {len(raw)} bytes, at most {limit} are possible: {text[:40]!r}…")
+    if b"\0" in raw:
+        raise CommandError(f"the command holds a zero character, where RflySim3D would cut it: {text[:60]!r}")
+    return raw

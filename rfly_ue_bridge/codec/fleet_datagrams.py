@@ -1,0 +1,145 @@
+"""Whole fleets as datagrams, straight from arrays: 100 vehicles in a packet, or 20 with the speeds of their motors.
+
+What these packets cannot hold (ids, types and scales are uint16) is refused; `encode_states` sends it singly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_ue_bridge.codec.packets import PacketType
+from rfly_ue_bridge.codec.state_datagrams import DatagramRun, encode_columns
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    CHECKSUM,
+    CHECKSUM_GROUND,
+    MOTORS,
+    MULTI3D_DATA_2_NEW,
+    MULTI3D_DATA_100_NEW,
+)
+
+MAX_UINT16 = 65535
+MAX_SCALE = 655.35
+
+
+def encode_fleet(
+    vehicle_id: ArrayLike,
+    vehicle_type: ArrayLike,
+    position_ned: ArrayLike,
+    euler: ArrayLike = 0.0,
+    *,
+    scale: ArrayLike = 1.0,
+    motor_speed_mean_rpm: ArrayLike = 0.0,
+    fit_ground: ArrayLike = False,
+) -> list[DatagramRun]:
+    """n vehicles as Multi3DData100New, 100 in each; those on the ground behind the others, in packets of their own.
+
+    vehicle_id (n,) 1 to 65535, each once; vehicle_type (n,) 0 to 65535; position_ned (n, 3) m; euler (n, 3) rad, roll
+    pitch yaw of FRD in NED; scale (n, 3) 0 to 655.35, sent in hundredths; motor_speed_mean_rpm (n,); fit_ground (n,).
+    Each but the ids may also be anything that broadcasts to its shape. Raises ValueError that names argument and limit.
+    """
+    ids, columns = _common(vehicle_id, vehicle_type, position_ned, euler, scale)
+    columns["MotorRPMSMean"] = _floats("motor_speed_mean_rpm", motor_speed_mean_rpm, (len(ids),))
+    return _encode(MULTI3D_DATA_100_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
+
+
+def encode_fleet_with_motors(
+    vehicle_id: ArrayLike,
+    vehicle_type: ArrayLike,
+    position_ned: ArrayLike,
+    euler: ArrayLike,
+    motor_speed_rpm: ArrayLike,
+    *,
+    scale: ArrayLike = 1.0,
+    fit_ground: ArrayLike = False,
+) -> list[DatagramRun]:
+    """n vehicles as Multi3DData2New, 20 in each: as `encode_fleet`, with motor_speed_rpm (n, m), m up to 8 motors.
+
+    Motors that a vehicle does not have stand still.
+    """
+    ids, columns = _common(vehicle_id, vehicle_type, position_ned, euler, scale)
+    given = np.asarray(motor_speed_rpm)
+    motors = given.shape[-1] if given.ndim else MOTORS
+    if not 1 <= motors <= MOTORS:
+        raise ValueError(f"motor_speed_rpm: {motors} motors, expected 1 to {MOTORS}")
+    speeds = np.zeros((len(ids), MOTORS), np.float32)
+    speeds[:, :motors] = _floats("motor_speed_rpm", given, (len(ids), motors))
+    columns["PWMs"] = speeds
+    return _encode(MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
+
+
+def _encode(packet_type: PacketType, columns: dict[str, NDArray[Any]], ground: NDArray[np.bool_]) -> list[DatagramRun]:
+    if not ground.any():
+        return encode_columns(packet_type, CHECKSUM, columns)
+    if ground.all():
+        return encode_columns(packet_type, CHECKSUM_GROUND, columns)
+    above = {name: values[~ground] for name, values in columns.items()}
+    on = {name: values[ground] for name, values in columns.items()}
+    return encode_columns(packet_type, CHECKSUM, above) + encode_columns(packet_type, CHECKSUM_GROUND, on)
+
+
+def _common(
+    vehicle_id: ArrayLike, vehicle_type: ArrayLike, position_ned: ArrayLike, euler: ArrayLike, scale: ArrayLike
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    given = np.asarray(vehicle_id)
+    if given.ndim != 1:
+        raise ValueError(f"vehicle_id: an array of {given.ndim} axes, expected one axis")
+    ids = _integers("vehicle_id", given, given.shape, 1)
+    if len(np.unique(ids)) != len(ids):
+        raise ValueError("vehicle_id: an id occurs twice, expected each once")
+    n = len(ids)
+    scales = _floats("scale", scale, (n, 3))
+    wrong = (scales < 0) | (scales > np.float32(MAX_SCALE))
+    if wrong.any():
+        raise ValueError(f"scale: {_first(scales, wrong)}, expected 0 to {MAX_SCALE}")
+    return ids, {
+        "copterID": ids,
+        "vehicleType": _integers("vehicle_type", vehicle_type, (n,), 0),
+        "PosE": _floats("position_ned", position_ned, (n, 3)),
+        "AngEuler": _floats("euler", euler, (n, 3)),
+        "Scale": np.rint(scales.astype(np.float64) * 100.0),
+    }
+
+
+def _broadcast(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    array = np.asarray(value)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(f"{name}: shape {array.shape}, expected {shape}") from None
+
+
+def _integers(name: str, value: ArrayLike, shape: tuple[int, ...], low: int) -> NDArray[Any]:
+    array = _broadcast(name, value, shape)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: {array.dtype}, expected whole numbers")
+    wrong = (array < low) | (array > MAX_UINT16)
+    if wrong.any():
+        raise ValueError(f"{name}: {_first(array, wrong)}, expected {low} to {MAX_UINT16}")
+    return array
+
+
+def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    array = _broadcast(name, value, shape)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: {array.dtype}, expected numbers")
+    with np.errstate(over="ignore"):
+        packed = array.astype(np.float32)
+    wrong = ~np.isfinite(packed)
+    if wrong.any():
+        raise ValueError(f"{name}: {_first(array, wrong)}, expected finite numbers up to 3.4e38")
+    return packed
+
+
+def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    array = _broadcast(name, value, shape)
+    if array.dtype.kind != "b":
+        raise ValueError(f"{name}: {array.dtype}, expected True or False")
+    return array
+
+
+def _first(array: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    place = np.argwhere(wrong)[0]
+    return f"{array[tuple(place)]!s} at {place.tolist()}"

@@ -1,0 +1,127 @@
+"""What RflySim3D and CopterSim answer on UDP 20006: each packet declared once, and the table that recognises them.
+
+`FROM_RFLYSIM3D.decode` reads them, `PacketType.make(...).encode()` and `PacketType.pack` write them for whoever plays
+RflySim3D's part. The ten lengths are all different; a datagram must bear the checksum of its length all the same.
+
+In the answers to a request (cameras, vehicles, objects) PosUE is the model's pivot as it was modelled, which need not
+be its middle; boxOrigin is the geometric middle, boxExtent half the length, width and height. Their axes and unit are
+stated nowhere. Every other position on the wire is NED in metres, so these are read alike; not confirmed.
+"""
+
+from __future__ import annotations
+
+from rfly_ue_bridge.codec.packets import Field, PacketTable, PacketType
+
+CHECKSUM_CRASH = 1234567890
+CHECKSUM_ANSWER = 1234567891
+CHECKSUM_REPORT = 1234567897
+CHECKSUM_GIMBAL = 12346
+"""The answer's; the request that a host would send bears 12345."""
+
+GROUP = "224.0.0.10"
+"""RflySim3D and CopterSim also multicast what they say to this group."""
+PORT = 20006
+
+CRASH_GROUND, CRASH_STATIC, CRASH_NONE = -2, -1, 0
+"""Values of CrashType; 1 and above is the id of the vehicle that was hit."""
+
+CAMERA, VEHICLE, OBJECT = 0, 1, 2
+"""What RflyReqObjData asks for: the camera of a SeqID, the vehicle of a copterID, the scene object of a name."""
+
+_CHECKSUM = Field("checksum", "i")
+_ID = Field("copterID", "i")
+_POSITION = Field("PosUE", "3f", "m, NED (not confirmed)")
+_EULER = Field("angEuler", "3f", "rad: roll, pitch, yaw (not confirmed)")
+_QUATERNION = Field("angQuat", "4f", "order and axes not documented")
+_BOX = (Field("boxOrigin", "3f", "m, NED (not confirmed)"), Field("boxExtent", "3f", "m, half the size"))
+_TIME = Field("timestamp", "d", "s")
+
+COPTER_SIM_CRASH = PacketType(
+    "CopterSimCrash", 12, (CHECKSUM_CRASH,), (_CHECKSUM, _ID, Field("targetID", "i", "what it ran into"))
+)
+"""Sent while RflySim3D's collision mode is on (key P)."""
+
+PX4_SIL_INT_FLOAT = PacketType(
+    "PX4SILIntFloat", 120, (CHECKSUM_REPORT,),
+    (_CHECKSUM, _ID, Field("inSILInts", "8i"), Field("inSILFloats", "20f")),
+)  # fmt: skip
+
+REQ_VE_CRASH_DATA = PacketType(
+    "reqVeCrashData", 160, (CHECKSUM_REPORT,),
+    (
+        _CHECKSUM, _ID,
+        Field("vehicleType", "i"),
+        Field("CrashType", "i", "-2 ground, -1 static object, 0 none, 1 and above that vehicle's id"),
+        Field("runnedTime", "d", "s"),
+        Field("VelE", "3f", "m/s, NED"),
+        Field("PosE", "3f", "m, NED"),
+        Field("CrashPos", "3f", "m, NED"),
+        Field("targetPos", "3f", "m, NED"),
+        Field("AngEuler", "3f", "rad: roll, pitch, yaw of FRD in NED"),
+        Field("MotorRPMS", "8f", "rpm"),
+        Field("ray", "6f", "front, back, left, right, up, down"),
+        Field("CrashedName", "20s"),
+    ),
+)  # fmt: skip
+"""Sent after `RflyReqVehicleData 1`, for vehicles that changed."""
+
+_CAMERA = (
+    _CHECKSUM,
+    Field("SeqID", "i"),
+    Field("TypeID", "i"),
+    Field("DataHeight", "i", "pixels"),
+    Field("DataWidth", "i", "pixels"),
+    Field("CameraFOV", "f", "deg"),
+    _POSITION,
+    _EULER,
+)
+CAMERA_DATA_OLD = PacketType("CameraData (old)", 56, (CHECKSUM_ANSWER,), (*_CAMERA, _TIME))
+CAMERA_DATA = PacketType("CameraData", 72, (CHECKSUM_ANSWER,), (*_CAMERA, _QUATERNION, _TIME))
+
+_VEHICLE = (_CHECKSUM, _ID, _POSITION, _EULER)
+COPT_REQ_DATA_OLD = PacketType("CoptReqData (old)", 64, (CHECKSUM_ANSWER,), (*_VEHICLE, *_BOX, _TIME))
+COPT_REQ_DATA = PacketType("CoptReqData", 80, (CHECKSUM_ANSWER,), (*_VEHICLE, _QUATERNION, *_BOX, _TIME))
+
+_OBJECT = (_CHECKSUM, Field("seqID", "i"), _POSITION, _EULER)
+_NAME = Field("name", "32s")
+OBJ_REQ_DATA_OLD = PacketType("ObjReqData (old)", 96, (CHECKSUM_ANSWER,), (*_OBJECT, *_BOX, _TIME, _NAME))
+OBJ_REQ_DATA = PacketType("ObjReqData", 112, (CHECKSUM_ANSWER,), (*_OBJECT, _QUATERNION, *_BOX, _TIME, _NAME))
+
+VISION_SENSOR_REQ_NEW = PacketType(
+    "VisionSensorReqNew", 148, (CHECKSUM_GIMBAL,),
+    (
+        Field("checksum", "H"),
+        Field("SeqID", "H"),
+        Field("bitmask", "I"),
+        Field("TypeID", "H"),
+        Field("TargetCopter", "H"),
+        Field("TargetMountType", "H"),
+        Field("DataWidth", "H", "pixels"),
+        Field("DataHeight", "H", "pixels"),
+        Field("DataCheckFreq", "H", "Hz"),
+        Field("SendProtocol", "8H"),
+        Field("CameraFOV", "f", "deg"),
+        Field("SensorPosXYZ", "3f", "m"),
+        Field("EularOrQuat", "f", "0: the Euler angles count, else the quaternion (not confirmed)"),
+        Field("SensorAngEular", "3f", "rad: roll, pitch, yaw"),
+        Field("SensorAngQuat", "4f", "order not documented"),
+        Field("otherParams", "16f"),
+    ),
+)  # fmt: skip
+"""A gimbal's camera."""
+
+FROM_RFLYSIM3D = PacketTable(
+    (
+        COPTER_SIM_CRASH,
+        PX4_SIL_INT_FLOAT,
+        REQ_VE_CRASH_DATA,
+        CAMERA_DATA_OLD,
+        CAMERA_DATA,
+        COPT_REQ_DATA_OLD,
+        COPT_REQ_DATA,
+        OBJ_REQ_DATA_OLD,
+        OBJ_REQ_DATA,
+        VISION_SENSOR_REQ_NEW,
+    )
+)
+"""What RflySim3D and CopterSim send to a host: UDP 20006, unicast and multicast 224.0.0.10."""

@@ -1,0 +1,197 @@
+"""Which packet shows which vehicle, and whole fleets packed into datagrams at once.
+
+| vehicle | packet |
+| --- | --- |
+| by itself | SOut2SimulatorSimpleTime (current) |
+| … kept on the ground | SOut2SimulatorSimple, checksum 1234567891 |
+| … with a scale other than 1 | SOut2SimulatorSimple1, 1234567891 if it is kept on the ground |
+| in a fleet of more than 20 | Multi3DData100New, 100 in each, one series off and one on the ground flag |
+
+What does not fit the fleet packet, whose ids, types and scales are uint16, goes by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_ue_bridge.codec.ned_states import NedStates, all_fit_float32
+from rfly_ue_bridge.codec.packets import PacketType
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    CHECKSUM,
+    CHECKSUM_GROUND,
+    CHECKSUM_TIME,
+    MULTI3D_DATA_100_NEW,
+    SOUT2_SIMULATOR_SIMPLE,
+    SOUT2_SIMULATOR_SIMPLE1,
+    SOUT2_SIMULATOR_SIMPLE_TIME,
+)
+
+Packets = Literal["auto", "single", "batch"]
+
+SINGLY_UP_TO = 20
+"""vehicles of a message that `auto` sends one by one"""
+PER_FLEET_PACKET = 100
+NO_TIME = -1.0
+"""runnedTime of a packet that carries none"""
+
+_UINT16_MAX = 65535
+_MAX_FLEET_SCALE = np.float32(655.35)
+_MIN_FLEET_SCALE = np.float32(0.005)  # a smaller one would round to 0 hundredths and make the vehicle vanish
+
+_NO_GPS = (0, 0, 0)
+_NO_MOTORS = (0.0,) * 8
+_NO_VELOCITY = (0.0, 0.0, 0.0)
+_pack_time = SOUT2_SIMULATOR_SIMPLE_TIME.struct.pack
+
+
+@dataclass(frozen=True, eq=False)
+class DatagramRun:
+    """Datagrams of one size, one behind the other in one buffer."""
+
+    buffer: memoryview
+    size: int
+
+    def __len__(self) -> int:
+        return len(self.buffer) // self.size
+
+    def __iter__(self) -> Iterator[memoryview]:
+        buffer, size = self.buffer, self.size
+        return (buffer[start : start + size] for start in range(0, len(buffer), size))
+
+
+def encode_pose(
+    vehicle_id: int, vehicle_type: int, position_ned: tuple[float, float, float], euler: tuple[float, float, float]
+) -> bytes:
+    """One vehicle without velocity and motors, as current SOut2SimulatorSimpleTime: the quick way for a pose.
+
+    Position in m NED, roll, pitch, yaw in rad of FRD in NED; finite numbers, which the caller has made sure of.
+    """
+    (x, y, z), (roll, pitch, yaw) = position_ned, euler
+    return _pack_time(
+        CHECKSUM_TIME, vehicle_id, vehicle_type, *_NO_GPS, *_NO_MOTORS, *_NO_VELOCITY,
+        roll + 0.0, pitch + 0.0, yaw + 0.0, x + 0.0, y + 0.0, z + 0.0,  # -0.0 becomes 0, as in `states_to_ned`
+        NO_TIME,
+    )  # fmt: skip
+
+
+def encode_states(states: NedStates, *, in_fleet: bool) -> list[DatagramRun]:
+    """All datagrams of the vehicles, in their order; if `in_fleet`, fleet packets and then what does not fit them."""
+    if not in_fleet:
+        return _encode_singly(states)
+    fits = _fits_fleet_packet(states)
+    if fits.all():
+        return _encode_fleet(states)
+    return _encode_fleet(states.select(fits)) + _encode_singly(states.select(~fits))
+
+
+def goes_in_fleet(vehicles: int, packets: Packets) -> bool:
+    """Whether a message of so many vehicles leaves as fleet packets, by the parameter `packets`."""
+    return packets == "batch" or (packets == "auto" and vehicles > SINGLY_UP_TO)
+
+
+def datagrams(runs: Iterable[DatagramRun]) -> list[bytes]:
+    """Every datagram by itself."""
+    return [bytes(datagram) for run in runs for datagram in run]
+
+
+def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]) -> list[DatagramRun]:
+    """n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
+
+    columns: an array for each field but the checksum, n rows, values that fit the field (the caller has made sure).
+    """
+    n = len(columns["copterID"])
+    if n == 0:
+        return []
+    per_packet = packet_type.dtype["copterID"].shape[0]
+    records = np.zeros(-(-n // per_packet), packet_type.dtype)
+    records["checksum"] = checksum
+    full = n // per_packet
+    for name, values in columns.items():
+        flat = values.reshape(-1)
+        slots = packet_type.dtype[name].shape[0]
+        whole = full * slots
+        records[name][:full] = flat[:whole].reshape(full, slots)
+        if full < len(records):
+            records[name][full, : flat.size - whole] = flat[whole:]
+    return [_run(records, packet_type)]
+
+
+def _fits_fleet_packet(states: NedStates) -> NDArray[np.bool_]:
+    ids, types, scale = states.id, states.vehicle_type, states.scale
+    fits = (ids >= 1) & (ids <= _UINT16_MAX) & (types >= 0) & (types <= _UINT16_MAX)
+    if not all_fit_float32(states.position_ned):
+        with np.errstate(over="ignore"):
+            fits &= np.isfinite(states.position_ned.astype(np.float32)).all(axis=1)
+    if not (scale == 1).all():
+        fits &= ((scale <= _MAX_FLEET_SCALE) & ((scale > _MIN_FLEET_SCALE) | (scale == 0))).all(axis=1)
+    return fits
+
+
+def _encode_fleet(states: NedStates) -> list[DatagramRun]:
+    ground = states.fit_ground
+    if not ground.any():
+        return _encode_series(states, CHECKSUM)
+    return _encode_series(states.select(~ground), CHECKSUM) + _encode_series(states.select(ground), CHECKSUM_GROUND)
+
+
+def _encode_series(states: NedStates, checksum: int) -> list[DatagramRun]:
+    columns = {
+        "copterID": states.id,
+        "vehicleType": states.vehicle_type,
+        "PosE": states.position_ned,
+        "AngEuler": states.euler,
+        "Scale": np.rint(states.scale.astype(np.float64) * 100.0),
+        "MotorRPMSMean": states.motor_speed_mean_rpm,
+    }
+    return encode_columns(MULTI3D_DATA_100_NEW, checksum, columns)
+
+
+def _encode_singly(states: NedStates) -> list[DatagramRun]:
+    n = len(states)
+    if n == 0:
+        return []
+    scaled = (states.scale != 1).any(axis=1)
+    kinds = np.where(scaled, 2, states.fit_ground)  # 0 with time, 1 on the ground, 2 with scale
+    if (kinds == kinds[0]).all():
+        return [_encode_kind(states, int(kinds[0]))]
+    # runs of one kind keep the vehicles' order
+    bounds = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), n]
+    encoded = {kind: _encode_kind(states.select(kinds == kind), kind) for kind in np.unique(kinds).tolist()}
+    taken = dict.fromkeys(encoded, 0)
+    runs = []
+    for start, stop in itertools.pairwise(bounds):
+        kind = int(kinds[start])
+        run, first = encoded[kind], taken[kind]
+        taken[kind] = first + stop - start
+        runs.append(DatagramRun(run.buffer[first * run.size : taken[kind] * run.size], run.size))
+    return runs
+
+
+def _encode_kind(states: NedStates, kind: int) -> DatagramRun:
+    packet_type = (SOUT2_SIMULATOR_SIMPLE_TIME, SOUT2_SIMULATOR_SIMPLE, SOUT2_SIMULATOR_SIMPLE1)[kind]
+    records = np.zeros(len(states), packet_type.dtype)
+    records["copterID"] = states.id
+    records["vehicleType"] = states.vehicle_type
+    records["AngEuler"] = states.euler
+    records["PosE"] = states.position_ned
+    if packet_type is SOUT2_SIMULATOR_SIMPLE_TIME:
+        records["checksum"] = CHECKSUM_TIME
+        records["MotorRPMS"] = states.motor_speed_rpm
+        records["VelE"] = states.velocity_ned
+        records["runnedTime"] = NO_TIME
+    else:
+        records["checksum"] = np.where(states.fit_ground, CHECKSUM_GROUND, CHECKSUM)
+        records["MotorRPMSMean"] = states.motor_speed_mean_rpm
+    if packet_type is SOUT2_SIMULATOR_SIMPLE1:
+        records["Scale"] = states.scale
+    return _run(records, packet_type)
+
+
+def _run(records: NDArray[Any], packet_type: PacketType) -> DatagramRun:
+    return DatagramRun(records.view(np.uint8).data, packet_type.size)

@@ -1,0 +1,169 @@
+"""What a host sends to RflySim3D: each packet declared once, and the table that recognises them.
+
+| packets | for |
+| --- | --- |
+| Ue4CMD0, Ue4CMD, Ue4CMDNet | console commands |
+| SOut2Simulator… | the state of one vehicle; the first one creates it |
+| Multi3DData… | the states of 100 vehicles, or of 20 with 8 motors each |
+| Ue4ExtMsg, VehicleAttatch25, CopterMsg | blueprint actions, attachments, labels |
+
+They go to UDP 20010 + window, but Ue4CMDNet, which goes to the multicast group 224.0.0.10:20009.
+"""
+
+from __future__ import annotations
+
+from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
+
+CHECKSUM = 1234567890
+CHECKSUM_GROUND = 1234567891
+"""In packets that allow both, this one asks RflySim3D to keep the vehicle on the ground."""
+CHECKSUM_TIME = 1234567891
+"""Of the current SOut2SimulatorSimpleTime. CHECKSUM_GROUND's number, but here it says nothing about the ground."""
+CHECKSUM_FULL = 123456789
+"""Of SOut2Simulator; one digit less than the others."""
+CHECKSUM_ATTACH = 1234567892
+CHECKSUM_ACTION = 1234567894
+CHECKSUM_LAN = 1234567897
+CHECKSUM_LABEL = 1234567899
+
+VEHICLES_100 = 100
+VEHICLES_20 = 20
+"""vehicles in one Multi3DData100New, in one Multi3DData2New"""
+MOTORS = 8
+ATTACHMENTS = 25
+
+_CHECKSUM = Field("checksum", "i")
+_ID = Field("copterID", "i")
+_TYPE = Field("vehicleType", "i")
+_RPM_MEAN = Field("MotorRPMSMean", "f", "rpm")
+_RPM = Field("MotorRPMS", "8f", "rpm")
+_POSITION = Field("PosE", "3f", "m, NED")
+_POSITION_DOUBLE = Field("PosE", "3d", "m, NED")
+_VELOCITY = Field("VelE", "3f", "m/s, NED")
+_EULER = Field("AngEuler", "3f", "rad: roll, pitch, yaw of FRD in NED")
+_TIME = Field("runnedTime", "d", "s; -1 = none")
+_BOTH = (CHECKSUM, CHECKSUM_GROUND)
+
+UE4_CMD0 = PacketType("Ue4CMD0", 56, (CHECKSUM,), (_CHECKSUM, Field("text", "52s")))
+UE4_CMD = PacketType("Ue4CMD", 256, (CHECKSUM,), (_CHECKSUM, Field("text", "252s")))
+UE4_CMD_NET = PacketType("Ue4CMDNet", 96, (CHECKSUM_LAN,), (_CHECKSUM, Field("text", "92s")))
+
+SOUT2_SIMULATOR_SIMPLE = PacketType(
+    "SOut2SimulatorSimple", 40, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER)
+)  # fmt: skip
+
+SOUT2_SIMULATOR_SIMPLE1 = PacketType(
+    "SOut2SimulatorSimple1", 52, _BOTH, (_CHECKSUM, _ID, _TYPE, _RPM_MEAN, _POSITION, _EULER, Field("Scale", "3f"))
+)
+
+SOUT2_SIMULATOR_SIMPLE_TIME_OLD = PacketType(
+    "SOut2SimulatorSimpleTime (old)", 88, (CHECKSUM,),
+    (_CHECKSUM, _ID, _TYPE, Field("PWMs", "8f", "rpm"), _POSITION, _VELOCITY, _EULER, _TIME),
+)  # fmt: skip
+
+SOUT2_SIMULATOR_SIMPLE_TIME = PacketType(
+    "SOut2SimulatorSimpleTime", 112, (CHECKSUM_TIME,),
+    (
+        _CHECKSUM, _ID, _TYPE,
+        Field("PosGpsInt", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude; 0 = none"),
+        _RPM, _VELOCITY, _EULER, _POSITION_DOUBLE, _TIME,
+    ),
+)  # fmt: skip
+
+SOUT2_SIMULATOR = PacketType(
+    "SOut2Simulator", 168, (CHECKSUM_FULL,),
+    (
+        _CHECKSUM, _ID, _TYPE,
+        Field("reserved", "i", "0"),
+        _VELOCITY, _EULER,
+        Field("AngQuatern", "4f", "w x y z of FRD in NED (the order is documented nowhere); 0 = none"),
+        _RPM,
+        Field("AccB", "3f", "m/s^2, FRD"),
+        Field("RateB", "3f", "rad/s, FRD"),
+        _TIME, _POSITION_DOUBLE,
+        Field("PosGPS", "3d", "deg, deg, m: longitude, latitude, altitude; 0 = none"),
+    ),
+)  # fmt: skip
+
+MULTI3D_DATA_100_NEW = PacketType(
+    "Multi3DData100New", 3804, _BOTH,
+    (
+        _CHECKSUM,
+        Field("copterID", "100H", "0 = slot unused"),
+        Field("vehicleType", "100H"),
+        Field("PosE", "300f", "m, NED: x y z of vehicle 1, then 2, …"),
+        Field("AngEuler", "300f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
+        Field("Scale", "300H", "1/100"),
+        Field("MotorRPMSMean", "100f", "rpm"),
+    ),
+)  # fmt: skip
+
+MULTI3D_DATA_2_NEW = PacketType(
+    "Multi3DData2New", 1324, _BOTH,
+    (
+        _CHECKSUM,
+        Field("copterID", "20H", "0 = slot unused"),
+        Field("vehicleType", "20H"),
+        Field("PosE", "60f", "m, NED: x y z of vehicle 1, then 2, …"),
+        Field("AngEuler", "60f", "rad: roll, pitch, yaw of vehicle 1, then 2, …"),
+        Field("Scale", "60H", "1/100"),
+        Field("PWMs", "160f", "rpm: the 8 motors of vehicle 1, then 2, …"),
+    ),
+)  # fmt: skip
+
+UE4_EXT_MSG = PacketType(
+    "Ue4ExtMsg", 144, (CHECKSUM_ACTION,),
+    (_CHECKSUM, _ID, Field("runnedTime", "d", "s since the sender began"), Field("ExtToUE4", "16d")),
+)  # fmt: skip
+"""Numbers for the blueprint of a vehicle, which alone knows their meaning."""
+
+ATTACH_NONE, ATTACH_POSITION, ATTACH_POSITION_YAW, ATTACH_ATTITUDE = 0, 1, 2, 3
+"""AttatchTypes: on its own; the position is relative; and the yaw; and the whole attitude"""
+
+VEHICLE_ATTATCH_25 = PacketType(
+    "VehicleAttatch25", 304, (CHECKSUM_ATTACH,),
+    (
+        _CHECKSUM,
+        Field("CopterIDs", "25i", "who is attached; 0 = slot unused"),
+        Field("AttatchIDs", "25i", "to whom"),
+        Field("AttatchTypes", "25i", "0 normal, 1 relative position, 2 and yaw, 3 and attitude"),
+    ),
+)  # fmt: skip
+
+COPTER_MSG = PacketType(
+    "CopterMsg", 152, (CHECKSUM_LABEL,),
+    (
+        _CHECKSUM,
+        Field("copterID", "i", "0 and below = all"),
+        Field("dispFlag", "i", "the line: 0 the id line, 1 to 5 that one, below 0 a further one"),
+        Field("RGB", "3i", "0 to 255"),
+        Field("dispTime", "f", "s; 0 = for ever, below 0 = gone at once"),
+        Field("fontSize", "f"),
+        Field("text", "120s"),
+    ),
+)  # fmt: skip
+"""A label at a vehicle. dispFlag and dispTime below 0 together clear all lines."""
+
+TO_RFLYSIM3D = PacketTable(
+    (
+        UE4_CMD0,
+        UE4_CMD,
+        UE4_CMD_NET,
+        SOUT2_SIMULATOR_SIMPLE,
+        SOUT2_SIMULATOR_SIMPLE1,
+        SOUT2_SIMULATOR_SIMPLE_TIME_OLD,
+        SOUT2_SIMULATOR_SIMPLE_TIME,
+        SOUT2_SIMULATOR,
+        MULTI3D_DATA_100_NEW,
+        MULTI3D_DATA_2_NEW,
+        UE4_EXT_MSG,
+        VEHICLE_ATTATCH_25,
+        COPTER_MSG,
+    )
+)
+"""Every packet that a host sends to RflySim3D."""
+
+
+def decode(datagram: bytes | bytearray | memoryview, table: PacketTable = TO_RFLYSIM3D) -> Packet:
+    """`table.decode(datagram)`: any bytes give a Packet or raise PacketError."""
+    return table.decode(datagram)

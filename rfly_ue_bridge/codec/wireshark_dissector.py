@@ -1,0 +1,71 @@
+"""A Wireshark dissector in Lua, written from the packets' own declarations: it cannot fall behind them.
+
+Every packet becomes a subtree with its fields by name; arrays have a line for each element, fleet packets a subtree
+for each vehicle. Numbers can be filtered for over all packets (`rflysim.copterID == 7`, `rflysim.PosE < -100`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import resources
+from string import Template
+from struct import calcsize
+
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
+from rfly_ue_bridge.codec.packets import PacketTable, PacketType
+from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
+
+_KINDS = {"B": "int32", "H": "int32", "i": "int32", "I": "uint32", "f": "double", "d": "double", "s": "string"}
+
+
+def dissector() -> str:
+    """The text of the Lua plugin."""
+    template = Template(
+        (resources.files("rfly_ue_bridge") / "data" / "wireshark_template.lua").read_text(encoding="utf-8")
+    )
+    tables = (TO_RFLYSIM3D, FROM_RFLYSIM3D)
+    return template.substitute(fields=_fields(tables), to=_packets(TO_RFLYSIM3D), answers=_packets(FROM_RFLYSIM3D))
+
+
+def _fields(tables: Iterable[PacketTable]) -> str:
+    """One declaration for each name, so that a filter holds for all packets; a whole number here and a float there
+    (Scale) is a float.
+    """
+    kinds: dict[str, str] = {}
+    units: dict[str, set[str]] = {}
+    for field in (field for table in tables for packet_type in table for field in packet_type.fields):
+        kind = _KINDS[field.code]
+        known = kinds.setdefault(field.name, kind)
+        if kind != known:
+            if "string" in (kind, known):
+                raise ValueError(f"{field.name} is a text in one packet and a number in another")
+            kinds[field.name] = "double"
+        units.setdefault(field.name, set()).add(field.unit)
+    return "\n".join(_field(name, kind, units[name]) for name, kind in kinds.items())
+
+
+def _field(name: str, kind: str, units: set[str]) -> str:
+    described = ""
+    if len(units) == 1 and (unit := min(units)):
+        described = (", base.DEC, nil, nil, " if kind in ("int32", "uint32") else ", ") + _quoted(unit)
+    return f'  {name} = ProtoField.{kind}("rflysim.{name}", "{name}"{described}),'
+
+
+def _packets(table: PacketTable) -> str:
+    return "\n".join(_packet(packet_type) for packet_type in table)
+
+
+def _packet(packet_type: PacketType) -> str:
+    """Name, size, checksums, and for each field name, offset, bytes of one element, elements and how to read them."""
+    offset, lines = 0, []
+    for field in packet_type.fields:
+        each, count = (field.count, 1) if field.is_text else (calcsize(f"<{field.code}"), field.count)
+        lines.append(f'    {{ "{field.name}", {offset}, {each}, {count}, "{field.code}" }},')
+        offset += each * count
+    sums = ", ".join(map(str, packet_type.checksums))
+    head = f"{{ name = {_quoted(packet_type.name)}, size = {packet_type.size}, checksums = {{ {sums} }}, fields = {{"
+    return "\n".join([f"  {head}", *lines, "  } },"])
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

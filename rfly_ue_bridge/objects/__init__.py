@@ -1,0 +1,1 @@
+"""Placing objects, offsets, vehicle XML."""

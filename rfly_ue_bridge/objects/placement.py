@@ -1,0 +1,184 @@
+"""Objects on the ground: where each one stands on a terrain, and how it is shown and taken away.
+
+An object is a vehicle of RflySim3D that nobody drives: the first packet with its id creates it, and it stays as it is.
+It stands upright, whatever the slope. RflySim3D puts a model's origin where the packet says, so that the origin's
+height above the ground, the model's offset (`model_offset`), is added to the terrain's altitude.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import PlacementError
+from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
+from rfly_ue_bridge.codec.ned_states import NedStates
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
+Floats = NDArray[np.float64]
+Triple = tuple[float, float, float]
+
+FIRST_CHOSEN_ID = 1001
+"""where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their targets there"""
+MAX_DISTANCE = 1e7
+"""m; beyond this a position is a mistake"""
+REMOVED_DEPTH = 1000.0
+"""m below its place"""
+ALMOST_ONE = np.nextafter(np.float32(1), np.float32(2))
+"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as it was"""
+
+
+@dataclass(frozen=True)
+class PlacedObject:
+    """One object as it was asked for. ENU: x east, y north, z up, m; yaw in rad counter-clockwise from east.
+
+    Raises PlacementError that names the field.
+    """
+
+    vehicle_type: int
+    """RflySim3D's ClassID: which model is shown"""
+    x: float
+    y: float
+    yaw: float = 0.0
+    id: int = 0
+    """CopterID; 0 = to be chosen"""
+    offset: float = 0.0
+    """m, the model's origin above the ground"""
+    z: float | None = None
+    """m, the origin's own height; None: the terrain's altitude + offset"""
+    use_ground_packet: bool = False
+    """RflySim3D looks for the ground beneath the object itself, and ignores z"""
+    size: Triple = (0.0, 0.0, 0.0)
+    """m along its own x, y, z, as it stands in the scene; 0 0 0 = not known"""
+    scale: Triple = (1.0, 1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("id", 0, 2**31 - 1), ("vehicle_type", 0, 2**31 - 1)):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise PlacementError(f"{name}: {value}, allowed are {low} … {high}")
+        numbers = {"x": self.x, "y": self.y, "z": self.z or 0.0, "offset": self.offset}
+        for name, number in numbers.items():
+            if not abs(number) <= MAX_DISTANCE:  # false for NaN too
+                raise PlacementError(
+                    f"{name}: {number}, expected metres between -{MAX_DISTANCE:.0f} and {MAX_DISTANCE:.0f}"
+                )
+        if not math.isfinite(self.yaw):
+            raise PlacementError(f"yaw: {self.yaw}, expected a finite number of radians")
+        if not all(0.0 <= part <= MAX_DISTANCE for part in self.size):
+            raise PlacementError(f"size: {_words(self.size)}, expected metres of at least 0")
+        if not all(0.0 < part <= 1000.0 for part in self.scale):
+            raise PlacementError(f"scale: {_words(self.scale)}, expected factors above 0 and up to 1000")
+        if self.z is not None and self.offset:
+            raise PlacementError(f"offset: {self.offset}, but z is the origin's own height: give one of them")
+
+    @property
+    def needs_terrain(self) -> bool:
+        """Whether its height is that of a terrain."""
+        return self.z is None and not self.use_ground_packet
+
+    def moved(self, x: float, y: float, yaw: float) -> PlacedObject:
+        """The object elsewhere; one that had a height of its own stands on the terrain from now on."""
+        return dataclasses.replace(self, x=x, y=y, yaw=yaw, z=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """n objects on a terrain, in order; ENU, m."""
+
+    objects: tuple[PlacedObject, ...]
+    position: Floats
+    """(n, 3) of the models' origins"""
+    inside: NDArray[np.bool_]
+    """(n,): False where the object stands off the map, at the altitude of its edge"""
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    @property
+    def yaw(self) -> Floats:
+        """(n,) rad counter-clockwise from east"""
+        return np.array([o.yaw for o in self.objects], float)
+
+    @property
+    def box_half_extent(self) -> Floats:
+        """(n, 3) half the size along each object's own axes; 0 where it is not known"""
+        return np.array([o.size for o in self.objects], float).reshape(-1, 3) / 2
+
+    @property
+    def box_origin(self) -> Floats:
+        """(n, 3) the middle of each object's box, which stands on the ground: `offset` below the model's origin"""
+        offset = np.array([o.offset for o in self.objects], float)
+        middle = self.position.copy()
+        middle[:, 2] += self.box_half_extent[:, 2] - offset
+        return np.where(self.box_half_extent.any(axis=1, keepdims=True), middle, self.position)
+
+    def to_ned_states(self) -> NedStates:
+        """What `encode_states` packs: as `sendUE4Pos`, `sendUE4Pos2Ground` or `sendUE4PosScale(2Ground)` would."""
+        scale = np.array([o.scale for o in self.objects], np.float32).reshape(-1, 3)
+        on_ground = np.array([o.use_ground_packet for o in self.objects], np.bool_)
+        return self._ned_states(self.position, scale, on_ground)
+
+    def to_removal(self) -> NedStates:
+        """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
+
+        Each goes REMOVED_DEPTH below its place, in its natural size, which whoever gets its id next inherits.
+        """
+        below = self.position - (0.0, 0.0, REMOVED_DEPTH)
+        scaled = np.array([o.scale != (1.0, 1.0, 1.0) for o in self.objects], np.bool_)
+        scale = np.where(scaled[:, None], ALMOST_ONE, np.float32(1)) * np.ones((1, 3), np.float32)
+        return self._ned_states(below, scale, np.zeros(len(self), np.bool_))
+
+    def _ned_states(self, position: Floats, scale: NDArray[np.float32], on_ground: NDArray[np.bool_]) -> NedStates:
+        n = len(self)
+        euler = np.zeros((n, 3))
+        euler[:, 2] = yaw_ned_to_enu(self.yaw)
+        return NedStates(
+            id=np.array([o.id for o in self.objects], np.int32),
+            vehicle_type=np.array([o.vehicle_type for o in self.objects], np.int32),
+            position_ned=np.asarray(enu_to_ned(position)) + 0.0,
+            euler=euler + 0.0,
+            velocity_ned=np.zeros((n, 3), np.float32),
+            motor_speed_rpm=np.zeros((n, 8), np.float32),
+            motor_speed_mean_rpm=np.zeros(n, np.float32),
+            scale=scale,
+            fit_ground=on_ground,
+        )
+
+
+def place(objects: Sequence[PlacedObject], terrain: HeightMap | None) -> Placement:
+    """The objects on a terrain. Without one, what RflySim3D puts on its own ground has z = 0.
+
+    Raises PlacementError for an object that needs a terrain where there is none.
+    """
+    position = np.array([(o.x, o.y, 0.0 if o.z is None else o.z) for o in objects], float).reshape(-1, 3)
+    inside = np.ones(len(objects), np.bool_)
+    if terrain is not None:
+        given = np.array([o.z is not None for o in objects], np.bool_)
+        altitude, inside, _ = terrain.query(position[:, 0], position[:, 1], want_normals=False)
+        offset = np.array([o.offset for o in objects], float)
+        position[:, 2] = np.where(given, position[:, 2], np.asarray(altitude) + offset)
+    else:
+        lost = next((o for o in objects if o.needs_terrain), None)
+        if lost is not None:
+            raise PlacementError(f"object {lost.id}: its height is the terrain's, and no terrain is known")
+    return Placement(tuple(objects), position, np.asarray(inside))
+
+
+def from_ned(x_north: float, y_east: float, yaw: float, z_down: float | None = None) -> dict[str, Any]:
+    """x, y, yaw (and z) of a PlacedObject from NED: yaw in rad clockwise from north."""
+    east, north, up = np.asarray(enu_to_ned((x_north, y_east, z_down or 0.0)), float).tolist()
+    place_in_enu = {"x": east, "y": north, "yaw": float(yaw_ned_to_enu(yaw))}
+    return place_in_enu if z_down is None else {**place_in_enu, "z": up}
+
+
+def _words(values: Sequence[float]) -> str:
+    return " ".join(f"{value:g}" for value in values)

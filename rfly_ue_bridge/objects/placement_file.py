@@ -1,0 +1,195 @@
+"""Lists of objects to place, from YAML or CSV files, checked against `data/schemas/placements.schema.json`.
+
+CSV has a heading with keys of an object, such as `id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell
+is a key that was left out, and three numbers of one cell are separated by blanks. YAML has `version: 1`, `objects`, and
+at will `frame` and `defaults`.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import importlib.resources
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+
+from rfly_common.config.marked_yaml import Document, Key, parse_yaml
+from rfly_common.config.schema_errors import first_error
+from rfly_common.errors import ConfigError, PlacementError
+from rfly_common.files import StrPath
+from rfly_ue_bridge.objects.placement import PlacedObject, from_ned
+
+MAX_FILE_BYTES = 10_000_000
+MAX_OBJECTS = 100_000
+_YAML, _CSV = (".yaml", ".yml"), (".csv",)
+_LISTS = frozenset({"scale", "size"})
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WORDS: dict[str, Any] = {"true": True, "false": False}
+
+
+def shipped_placements() -> list[str]:
+    """Names of the lists that come with the package."""
+    folder = importlib.resources.files("rfly_ue_bridge") / "data" / "placements"
+    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def load_placements(name_or_path: StrPath, frame: str = "") -> list[PlacedObject]:
+    """The objects of a file, or of the shipped list of that name.
+
+    `frame` (map or map_ned) is that of a CSV's numbers, default map; a YAML says so itself. Raises ConfigError that
+    names file, line, key and what is allowed.
+    """
+    given = os.fspath(name_or_path)
+    shipped = shipped_placements()
+    if given in shipped and not os.path.isfile(given):
+        resource = importlib.resources.files("rfly_ue_bridge") / "data" / "placements" / f"{given}.yaml"
+        return parse_placements(resource.read_bytes(), f"{given}.yaml", frame)
+    try:
+        with open(given, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        raise ConfigError(f"{given!r}: no such file, and no shipped list of this name ({', '.join(shipped)})") from None
+    except OSError as error:
+        raise ConfigError(f"{given}: {error.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{given}: larger than {MAX_FILE_BYTES:,} bytes")
+    return parse_placements(data, given, frame)
+
+
+def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObject]:
+    """The objects of a file's content; `file` is what errors call it, and its ending says what it is."""
+    ending = os.path.splitext(file)[1].lower()
+    if ending not in _YAML + _CSV:
+        raise ConfigError(f"{file}: expected a file that ends in {', '.join(_YAML + _CSV)}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+    document = parse_yaml(text, file) if ending in _YAML else _parse_csv(text, file)
+    if not isinstance(document.value, dict):
+        raise ConfigError(f"{file}:{document.first_line}: expected the keys version and objects")
+    problem = first_error(jsonschema.Draft7Validator(_schema()).iter_errors(document.value), document, file)
+    if problem is not None:
+        raise ConfigError(problem)
+    own = document.value.get("frame", "")
+    if own and frame and own != frame:
+        raise ConfigError(f"{file}:{document.line(('frame',))}: frame: the file says {own}, asked for is {frame}")
+    return _objects(document, file, own or frame or "map")
+
+
+@functools.lru_cache(maxsize=1)
+def _schema() -> Mapping[str, Any]:
+    text = (importlib.resources.files("rfly_ue_bridge") / "data" / "schemas" / "placements.schema.json").read_text(
+        "utf-8"
+    )
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def _objects(document: Document, file: str, frame: str) -> list[PlacedObject]:
+    defaults = document.value.get("defaults", {})
+    lines: dict[int, int] = {}
+    objects = []
+    for index, entry in enumerate(document.value["objects"]):
+        line = document.line(("objects", index))
+        values = {**defaults, **entry}
+        if "type" not in values:
+            raise ConfigError(f"{file}:{line}: objects[{index}]: the key type is missing, here and in defaults")
+        object_id = int(values.get("id", 0))
+        if object_id in lines:
+            raise ConfigError(
+                f"{file}:{line}: objects[{index}].id: {object_id} is that of line {lines[object_id]} already"
+            )
+        if object_id:
+            lines[object_id] = line
+        try:
+            objects.append(_object(values, object_id, frame))
+        except PlacementError as error:
+            raise ConfigError(f"{file}:{line}: objects[{index}]: {error}") from None
+    return objects
+
+
+def _object(values: Mapping[str, Any], object_id: int, frame: str) -> PlacedObject:
+    x, y, yaw = float(values["x"]), float(values["y"]), math.radians(values.get("yaw_deg", 0.0))
+    z = None if "z" not in values else float(values["z"])
+    where = from_ned(x, y, yaw, z) if frame == "map_ned" else {"x": x, "y": y, "yaw": yaw, "z": z}
+    scale, size = values.get("scale", 1.0), values.get("size", (0.0, 0.0, 0.0))
+    factors = scale if isinstance(scale, list) else (scale,) * 3
+    return PlacedObject(
+        id=object_id,
+        vehicle_type=int(values["type"]),
+        offset=float(values.get("offset", 0.0)),
+        use_ground_packet=bool(values.get("ground_packet", False)),
+        scale=(float(factors[0]), float(factors[1]), float(factors[2])),
+        size=(float(size[0]), float(size[1]), float(size[2])),
+        **where,
+    )
+
+
+def _parse_csv(text: str, file: str) -> Document:
+    """The same document as a YAML with these objects would be."""
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    objects: list[dict[str, Any]] = []
+    rows: dict[Key, int] = {}
+    lines: dict[int, dict[Key, int]] = {}
+    heading: list[str] = []
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            if not heading:
+                heading = cells
+                _check_heading(heading, f"{file}:{reader.line_num}")
+                continue
+            if len(cells) > len(heading):
+                raise ConfigError(f"{file}:{reader.line_num}: {len(cells)} cells, the heading has {len(heading)}")
+            if len(objects) >= MAX_OBJECTS:
+                raise ConfigError(f"{file}:{reader.line_num}: more than {MAX_OBJECTS} objects")
+            entry = {key: _cell(key, cell) for key, cell in zip(heading, cells, strict=False) if cell}
+            lines[id(entry)] = dict.fromkeys(heading, reader.line_num)
+            rows[len(objects)] = reader.line_num
+            objects.append(entry)
+    except csv.Error as error:
+        raise ConfigError(f"{file}:{reader.line_num}: not a CSV: {error}") from None
+    if not objects:
+        raise ConfigError(f"{file}:{max(reader.line_num, 1)}: no object, expected a heading such as type,x,y and rows")
+    document = {"version": 1, "objects": objects}
+    lines[id(objects)] = rows
+    lines[id(document)] = {"version": 1, "objects": 1}
+    return Document(document, lines, 1)
+
+
+def _check_heading(heading: list[str], where: str) -> None:
+    known = _schema()["properties"]["objects"]["items"]["properties"]
+    for key in heading:
+        if key not in known:
+            raise ConfigError(f"{where}: heading: {key!r} is no key of an object, allowed: {', '.join(known)}")
+        if heading.count(key) > 1:
+            raise ConfigError(f"{where}: heading: {key} is in it twice")
+    for key in ("x", "y"):
+        if key not in heading:
+            raise ConfigError(f"{where}: heading: {key} is missing; expected one such as id,type,x,y,yaw_deg,offset")
+
+
+def _cell(key: str, text: str) -> Any:
+    """The value that YAML would make of it; what is no number stays text, and the schema says so."""
+    parts = text.split() if key in _LISTS else [text]
+    values = [_WORDS.get(part.lower(), _number(part)) for part in parts]
+    return values[0] if len(values) == 1 and key != "size" else values
+
+
+def _number(text: str) -> Any:
+    if not _NUMBER.fullmatch(text):
+        return text
+    value = float(text)
+    if not math.isfinite(value):
+        return text
+    return int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else value

@@ -1,0 +1,1 @@
+"""Pcap, recorder, replay."""

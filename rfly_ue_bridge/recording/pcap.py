@@ -1,0 +1,147 @@
+"""Recordings that tcpdump and Wireshark read and write: classic pcap in and out; pcapng is read by `pcapng`.
+
+Classic pcap: 24 bytes of header (magic, version, zone, accuracy, snapshot length, link type), then records of 16 bytes
+(seconds, microseconds or nanoseconds, bytes kept, bytes on the wire) with their data. The magic tells byte order and
+unit of time. https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/
+
+We write nanoseconds, little-endian, bare IPv4 (link type 101): no interface of ours has an Ethernet address to tell.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from rfly_common.errors import CaptureError, TruncatedCaptureError
+from rfly_ue_bridge.recording.datagrams import (
+    RAW,
+    CapturedFrame,
+    DatagramExtractor,
+    RecordedDatagram,
+    to_ipv4,
+)
+from rfly_ue_bridge.recording.pcapng import SECTION_HEADER, read_pcapng
+
+MAX_FRAME = 262_144
+"""bytes of one record; tcpdump and Wireshark set the same limit"""
+SNAPSHOT_LENGTH = 65_535
+
+_NANOSECOND_MAGIC, _MICROSECOND_MAGIC = 0xA1B23C4D, 0xA1B2C3D4
+_FILE_HEADER = struct.Struct("<IHHiIII")
+_RECORD_HEADER = struct.Struct("<IIII")
+_LAST_SECOND = 2**32 - 1
+
+
+class PcapWriter:
+    """Writes UDP datagrams to a binary file, which `close` leaves open; each `write` is one whole record."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.bytes = _FILE_HEADER.size
+        """written so far"""
+        file.write(_FILE_HEADER.pack(_NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPSHOT_LENGTH, RAW))
+
+    def write(self, datagram: RecordedDatagram) -> None:
+        """Append one datagram. ValueError for a time before 1970 or after 2106, and as `to_ipv4`."""
+        seconds, nanoseconds = divmod(datagram.time_ns, 1_000_000_000)
+        if not 0 <= seconds <= _LAST_SECOND:
+            raise ValueError(f"time_ns: {datagram.time_ns}, a pcap file holds 0 to {_LAST_SECOND} s")
+        packet = to_ipv4(datagram)
+        self._file.write(_RECORD_HEADER.pack(seconds, nanoseconds, len(packet), len(packet)) + packet)
+        self.bytes += _RECORD_HEADER.size + len(packet)
+
+    def flush(self) -> None:
+        """Hand everything to the system, so that a reader sees it."""
+        self._file.flush()
+
+
+class RecordingReader:
+    """The UDP datagrams of a pcap or pcapng file, read while they are asked for, in the order of the file.
+
+    Iterating raises CaptureError for what is no such file, and TruncatedCaptureError, which names the offset, after
+    the last whole record of a file that ends within one.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.size = self.path.stat().st_size
+        self._file: BinaryIO = self.path.open("rb")
+        self._extractor = DatagramExtractor()
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far, for a progress bar."""
+        return self._file.tell()
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """What is no UDP datagram over IPv4, by reason (see `DatagramExtractor.skipped`)."""
+        return self._extractor.skipped
+
+    def __iter__(self) -> Iterator[RecordedDatagram]:
+        """From the beginning, each time."""
+        self._file.seek(0)
+        self._extractor.skipped.clear()
+        try:
+            yield from self._extractor.datagrams(read_frames(self._file))
+        except CaptureError as error:
+            self._extractor.give_up_pending()
+            raise type(error)(f"{self.path}: {error}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> RecordingReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:
+    """The records of a pcap or pcapng file. Raises CaptureError and TruncatedCaptureError as `RecordingReader`."""
+    start = file.read(4)
+    if len(start) < 4:
+        raise TruncatedCaptureError(f"{len(start)} bytes are no recording; expected a pcap or pcapng file")
+    if start == SECTION_HEADER:
+        yield from read_pcapng(file, start)
+        return
+    for order in "<>":
+        (magic,) = struct.unpack(f"{order}I", start)
+        if magic in (_MICROSECOND_MAGIC, _NANOSECOND_MAGIC):
+            yield from _read_pcap(file, order, 1 if magic == _NANOSECOND_MAGIC else 1000)
+            return
+    raise CaptureError(f"begins with {start.hex(' ')}: neither a pcap nor a pcapng file")
+
+
+def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFrame]:
+    header = file.read(_FILE_HEADER.size - 4)
+    if len(header) < _FILE_HEADER.size - 4:
+        raise TruncatedCaptureError(f"ends at byte {4 + len(header)}, within the header of {_FILE_HEADER.size} bytes")
+    major, minor, _, _, _, network = struct.unpack(f"{order}HHiIII", header)
+    if (major, minor) != (2, 4):
+        raise CaptureError(f"pcap version {major}.{minor}; expected 2.4, the only one in use")
+    link_type = network & 0xFFFF  # above are flags and the length of a frame check sequence
+    record = struct.Struct(f"{order}IIII")
+    at = _FILE_HEADER.size
+    while head := file.read(record.size):
+        if len(head) < record.size:
+            raise TruncatedCaptureError(f"ends at byte {at + len(head)}, within the record that begins at byte {at}")
+        seconds, ticks, kept, _ = record.unpack(head)
+        if kept > MAX_FRAME:
+            raise CaptureError(f"the record at byte {at} says it has {kept} bytes; at most {MAX_FRAME} are possible")
+        if ticks * tick_ns >= 1_000_000_000:
+            raise CaptureError(f"the record at byte {at} has {ticks * tick_ns} ns within its second")
+        data = file.read(kept)
+        if len(data) < kept:
+            end = at + record.size + len(data)
+            raise TruncatedCaptureError(f"ends at byte {end}, within the record that begins at byte {at}")
+        at += record.size + kept
+        yield CapturedFrame(seconds * 1_000_000_000 + ticks * tick_ns, link_type, data)

@@ -1,0 +1,192 @@
+"""UDP ports to a recording: datagrams are taken in RflySim3D's place, written down, and passed on where asked.
+
+Under Linux the time of a datagram is the kernel's, taken when it arrived and not when this process got round to it,
+and what the kernel had to drop because it was not fetched in time is counted.
+"""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rfly_common.errors import ConfigError
+from rfly_ue_bridge.recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.recording.pcap import PcapWriter
+from rfly_ue_bridge.sockets.udp_sender import UdpSender, resolve
+
+RECEIVE_BUFFER_BYTES = 1 << 22
+FLUSH_NS = 200_000_000
+"""so long a datagram may wait in memory before it is in the file"""
+_MAX_DATAGRAM = 65536
+_BATCH = 256
+"""datagrams taken from one port before the next has its turn"""
+
+# socket(7), ip(7); the socket module has no names for them
+_SO_TIMESTAMPNS, _SO_RXQ_OVFL, _IP_PKTINFO = 35, 40, 8
+_TIMESPEC, _DROPS, _PKTINFO = struct.Struct("@qq"), struct.Struct("@I"), struct.Struct("@I4s4s")
+_HAS_KERNEL_TIMES = sys.platform == "linux" and struct.calcsize("P") == 8
+_ANCILLARY_BYTES = 3 * 64
+
+
+class Recorder:
+    """Binds `ports` of one address; `poll` writes what has arrived there.
+
+    `forward_to` (host, port): everything goes on to that host too, the first of `ports` to that port, the others with
+    their distance kept. Raises ConfigError for an address or port that cannot be had, and for a destination that is
+    one of the own ports.
+    """
+
+    def __init__(self, bind: str, ports: Sequence[int], *, forward_to: tuple[str, int] | None = None) -> None:
+        self._sockets: list[_Port] = []
+        self._selector = selectors.DefaultSelector()
+        self._flushed_ns = time.monotonic_ns()
+        self.forward: UdpSender | None = None
+        self.datagrams = 0
+        self.payload_bytes = 0
+        try:
+            for port in ports:
+                self._sockets.append(_Port(bind, port))
+                self._selector.register(self._sockets[-1].socket, selectors.EVENT_READ, self._sockets[-1])
+            if forward_to is not None:
+                host, first = forward_to
+                forward_ports = [first + port - ports[0] for port in ports]
+                _refuse_own_ports(resolve(host), forward_ports, bind, ports)
+                self.forward = UdpSender(host, first, forward_ports[-1] - first + 1)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def ports(self) -> list[int]:
+        """The bound ports."""
+        return [port.number for port in self._sockets]
+
+    @property
+    def dropped(self) -> int:
+        """Datagrams that the system dropped because they came too quickly; known under Linux only, else 0.
+
+        The system tells with the next datagram of the same port.
+        """
+        return sum(port.dropped for port in self._sockets)
+
+    def poll(self, writer: PcapWriter, timeout_s: float, limit: int | None = None) -> int:
+        """Wait for datagrams, write those that are there (at most `limit`), and say how many they were."""
+        taken = 0
+        for key, _ in self._selector.select(timeout_s):
+            port: _Port = key.data
+            room = _BATCH if limit is None else min(_BATCH, limit - taken)
+            taken += self._take(port, writer, room)
+        now_ns = time.monotonic_ns()
+        if now_ns - self._flushed_ns > FLUSH_NS:
+            self._flushed_ns = now_ns
+            writer.flush()
+        return taken
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._selector.close()
+        for port in self._sockets:
+            port.socket.close()
+        if self.forward is not None:
+            self.forward.close()
+
+    def _take(self, port: _Port, writer: PcapWriter, limit: int) -> int:
+        for taken in range(limit):
+            datagram = port.receive()
+            if datagram is None:
+                return taken
+            writer.write(datagram)
+            self.datagrams += 1
+            self.payload_bytes += len(datagram.payload)
+            if self.forward is not None:
+                self.forward.send_to(port.number - self._sockets[0].number, datagram.payload)
+        return limit
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Port:
+    """One bound socket."""
+
+    def __init__(self, bind: str, number: int) -> None:
+        if number > 65535:
+            raise ConfigError(f"port {number}: the last port is 65535")
+        self.dropped = 0
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+            if _HAS_KERNEL_TIMES:
+                self.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+                self.socket.setsockopt(socket.SOL_SOCKET, _SO_RXQ_OVFL, 1)
+                self.socket.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+            self.socket.bind((bind, number))
+        except OSError as error:
+            self.socket.close()
+            if error.errno == errno.EADDRINUSE:
+                raise ConfigError(
+                    f"port {number} at {bind} is taken, by RflySim3D, a viewer or a listener; a recording stands in "
+                    "the window's place: give that one other ports and pass the datagrams on to it"
+                ) from error
+            raise ConfigError(f"cannot listen on {bind}:{number}: {error.strerror or error}") from error
+        self.socket.setblocking(False)
+        self._address: tuple[str, int] = self.socket.getsockname()
+        self.number = self._address[1]
+        self.receive = self._receive_with_kernel_time if _HAS_KERNEL_TIMES else self._receive
+
+    def _receive(self) -> RecordedDatagram | None:
+        """The next datagram, or None if there is none."""
+        try:
+            payload, source = self.socket.recvfrom(_MAX_DATAGRAM)
+        except OSError:  # nothing there; or the report of an ICMP answer, or a datagram with a bad UDP sum
+            return None
+        return RecordedDatagram(time.time_ns(), source, self._address, payload)
+
+    def _receive_with_kernel_time(self) -> RecordedDatagram | None:
+        try:
+            payload, ancillary, _, source = self.socket.recvmsg(_MAX_DATAGRAM, _ANCILLARY_BYTES)
+        except OSError:
+            return None
+        time_ns, destination = 0, self._address
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
+                seconds, nanoseconds = _TIMESPEC.unpack(data)
+                time_ns = seconds * 1_000_000_000 + nanoseconds
+            elif level == socket.SOL_SOCKET and kind == _SO_RXQ_OVFL:
+                (self.dropped,) = _DROPS.unpack(data)
+            elif level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
+                destination = (socket.inet_ntoa(_PKTINFO.unpack(data)[2]), self.number)
+        return RecordedDatagram(time_ns or time.time_ns(), source, destination, payload)
+
+
+def _refuse_own_ports(host: str, forward_ports: Sequence[int], bind: str, ports: Sequence[int]) -> None:
+    """Datagrams passed on to a bound port would be recorded and passed on again, for ever."""
+    same = sorted(set(forward_ports) & set(ports))
+    if not same:
+        return
+    bound = resolve(bind)
+    if host == bound or (bound == "0.0.0.0" and _is_own_address(host)):
+        raise ConfigError(
+            f"port {same[0]} at {host} is where the recording listens; pass on to another host or port, as in "
+            f"{host}:{max(ports) + 1}"
+        )
+
+
+def _is_own_address(host: str) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Ue_bridge_node and its parts."""

@@ -1,0 +1,204 @@
+"""What RflySim3D says -> messages, in the axes of a ROS frame.
+
+Position, angles and box of the answers to requests are read as NED metres and radians, as everything else on the wire;
+RflySim states neither, so this module is the one place to correct should that turn out wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from rfly_suite.msg import (
+    Px4SilData,
+    UeCameraData,
+    UeCrash,
+    UeGimbalRequest,
+    UeObjectData,
+    UeVehicleData,
+    UeVehicleReport,
+)
+from std_msgs.msg import Header
+
+from rfly_common.frames import Floats, pose_ned_euler_to_enu, pose_ned_euler_to_ned, vector_ned_to_enu
+from rfly_ue_bridge.codec.from_rflysim3d import (
+    CAMERA_DATA,
+    CAMERA_DATA_OLD,
+    COPT_REQ_DATA,
+    COPT_REQ_DATA_OLD,
+    COPTER_SIM_CRASH,
+    OBJ_REQ_DATA,
+    OBJ_REQ_DATA_OLD,
+    PX4_SIL_INT_FLOAT,
+    REQ_VE_CRASH_DATA,
+    VISION_SENSOR_REQ_NEW,
+)
+from rfly_ue_bridge.codec.packets import Packet
+
+TOPICS = MappingProxyType(
+    {
+        "ue_crash": UeCrash,
+        "ue_vehicle_report": UeVehicleReport,
+        "ue_camera": UeCameraData,
+        "ue_vehicle": UeVehicleData,
+        "ue_object": UeObjectData,
+        "px4_sil": Px4SilData,
+        "ue_gimbal": UeGimbalRequest,
+    }
+)
+
+TOPIC_OF = MappingProxyType(
+    {
+        COPTER_SIM_CRASH.name: "ue_crash",
+        REQ_VE_CRASH_DATA.name: "ue_vehicle_report",
+        CAMERA_DATA_OLD.name: "ue_camera",
+        CAMERA_DATA.name: "ue_camera",
+        COPT_REQ_DATA_OLD.name: "ue_vehicle",
+        COPT_REQ_DATA.name: "ue_vehicle",
+        OBJ_REQ_DATA_OLD.name: "ue_object",
+        OBJ_REQ_DATA.name: "ue_object",
+        PX4_SIL_INT_FLOAT.name: "px4_sil",
+        VISION_SENSOR_REQ_NEW.name: "ue_gimbal",
+    }
+)
+"""Wire name -> topic."""
+
+_RPM = 2.0 * math.pi / 60.0
+_PLACES = ("PosE", "VelE", "CrashPos", "targetPos", "AngEuler", "PosUE", "angEuler", "boxOrigin", "boxExtent")
+
+
+def has_finite_pose(packet: Packet) -> bool:
+    """False for a packet whose positions, angles or box hold NaN or infinity."""
+    values = packet.values
+    return all(math.isfinite(number) for name in _PLACES if name in values for number in values[name])
+
+
+def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
+    """The message of a packet, as `TOPICS` has it for the packet's topic; `axes` of the header's frame: enu, ned."""
+    return _MAKERS[TOPIC_OF[packet.name]](packet, header, axes)
+
+
+def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamped, Floats, Floats]:
+    """The pose of an answer to a request, its box's middle and half size (0 for a camera)."""
+    position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
+    stamped = PoseStamped(header=header)
+    stamped.pose.position.x, stamped.pose.position.y, stamped.pose.position.z = position
+    q = stamped.pose.orientation
+    q.x, q.y, q.z, q.w = quat
+    if "boxOrigin" not in packet.values:
+        return stamped, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    return stamped, _VECTOR[axes](packet["boxOrigin"]), packet["boxExtent"]
+
+
+def _same(vector: Floats) -> Floats:
+    return vector
+
+
+_POSE: dict[str, Callable[[Floats, Floats], tuple[Floats, Floats]]] = {
+    "enu": pose_ned_euler_to_enu,
+    "ned": pose_ned_euler_to_ned,
+}
+_VECTOR: dict[str, Callable[[Floats], Floats]] = {"enu": vector_ned_to_enu, "ned": _same}
+
+
+def _crash(packet: Packet, header: Header, axes: str) -> UeCrash:
+    return UeCrash(header=header, id=packet["copterID"], target_id=packet["targetID"])
+
+
+def _sil(packet: Packet, header: Header, axes: str) -> Px4SilData:
+    return Px4SilData(header=header, id=packet["copterID"], ints=packet["inSILInts"], floats=packet["inSILFloats"])
+
+
+def _report(packet: Packet, header: Header, axes: str) -> UeVehicleReport:
+    vector = _VECTOR[axes]
+    position, quat = _POSE[axes](packet["PosE"], packet["AngEuler"])
+    return UeVehicleReport(
+        header=header,
+        id=packet["copterID"],
+        vehicle_type=packet["vehicleType"],
+        crash_type=packet["CrashType"],
+        crashed_name=packet["CrashedName"],
+        run_time=packet["runnedTime"],
+        position=position,
+        orientation=quat,
+        velocity=vector(packet["VelE"]),
+        crash_position=vector(packet["CrashPos"]),
+        target_position=vector(packet["targetPos"]),
+        motor_speed=_scaled(packet["MotorRPMS"], _RPM),
+        ray=packet["ray"],
+    )
+
+
+def _camera(packet: Packet, header: Header, axes: str) -> UeCameraData:
+    position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
+    return UeCameraData(
+        header=header,
+        id=packet["SeqID"],
+        sensor_type=packet["TypeID"],
+        height=packet["DataHeight"],
+        width=packet["DataWidth"],
+        fov_deg=packet["CameraFOV"],
+        position=position,
+        orientation=quat,
+        wire_quaternion=packet.values.get("angQuat", ()),
+        timestamp=packet["timestamp"],
+    )
+
+
+def _vehicle(packet: Packet, header: Header, axes: str) -> UeVehicleData:
+    return UeVehicleData(header=header, id=packet["copterID"], **_body(packet, axes))
+
+
+def _object(packet: Packet, header: Header, axes: str) -> UeObjectData:
+    return UeObjectData(header=header, id=packet["seqID"], name=packet["name"], **_body(packet, axes))
+
+
+def _body(packet: Packet, axes: str) -> dict[str, Any]:
+    position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
+    return {
+        "position": position,
+        "orientation": quat,
+        "wire_quaternion": packet.values.get("angQuat", ()),
+        "box_origin": _VECTOR[axes](packet["boxOrigin"]),
+        "box_extent": packet["boxExtent"],
+        "timestamp": packet["timestamp"],
+    }
+
+
+def _gimbal(packet: Packet, header: Header, axes: str) -> UeGimbalRequest:
+    return UeGimbalRequest(
+        header=header,
+        id=packet["SeqID"],
+        bitmask=packet["bitmask"],
+        sensor_type=packet["TypeID"],
+        target_id=packet["TargetCopter"],
+        mount_type=packet["TargetMountType"],
+        width=packet["DataWidth"],
+        height=packet["DataHeight"],
+        check_frequency=packet["DataCheckFreq"],
+        send_protocol=packet["SendProtocol"],
+        fov_deg=packet["CameraFOV"],
+        mount_position=packet["SensorPosXYZ"],
+        angle_kind=packet["EularOrQuat"],
+        mount_euler=packet["SensorAngEular"],
+        mount_quaternion=packet["SensorAngQuat"],
+        other_params=packet["otherParams"],
+    )
+
+
+def _scaled(numbers: Sequence[float], factor: float) -> list[float]:
+    return [number * factor for number in numbers]
+
+
+_MAKERS: dict[str, Callable[[Packet, Header, str], Any]] = {
+    "ue_crash": _crash,
+    "ue_vehicle_report": _report,
+    "ue_camera": _camera,
+    "ue_vehicle": _vehicle,
+    "ue_object": _object,
+    "px4_sil": _sil,
+    "ue_gimbal": _gimbal,
+}

@@ -1,0 +1,292 @@
+"""The bridge's ear: what RflySim3D says, as topics, and the service `request_object`. Part of ue_bridge_node."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from geometry_msgs.msg import Point, Vector3
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+from rclpy.timer import Timer
+from rfly_suite.srv import RequestObject
+from std_msgs.msg import Header
+
+from rfly_common.errors import CommandError, ConfigError, FeedbackError
+from rfly_common.ros import ERROR, FEEDBACK_OUT, OK, WARN, Diagnostics, declare, publisher
+from rfly_ue_bridge.codec.from_rflysim3d import PORT, REQ_VE_CRASH_DATA
+from rfly_ue_bridge.codec.packets import Packet
+from rfly_ue_bridge.objects.object_requests import ANSWERS, Question, is_answer, question, request_command
+from rfly_ue_bridge.ros.feedback_msgs import TOPIC_OF, TOPICS, answer_to_pose, has_finite_pose, packet_to_msg
+from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
+from rfly_ue_bridge.sockets.udp_sender import resolve
+
+WORK_S = 0.001
+"""time for publishing in one turn of the executor …"""
+TURN_S = 0.004
+"""… and the least time between two turns, so that a flood leaves the poses their time"""
+_AT_ONCE = 4
+"""packets between two looks at the clock"""
+DEFAULT_TIMEOUT_S = 2.0
+MAX_TIMEOUT_S = 60.0
+MAX_WAITING = 100
+"""requests that wait at once; one more is refused"""
+ASK_AGAIN_S = 5.0
+"""RflyReqVehicleData is repeated so often until reports come: RflySim3D may start later than we"""
+TROUBLE_SHOWN_S = 5.0
+LOSSES = ("unknown_length", "wrong_checksum", "text", "not_allowed", "overflow", "system_dropped", "socket_errors")
+
+
+class FeedbackTopics:
+    """Owns the receiver; publishes what it hears in the frame `frame_id`, whose axes are `axes` (enu or ned).
+
+    send_command(text, window) sends a console command to RflySim3D and returns "" or what was wrong.
+    """
+
+    def __init__(
+        self, node: Node, host: str, frame_id: str, axes: str, send_command: Callable[[str, int], str]
+    ) -> None:
+        self._node = node
+        self._frame_id, self._axes = frame_id, axes
+        self._send_command = send_command
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._waiting: list[tuple[Question, Future]] = []
+        self._turns: Timer | None = None
+        self._pausing = False
+        self._heard_s = -math.inf  # steady clock, as all below
+        self._reported_s = self._asked_s = self._trouble_s = -math.inf
+        self._trouble = ""
+        self._losses: dict[str, int] = {}
+        self._error = ""
+
+        bind = declare(
+            node,
+            "feedback_bind",
+            "127.0.0.1",
+            "IPv4 address of this machine on which RflySim3D's answers are awaited; 0.0.0.0 = all",
+        )
+        port = declare(
+            node,
+            "feedback_port",
+            PORT,
+            "UDP port on which RflySim3D's answers are awaited; 0 = do not listen",
+            low=0,
+            high=65535,
+        )
+        interface = declare(
+            node,
+            "feedback_multicast_interface",
+            "",
+            "IPv4 address of the interface on which the group 224.0.0.10 is joined; empty = not at all",
+        )
+        allow = declare(
+            node,
+            "feedback_allow",
+            [],
+            "addresses or networks (192.168.1.0/24) whose datagrams are taken; empty = from everywhere",
+        )
+        share = declare(
+            node,
+            "feedback_share_port",
+            False,
+            "share the port with other programs that do so too, such as RflySim's SDK; each unicast datagram still "
+            "reaches only one of them",
+        )
+        self._request_vehicle_data = declare(
+            node, "request_vehicle_data", False, "ask RflySim3D to report its vehicles (topic ue_vehicle_report)"
+        )
+        self._where = f"{bind}:{port}"
+        self._receiver: FeedbackReceiver | None = None
+        if port:
+            try:
+                self._receiver = FeedbackReceiver(
+                    bind, port, multicast_interface=interface, allow=allow, wake=self._wake, share_port=share
+                )
+            except ConfigError as error:
+                raise ConfigError(f"parameter feedback_{error}") from error
+            if ipaddress.IPv4Address(bind).is_loopback and not ipaddress.IPv4Address(resolve(host)).is_loopback:
+                node.get_logger().warning(
+                    f"host is {host}, but feedback_bind is {bind}: what RflySim3D says there does not arrive here; "
+                    "set feedback_bind to this machine's address in that network"
+                )
+
+        self._publishers = {topic: publisher(node, msg_type, topic, FEEDBACK_OUT) for topic, msg_type in TOPICS.items()}
+        self._guard = node.create_guard_condition(self._take_turn)
+        # of its own group: a request that waits would hold up everything else in the node's
+        node.create_service(
+            RequestObject, "request_object", self._serve_request, callback_group=ReentrantCallbackGroup()
+        )
+        self._diagnostics = Diagnostics(node, "feedback", self._where, self._each_second, check_peers=False)
+        self._diagnostics.counters["not_finite"] = 0
+        self._listen()
+        self._ask_for_reports()
+        self._say()
+
+    def close(self) -> None:
+        """Stop listening. Before the node is destroyed."""
+        if self._receiver is not None:
+            self._receiver.close()
+
+    # --- listening
+
+    def _listen(self) -> None:
+        if self._receiver is None or self._receiver.listening:
+            return
+        try:
+            self._receiver.start()
+        except FeedbackError as error:
+            if str(error) != self._error:
+                self._error = str(error)
+                self._node.get_logger().error(f"{error}; tried again every second")
+            return
+        self._error = ""
+        self._node.get_logger().info(f"listening to RflySim3D on {self._where}")
+        if self._receiver.multicast_error:
+            self._node.get_logger().warning(f"multicast: {self._receiver.multicast_error}")
+
+    def _wake(self) -> None:
+        """In the reading thread. During a pause the timer looks by itself."""
+        if not self._pausing:
+            self._guard.trigger()
+
+    def _take_turn(self) -> None:
+        """Publish what waits for at most WORK_S, and pause; the timer goes on until nothing is left."""
+        if self._receiver is None or self._pausing or not len(self._receiver):
+            return
+        self._pausing = True
+        if self._turns is None:
+            self._turns = self._node.create_timer(TURN_S, self._end_pause, clock=self._steady)
+        else:
+            self._turns.reset()
+        wanted = self._wanted()
+        self._heard_s = time.monotonic()
+        while len(self._receiver) and time.monotonic() < self._heard_s + WORK_S:
+            self._publish(self._receiver.take(_AT_ONCE, wanted))
+
+    def _wanted(self) -> set[str]:
+        """Wire names of the packets that somebody waits for."""
+        heard = {topic for topic, out in self._publishers.items() if out.get_subscription_count()}
+        wanted = {name for name, topic in TOPIC_OF.items() if topic in heard}
+        if self._waiting:
+            wanted.update(ANSWERS)
+        if self._request_vehicle_data:
+            wanted.add(REQ_VE_CRASH_DATA.name)
+        return wanted
+
+    def _end_pause(self) -> None:
+        assert self._turns is not None
+        self._turns.cancel()
+        self._pausing = False  # before the look: whatever is queued after it wakes us
+        self._take_turn()
+
+    def _publish(self, packets: list[Packet]) -> None:
+        if not packets:
+            return
+        header = self._header()
+        for packet in packets:
+            if not has_finite_pose(packet):
+                self._diagnostics.count("not_finite")
+                self._trouble, self._trouble_s = f"{packet.name} with a number that is not finite", self._heard_s
+                continue
+            if packet.type is REQ_VE_CRASH_DATA:
+                self._reported_s = self._heard_s
+            if self._waiting:
+                self._answer(packet)
+            out = self._publishers[TOPIC_OF[packet.name]]
+            if out.get_subscription_count():
+                out.publish(packet_to_msg(packet, header, self._axes))
+
+    def _header(self) -> Header:
+        return Header(stamp=self._node.get_clock().now().to_msg(), frame_id=self._frame_id)
+
+    # --- asking
+
+    async def _serve_request(self, request: Any, response: Any) -> Any:
+        response.message, packet = await self._ask(request)
+        response.success = packet is not None
+        if packet is not None:
+            response.pose, origin, extent = answer_to_pose(packet, self._header(), self._axes)
+            response.box_origin = Point(**dict(zip("xyz", origin, strict=True)))
+            response.box_extent = Vector3(**dict(zip("xyz", extent, strict=True)))
+        return response
+
+    async def _ask(self, request: Any) -> tuple[str, Packet | None]:
+        """What was wrong, or "" and the answer."""
+        timeout = request.timeout or DEFAULT_TIMEOUT_S
+        if not 0.0 < timeout <= MAX_TIMEOUT_S:
+            return f"timeout: {request.timeout}, expected 0 to {MAX_TIMEOUT_S:.0f} s", None
+        try:
+            asked = question(request.kind, request.id, request.name)
+        except CommandError as error:
+            return str(error), None
+        if self._receiver is None:
+            return "the bridge does not listen: parameter feedback_port is 0", None
+        if not self._receiver.listening:
+            return self._error, None
+        if len(self._waiting) >= MAX_WAITING:
+            return f"{MAX_WAITING} requests wait already", None
+        command = request_command(asked)
+        wrong = self._send_command(command, 0)
+        if wrong:
+            return wrong, None
+        future: Future = Future(executor=self._node.executor)
+        entry = (asked, future)
+        self._waiting.append(entry)
+        timer = self._node.create_timer(timeout, lambda: future.done() or future.set_result(None), clock=self._steady)
+        try:
+            packet = await future
+        finally:
+            self._waiting.remove(entry)
+            self._node.destroy_timer(timer)
+        return (f"no answer within {timeout:g} s to {command!r}" if packet is None else ""), packet
+
+    def _answer(self, packet: Packet) -> None:
+        for asked, future in self._waiting:
+            if not future.done() and is_answer(packet, asked):
+                future.set_result(packet)
+
+    def _ask_for_reports(self) -> None:
+        now_s = time.monotonic()
+        if self._request_vehicle_data and now_s - max(self._asked_s, self._reported_s) > ASK_AGAIN_S:
+            self._asked_s = now_s
+            self._send_command("RflyReqVehicleData 1", -1)
+
+    # --- what is to be told
+
+    def _each_second(self) -> None:
+        self._listen()
+        if self._receiver is not None and self._receiver.listening:
+            self._receiver.join()
+        self._ask_for_reports()
+        self._say()
+
+    def _say(self) -> None:
+        if self._receiver is None:
+            self._diagnostics.set(OK, "off: parameter feedback_port is 0")
+            return
+        counters = self._receiver.counters
+        now_s = time.monotonic()
+        lost = {reason: counters[reason] for reason in LOSSES if counters[reason] > self._losses.get(reason, 0)}
+        if lost:
+            news = now_s - self._trouble_s > TROUBLE_SHOWN_S
+            new = ", ".join(f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items())
+            self._trouble, self._trouble_s = f"datagrams lost: {new}", now_s
+            self._losses |= lost
+            if news:
+                self._node.get_logger().warning(f"feedback: {self._trouble}")
+        level, message = OK, f"listening on {self._where}, nothing heard yet"
+        if math.isfinite(self._heard_s):
+            message = f"listening on {self._where}, last heard {now_s - self._heard_s:.0f} s ago"
+        troubles = [self._receiver.multicast_error] if self._receiver.multicast_error else []
+        if now_s - self._trouble_s < TROUBLE_SHOWN_S:
+            troubles.append(self._trouble)
+        if troubles:
+            level, message = WARN, "; ".join(troubles)
+        if self._error:
+            level, message = ERROR, self._error
+        self._diagnostics.set(level, message, waiting_requests=len(self._waiting), **counters)

@@ -1,0 +1,222 @@
+"""The objects that the bridge has placed on the terrain: services, and the latched `placed_objects`.
+
+Part of ue_bridge_node. RflySim3D forgets nothing, but a window that was restarted or has changed its map knows nothing:
+all objects are sent again in turn, each once in `objects_resend_period`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.timer import Timer
+from rfly_suite.msg import PlacedObjectArray
+from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
+
+from rfly_common.errors import ConfigError, FrameError, PlacementError
+from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher
+from rfly_common.state_sources import IdOwners
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_ue_bridge.codec.ned_states import NedStates
+from rfly_ue_bridge.objects.object_registry import ObjectRegistry
+from rfly_ue_bridge.objects.placement import PlacedObject, Placement, place
+from rfly_ue_bridge.objects.placement_frames import FrameAxes, place_in_enu
+from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
+
+OWNER = "place_object"
+"""what the bridge calls the source of objects"""
+TURNS_PER_PERIOD = 10
+"""the objects are sent again in so many portions, not all at once"""
+LEAST_PERIOD_S = 0.1
+SETTLE_S = 0.02
+"""after a change until `placed_objects` tells it: a list of thousands makes few messages, not thousands"""
+SETTLE_SHARE = 10
+"""at least so many times as long as telling it takes"""
+REMOVALS_SENT = 3
+"""times, each in its turn: one may be lost on a network"""
+
+
+class PlacedObjects:
+    """Owns the registry; `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and objects apart."""
+
+    def __init__(
+        self, node: Node, frames: Frames, own_frame: str, owners: IdOwners, send: Callable[[NedStates], None]
+    ) -> None:
+        self._node, self._frames, self._own_frame = node, frames, own_frame
+        self._owners, self._send = owners, send
+        self._registry = ObjectRegistry(lambda object_id: owners.owner_of(object_id, time.monotonic_ns()))
+        self._ground = LatestTerrain(node, self._take_terrain, self._say)
+        self._placement = place([], None)
+        self._shown = self._placement.to_ned_states()
+        self._leaving: dict[int, tuple[NedStates, int]] = {}
+        self._turn = 0
+        self._period_s: float = declare(
+            node,
+            "objects_resend_period",
+            1.0,
+            "each placed object is sent again so often, s, so that a restarted RflySim3D shows it; 0 = never",
+            low=0.0,
+            high=3600.0,
+        )
+        if 0.0 < self._period_s < LEAST_PERIOD_S:
+            raise ConfigError(
+                f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
+            )
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._turns: Timer | None = None  # made with the first object, as is the next
+        self._settling: Timer | None = None
+        self._changed = False
+        self._diagnostics = Diagnostics(node, "objects", "", self._say)
+        self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
+        self._ground.start()
+        node.create_service(PlaceObject, "place_object", self._serve_place)
+        node.create_service(MoveObject, "move_object", self._serve_move)
+        node.create_service(RemoveObject, "remove_object", self._serve_remove)
+        node.create_service(ListObjects, "list_objects", self._serve_list)
+        self._array.publish(self._message())
+
+    # --- services
+
+    def _serve_place(self, request: Any, response: Any) -> Any:
+        def work() -> None:
+            frame = self._frame(request.frame_id)
+            where = place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
+            self._put(self._registry.checked(request_to_object(request, where)), frame, response)
+
+        return self._answer(work, response)
+
+    def _serve_move(self, request: Any, response: Any) -> Any:
+        def work() -> None:
+            frame = self._frame(request.frame_id)
+            where = place_in_enu(request.x, request.y, request.yaw, frame, request.frame_id)
+            self._put(self._registry.get(request.id).moved(**where), frame, response)
+
+        return self._answer(work, response)
+
+    def _serve_remove(self, request: Any, response: Any) -> Any:
+        def work() -> None:
+            gone = self._registry.remove(request.id)
+            self._owners.release(gone.id)
+            leaving = self._placed(gone).to_removal()
+            self._leaving[gone.id] = (leaving, REMOVALS_SENT - 1)
+            self._send(leaving)
+            self._note_change()
+
+        return self._answer(work, response)
+
+    def _serve_list(self, _request: Any, response: Any) -> Any:
+        if self._changed:
+            self._settle()
+        response.success, response.objects = True, self._message()
+        return response
+
+    def _answer(self, work: Callable[[], None], response: Any) -> Any:
+        try:
+            work()
+        except (PlacementError, FrameError) as error:
+            self._diagnostics.count("refused")
+            response.message = str(error)
+            return response
+        response.success = True
+        return response
+
+    def _put(self, wanted: PlacedObject, frame: FrameAxes, response: Any) -> None:
+        """Keep and show an object that has its id already, and tell its pose."""
+        placed = self._placed(wanted)
+        self._registry.keep(wanted)
+        self._owners.reserve(wanted.id, OWNER)
+        self._leaving.pop(wanted.id, None)
+        self._send(placed.to_ned_states())
+        self._note_change()
+        if hasattr(response, "id"):
+            response.id = wanted.id
+        response.pose = placement_to_pose(placed, frame)
+        if self._ground.terrain is not None and not placed.inside[0]:
+            response.message = f"off the map {self._ground.terrain.name!r}: the altitude is that of its edge"
+
+    def _placed(self, wanted: PlacedObject) -> Placement:
+        if self._ground.terrain is None and wanted.needs_terrain:
+            why = self._ground.error or NOT_YET
+            raise PlacementError(f"{why} (with use_ground_packet RflySim3D finds the ground itself)")
+        return place([wanted], self._ground.terrain)
+
+    def _frame(self, frame_id: str) -> FrameAxes:
+        found = self._frames.resolve(frame_id or self._own_frame)
+        if found.is_world:
+            return FrameAxes(found.axes)
+        return FrameAxes(found.axes, found.transform.translation, found.transform.quat_xyzw)
+
+    # --- the ground beneath
+
+    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        """Every object follows."""
+        self._diagnostics.hardware_id = terrain.name
+        if len(self._registry):
+            self._note_change()
+            self._settle()
+            self._send(self._shown)
+        self._say()
+
+    # --- what is shown and told
+
+    def _note_change(self) -> None:
+        self._changed = True
+        if self._settling is None:
+            self._settling = self._node.create_timer(SETTLE_S, self._settle, clock=self._steady)
+            if self._period_s > 0:
+                self._turns = self._node.create_timer(
+                    self._period_s / TURNS_PER_PERIOD, self._take_turn, clock=self._steady
+                )
+        elif self._settling.is_canceled():
+            self._settling.reset()
+
+    def _settle(self) -> None:
+        """Take all changes up to now into account, and tell them."""
+        assert self._settling is not None
+        self._settling.cancel()
+        if self._changed:
+            start_ns = time.monotonic_ns()
+            self._changed = False
+            self._placement = place(self._registry.objects, self._ground.terrain)
+            self._shown = self._placement.to_ned_states()
+            self._array.publish(self._message())
+            # with very many objects less often, so that the poses keep most of the time
+            took_ns = time.monotonic_ns() - start_ns
+            self._settling.timer_period_ns = max(round(SETTLE_S * 1e9), SETTLE_SHARE * took_ns)
+
+    def _take_turn(self) -> None:
+        """Send the next portion again: in turn k of a period the k-th tenth of the objects."""
+        if self._changed:
+            self._settle()
+        n = len(self._shown)
+        first, last = (n * turn // TURNS_PER_PERIOD for turn in (self._turn, self._turn + 1))
+        if last > first:
+            self._send(self._shown.select(slice(first, last)))
+        self._turn = (self._turn + 1) % TURNS_PER_PERIOD
+        if self._turn == 0:
+            self._send_removals_again()
+
+    def _send_removals_again(self) -> None:
+        now_ns = time.monotonic_ns()
+        for object_id, (states, left) in list(self._leaving.items()):
+            if left == 0 or self._owners.owner_of(object_id, now_ns):  # a vehicle that has taken the id over
+                del self._leaving[object_id]
+                continue
+            self._leaving[object_id] = (states, left - 1)
+            self._send(states)
+
+    def _message(self) -> PlacedObjectArray:
+        axes = self._frames.axes(self._own_frame) or "enu"
+        now_ns = self._node.get_clock().now().nanoseconds
+        return placement_to_msg(self._placement, self._own_frame, axes, now_ns)
+
+    def _say(self) -> None:
+        terrain = "" if self._ground.terrain is None else self._ground.terrain.name
+        off_map = int((~self._placement.inside).sum())
+        level = ERROR if self._ground.trouble else OK
+        text = self._ground.trouble or (NOT_YET if self._ground.terrain is None else "placing")
+        self._diagnostics.set(level, text, objects=len(self._registry), off_map=off_map, terrain=terrain)

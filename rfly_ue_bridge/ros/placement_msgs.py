@@ -1,0 +1,63 @@
+"""Placed objects <-> rfly_suite/PlacedObjectArray, and single poses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Pose
+from rfly_suite.msg import PlacedObjectArray
+
+from rfly_common.flat_arrays import flat
+from rfly_common.frames import enu_to_ned
+from rfly_common.ros import ns_to_stamp
+from rfly_ue_bridge.objects.placement import PlacedObject, Placement
+from rfly_ue_bridge.objects.placement_frames import FrameAxes, poses_in_frame
+
+
+def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
+    """The object of a PlaceObject request whose place is given in ENU; a scale of 0 0 0 means 1. PlacementError."""
+    scale = [float(factor) for factor in request.scale]
+    if not any(scale):
+        scale = [1.0, 1.0, 1.0]
+    size = request.size
+    return PlacedObject(
+        id=request.id,
+        vehicle_type=request.vehicle_type,
+        offset=request.offset,
+        use_ground_packet=request.use_ground_packet,
+        size=(size.x, size.y, size.z),
+        scale=(scale[0], scale[1], scale[2]),
+        **place,
+    )
+
+
+def placement_to_pose(placement: Placement, frame: FrameAxes) -> Pose:
+    """The pose of the only object, in a frame."""
+    position, orientation = poses_in_frame(placement.position, placement.yaw, frame)
+    pose = Pose()
+    p, q = pose.position, pose.orientation
+    p.x, p.y, p.z = position[0].tolist()
+    q.x, q.y, q.z, q.w = orientation[0].tolist()
+    return pose
+
+
+def placement_to_msg(placement: Placement, frame_id: str, axes: str, stamp_ns: int) -> PlacedObjectArray:
+    """All objects in a world frame whose axes are enu or ned."""
+    objects = placement.objects
+    position, orientation = poses_in_frame(placement.position, placement.yaw, FrameAxes(axes))
+    box = placement.box_origin
+    message = PlacedObjectArray(
+        id=flat("i", [o.id for o in objects]),
+        vehicle_type=flat("i", [o.vehicle_type for o in objects]),
+        position=flat("d", position),
+        orientation=flat("d", orientation),
+        box_origin=flat("d", np.asarray(enu_to_ned(box)) + 0.0 if axes == "ned" else box),
+        box_half_extent=flat("d", placement.box_half_extent),
+        offset=flat("d", [o.offset for o in objects]),
+        scale=flat("f", [o.scale for o in objects]),
+        use_ground_packet=flat("B", [o.use_ground_packet for o in objects]),
+    )
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    return message

@@ -1,0 +1,1 @@
+"""Drop-in UE4CtrlAPI and MATLAB's calls."""

@@ -1,0 +1,106 @@
+"""The listening half of UE4CtrlAPI: RflySim3D's answers as lists of records, as RflySim's scripts read them.
+
+Unlike the SDK's, one bad datagram does not end the listening, and ending it waits for nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import threading
+
+from rfly_common.errors import FeedbackError
+from rfly_ue_bridge.codec.from_rflysim3d import COPTER_SIM_CRASH, PORT
+from rfly_ue_bridge.codec.packets import Packet
+from rfly_ue_bridge.sdk.feedback_records import MAX_RECORDS
+from rfly_ue_bridge.sdk.records import RECORD_CLASSES, SdkRecord, reqVeCrashData
+from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
+
+ANY = INTERFACE = "0.0.0.0"
+
+
+class SdkListener:
+    """Records by the SDK's class name, renewed by the reading thread; `news` is set with every answer.
+
+    Of each kind MAX_RECORDS are kept, then the one that came first goes.
+    """
+
+    def __init__(self, news: threading.Event) -> None:
+        self.records: dict[str, list[SdkRecord]] = {}
+        self.vehicle_updates: list[bool] = []
+        self._news = news
+        self._numbers: dict[str, dict[int, int]] = {}
+        """by class and key: how many records came before that one, those that went included"""
+        self._gone: dict[str, int] = {}
+        self._crashes: dict[int, int] = {}
+        self._ended = False
+        self._receiver = FeedbackReceiver(ANY, PORT, multicast_interface=INTERFACE, wake=self._take)
+        self._forget()
+
+    @property
+    def listening(self) -> bool:
+        return self._receiver.listening
+
+    def start(self) -> None:
+        """Listen, with no records at first. FeedbackError (an OSError) if the port cannot be opened, or after `end`."""
+        if self._ended:
+            raise FeedbackError(errno.EBADF, "endUE4MsgRec has closed this object's port 20006: make a new UE4CtrlAPI")
+        if self._receiver.listening:
+            return
+        self._forget()
+        self._receiver.start()
+        if self._receiver.multicast_error:
+            print(f"Multicast is not received, unicast is: {self._receiver.multicast_error}")
+
+    def end(self) -> None:
+        """Stop listening, at once and for good."""
+        self._ended = True
+        self._receiver.close()
+
+    def _forget(self) -> None:
+        self.records = {record.__name__: [] for record in RECORD_CLASSES.values()}
+        self._numbers = {name: {} for name in self.records}
+        self._gone = dict.fromkeys(self.records, 0)
+        self.vehicle_updates = []
+        self._crashes = {}
+
+    def _take(self) -> None:
+        for packet in self._receiver.take():
+            if packet.type is COPTER_SIM_CRASH:
+                self._tell_crash(packet)
+            else:
+                self._update(packet)
+            self._news.set()
+
+    def _update(self, packet: Packet) -> None:
+        record_class = RECORD_CLASSES[packet.name]
+        kind, is_vehicle = record_class.__name__, record_class is reqVeCrashData
+        records, numbers = self.records[kind], self._numbers[kind]
+        number = numbers.get(packet[record_class.key_field])
+        if number is not None:
+            place = number - self._gone[kind]
+            records[place].update(packet.values)
+            if is_vehicle:
+                self.vehicle_updates[place] = True
+            return
+        record = record_class.of(packet)
+        if len(records) >= MAX_RECORDS:
+            del numbers[records.pop(0).key]
+            self._gone[kind] += 1
+            if is_vehicle:
+                self.vehicle_updates.pop(0)
+        numbers[record.key] = self._gone[kind] + len(records)
+        if is_vehicle:
+            self.vehicle_updates.append(True)
+        records.append(record)
+
+    def _tell_crash(self, packet: Packet) -> None:
+        """One line, as the SDK prints; not again while it says the same."""
+        copter_id, target_id = packet["copterID"], packet["targetID"]
+        if self._crashes.get(copter_id) == target_id:
+            return
+        if len(self._crashes) >= MAX_RECORDS:
+            self._crashes.clear()
+        self._crashes[copter_id] = target_id
+        with contextlib.suppress(OSError, ValueError):  # where nobody can read it, the listening goes on
+            print("Vehicle #", copter_id, " Crashed with vehicle #", target_id)

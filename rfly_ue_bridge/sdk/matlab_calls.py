@@ -1,0 +1,56 @@
+"""RflySendUE4CMD and RflyCameraPosAng: RflySim's two MATLAB calls as functions, with their defaults and number texts.
+
+Both broadcast to UDP 20010, as MATLAB's do; `host` sends elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import struct
+
+from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM
+from rfly_ue_bridge.sockets.udp_sender import DEFAULT_PORT
+
+BROADCAST = "255.255.255.255"
+_TEXT_BYTES = 52
+
+
+def RflySendUE4CMD(text: str = "RflyChangeMapbyName Grasslands", host: str = BROADCAST) -> None:
+    """Sends one console command: checksum and text in UTF-8, filled with zeros to 56 bytes.
+
+    The length is not checked: a text above 52 bytes makes a longer datagram, which RflySim3D does not know. Does not
+    wait after a map change.
+    """
+    datagram = struct.pack("<i", CHECKSUM) + text.encode().ljust(_TEXT_BYTES, b"\0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        sender.sendto(datagram, (host, DEFAULT_PORT))
+
+
+def RflyCameraPosAng(
+    x: float = 0,
+    y: float = 0,
+    z: float = 0,
+    roll: float = 0,
+    pitch: float = 0,
+    yaw: float = 0,
+    host: str = BROADCAST,
+) -> None:
+    """Sets the camera's pose: m NED from the map's origin, degrees. Always sends all six numbers."""
+    numbers = " ".join(num2str(number) for number in (x, y, z, roll, pitch, yaw))
+    RflySendUE4CMD(f"RflyCameraPosAng {numbers}", host)
+
+
+def num2str(x: float) -> str:
+    """A number as MATLAB's num2str writes it: a whole one as it is, else %.Ng.
+
+    N = floor(log10(abs(x))) + 5, at least 5 and at most 16.
+    """
+    if math.isnan(x):
+        return "NaN"
+    if math.isinf(x):
+        return "Inf" if x > 0 else "-Inf"
+    if x == int(x):
+        return str(int(x))
+    return f"{x:.{min(16, max(5, math.floor(math.log10(abs(x))) + 5))}g}"

@@ -1,0 +1,140 @@
+"""The records that RflySim's SDK makes of RflySim3D's answers: its class names, its attributes, its flat constructor.
+
+The SDK's names differ from those of the wire here and there (`timestmp`, `BoxExtent`, `CopterID`, `ObjName`); both can
+be read. New code is better served by `feedback_records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from rfly_ue_bridge.codec.from_rflysim3d import (
+    CAMERA_DATA,
+    CAMERA_DATA_OLD,
+    COPT_REQ_DATA,
+    COPT_REQ_DATA_OLD,
+    OBJ_REQ_DATA,
+    OBJ_REQ_DATA_OLD,
+    PX4_SIL_INT_FLOAT,
+    REQ_VE_CRASH_DATA,
+    VISION_SENSOR_REQ_NEW,
+)
+from rfly_ue_bridge.codec.packets import Packet, PacketType
+
+
+class SdkRecord:
+    """One answer as attributes: numbers, tuples and texts. `hasUpdate` becomes True with every answer.
+
+    `iv` is the answer as `struct.unpack` gives it, flat; without it all is 0. A text that is not UTF-8 raises
+    PacketError.
+    """
+
+    layout: ClassVar[PacketType]
+    old_layout: ClassVar[PacketType | None] = None
+    key_field: ClassVar[str]
+    """wire name of the field that tells one record from another"""
+    sdk_names: ClassVar[dict[str, str]] = {}
+    """wire name -> the SDK's, where they differ"""
+
+    hasUpdate: bool
+
+    def __init__(self, iv: Sequence[Any] | None = None) -> None:
+        if iv is not None:
+            self.CopyData(iv)
+            return
+        self.update(self.layout.unpack(bytes(self.layout.size)))
+
+    @classmethod
+    def of(cls, packet: Packet) -> SdkRecord:
+        """A record of a packet in either layout."""
+        record = cls()
+        record.update(packet.values)
+        return record
+
+    @property
+    def key(self) -> int:
+        number: int = getattr(self, self.key_field)
+        return number
+
+    def CopyData(self, iv: Sequence[Any]) -> None:
+        """Take over an answer as `struct.unpack` gives it, in the present layout."""
+        self._copy(self.layout, iv)
+
+    def CopyDataOld(self, iv: Sequence[Any]) -> None:
+        """Take over an answer in the old layout; angQuat stays as it was."""
+        self._copy(self.old_layout or self.layout, iv)
+
+    def update(self, values: Any) -> None:
+        """Take over an answer by the names of the wire."""
+        for name, value in values.items():
+            setattr(self, self.sdk_names.get(name, name), value)
+        self.hasUpdate = True
+
+    def _copy(self, layout: PacketType, iv: Sequence[Any]) -> None:
+        self.update(layout.unpack(layout.struct.pack(*iv)))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__[type(self).sdk_names[name]]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({inside})"
+
+
+class PX4SILIntFloat(SdkRecord):
+    """Numbers of a CopterSim model."""
+
+    layout = PX4_SIL_INT_FLOAT
+    key_field = "copterID"
+    sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "inSILFloats": "inSILFLoats"}
+
+
+class reqVeCrashData(SdkRecord):
+    """Where a vehicle is, and what it ran into."""
+
+    layout = REQ_VE_CRASH_DATA
+    key_field = "copterID"
+
+
+class CameraData(SdkRecord):
+    """A camera's place and picture size."""
+
+    layout, old_layout = CAMERA_DATA, CAMERA_DATA_OLD
+    key_field = "SeqID"
+    sdk_names: ClassVar[dict[str, str]] = {"timestamp": "timestmp"}
+
+
+class CoptReqData(SdkRecord):
+    """A vehicle's place and size."""
+
+    layout, old_layout = COPT_REQ_DATA, COPT_REQ_DATA_OLD
+    key_field = "copterID"
+    sdk_names: ClassVar[dict[str, str]] = {"copterID": "CopterID", "boxExtent": "BoxExtent", "timestamp": "timestmp"}
+
+
+class ObjReqData(SdkRecord):
+    """A scene object's place and size."""
+
+    layout, old_layout = OBJ_REQ_DATA, OBJ_REQ_DATA_OLD
+    key_field = "seqID"
+    sdk_names: ClassVar[dict[str, str]] = {"boxExtent": "BoxExtent", "timestamp": "timestmp", "name": "ObjName"}
+
+
+class VisionSensorReqNew(SdkRecord):
+    """A gimbal's camera."""
+
+    layout = VISION_SENSOR_REQ_NEW
+    key_field = "SeqID"
+
+
+RECORD_CLASSES: dict[str, type[SdkRecord]] = {
+    layout.name: record
+    for record in (PX4SILIntFloat, reqVeCrashData, CameraData, CoptReqData, ObjReqData, VisionSensorReqNew)
+    for layout in (record.layout, record.old_layout)
+    if layout is not None
+}
+"""wire name -> class, for both layouts"""

@@ -1,0 +1,540 @@
+"""UE4CtrlAPI: RflySim's control interface of RflySim3D under its own names, so that its scripts run unchanged.
+
+    from rfly_ue_bridge import UE4CtrlAPI
+
+    ue = UE4CtrlAPI()
+    ue.sendUE4Cmd("RflyChangeMapbyName Grasslands", 0)
+    ue.sendUE4Pos(1001, 200150, 0, [43.943, 1.620, -11.465], [0, 0, 0])
+
+Positions are m NED, angles rad (roll, pitch, yaw of FRD in NED), velocities m/s NED, motor speeds rpm. What holds for
+every sending call:
+
+- `windowID` k >= 0 sends one datagram to port 20010 + k, a negative one to each of 20010, 20011 and 20012.
+- A vector is a list or a one-dimensional array. A shorter one than its field is filled with zeros, a longer one is cut,
+  anything else counts as a number and fills the first element (`Scale=2` is 2, 0, 0). No call changes its arguments.
+- Ids, types and flags are integers. `struct.error` for what does not fit, and nothing is sent.
+- NaN and infinity go out as they are, and what is too large for a float becomes infinity.
+
+New code is better served by `RflySim3D`, which refuses what is no number or does not fit, and never waits.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
+from rfly_ue_bridge.codec.packets import PacketType
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    ATTACHMENTS,
+    CHECKSUM,
+    CHECKSUM_ACTION,
+    CHECKSUM_ATTACH,
+    CHECKSUM_FULL,
+    CHECKSUM_GROUND,
+    CHECKSUM_LABEL,
+    CHECKSUM_LAN,
+    CHECKSUM_TIME,
+    COPTER_MSG,
+    MOTORS,
+    MULTI3D_DATA_2_NEW,
+    MULTI3D_DATA_100_NEW,
+    SOUT2_SIMULATOR,
+    SOUT2_SIMULATOR_SIMPLE,
+    SOUT2_SIMULATOR_SIMPLE1,
+    SOUT2_SIMULATOR_SIMPLE_TIME,
+    SOUT2_SIMULATOR_SIMPLE_TIME_OLD,
+    UE4_CMD,
+    UE4_CMD0,
+    UE4_CMD_NET,
+    UE4_EXT_MSG,
+    VEHICLE_ATTATCH_25,
+    VEHICLES_20,
+    VEHICLES_100,
+)
+from rfly_ue_bridge.sdk import listener
+from rfly_ue_bridge.sdk.records import (
+    CameraData,
+    CoptReqData,
+    ObjReqData,
+    PX4SILIntFloat,
+    SdkRecord,
+    VisionSensorReqNew,
+    reqVeCrashData,
+)
+from rfly_ue_bridge.sockets.udp_sender import DEFAULT_PORT, LAN_GROUP
+
+__all__ = [  # what a script finds in the SDK's module of that name
+    "CameraData",
+    "CoptReqData",
+    "ObjReqData",
+    "PX4SILIntFloat",
+    "UE4CtrlAPI",
+    "VisionSensorReqNew",
+    "reqVeCrashData",
+]
+
+WINDOWS = 3
+"""what a negative windowID means"""
+CAMERA, VEHICLE, OBJECT = 0, 1, 2
+"""type_id of what can be asked for"""
+
+_MAP_CHANGE_PAUSE_S = 0.5
+_BETWEEN_REQUESTS_S = 0.1
+_AFTER_STENCIL_S = 0.1
+_LISTENER_START_S = 1.0
+_LISTENER_END_S = 0.5
+_ACTIONS = 16
+
+# The SDK's defaults are lists, and a tuple would count as a number; no call changes them.
+_ZEROS, _ONES, _RED, _ID_0, _NO_NAME = [0, 0, 0], [1, 1, 1], [255, 0, 0], [0], [""]
+_NO_MOTORS, _NO_ACTIONS = [0] * MOTORS, [0] * _ACTIONS
+
+
+def _packer(packet_type: PacketType) -> Any:
+    """`struct.pack` of that packet in native form, which rounds a number too large for a float to infinity."""
+    order = "@" if sys.byteorder == "little" else "<"
+    native = Struct(order + packet_type.struct.format.lstrip("<"))
+    assert native.size == packet_type.size  # no packet has a padding byte
+    return native.pack
+
+
+_pack_command_short = _packer(UE4_CMD0)
+_pack_command_long = _packer(UE4_CMD)
+_pack_command_lan = _packer(UE4_CMD_NET)
+_pack_simple = _packer(SOUT2_SIMULATOR_SIMPLE)
+_pack_scaled = _packer(SOUT2_SIMULATOR_SIMPLE1)
+_pack_time = _packer(SOUT2_SIMULATOR_SIMPLE_TIME)
+_pack_time_old = _packer(SOUT2_SIMULATOR_SIMPLE_TIME_OLD)
+_pack_full = _packer(SOUT2_SIMULATOR)
+_pack_100 = _packer(MULTI3D_DATA_100_NEW)
+_pack_20 = _packer(MULTI3D_DATA_2_NEW)
+_pack_action = _packer(UE4_EXT_MSG)
+_pack_attachments = _packer(VEHICLE_ATTATCH_25)
+_pack_label = _packer(COPTER_MSG)
+
+
+def fill_list(data: Any, length: int) -> list[Any]:
+    """A list of that length, by the SDK's rule for vectors (see above); never `data` itself where it would change."""
+    if isinstance(data, np.ndarray):
+        data = data.tolist()
+    if not isinstance(data, list):
+        return [data] + [0] * (length - 1)
+    return data[:length] + [0] * (length - len(data))
+
+
+class UE4CtrlAPI:
+    """Sends to RflySim3D at `ip`, and listens to it on UDP 20006 when asked to.
+
+    A broadcast address is allowed. Every sending call returns None; an address that cannot be reached raises OSError.
+    """
+
+    def __init__(self, ip: str = "127.0.0.1") -> None:
+        self.ip = ip
+        self.startTime = time.time()
+        self.udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        self.trueMsgEvent = threading.Event()
+        """set by every answer; a script that waits for one clears it"""
+        self._listener = listener.SdkListener(self.trueMsgEvent)
+
+    # ---- console commands
+
+    def sendUE4Cmd(self, cmd: str | bytes, windowID: int = -1) -> None:
+        """A console command; waits 1 s after one that changes the map. One above 249 bytes is told and not sent."""
+        raw = cmd.encode() if isinstance(cmd, str) else cmd
+        if len(raw) <= MAX_SHORT_BYTES:
+            datagram = _pack_command_short(CHECKSUM, raw)
+        elif len(raw) <= MAX_LONG_BYTES:
+            datagram = _pack_command_long(CHECKSUM, raw)
+        else:
+            print("Error: Cmd is too long")
+            return
+        self._send(datagram, windowID)
+        _wait_for_map(raw)
+
+    def sendUE4CmdNet(self, cmd: str | bytes) -> None:
+        """A console command to every RflySim3D of the network: multicast 224.0.0.10:20009, at most 91 bytes."""
+        raw = cmd.encode() if isinstance(cmd, str) else cmd
+        if len(raw) > MAX_LAN_BYTES:
+            print("Error: Cmd is too long")
+            return
+        self.udp_socket.sendto(_pack_command_lan(CHECKSUM_LAN, raw), LAN_GROUP)
+        _wait_for_map(raw)
+
+    # ---- one vehicle
+
+    def sendUE4Pos(
+        self,
+        copterID: int = 1,
+        vehicleType: int = 3,
+        MotorRPMSMean: float = 0,
+        PosE: Any = _ZEROS,
+        AngEuler: Any = _ZEROS,
+        windowID: int = -1,
+    ) -> None:
+        """Create or move a vehicle; all eight motors turn with MotorRPMSMean."""
+        self.sendUE4PosNew(
+            copterID, vehicleType, PosE, AngEuler, [0, 0, 0], [MotorRPMSMean] * MOTORS, windowID=windowID
+        )
+
+    def sendUE4PosNew(
+        self,
+        copterID: int = 1,
+        vehicleType: int = 3,
+        PosE: Any = _ZEROS,
+        AngEuler: Any = _ZEROS,
+        VelE: Any = _ZEROS,
+        PWMs: Any = _NO_MOTORS,
+        runnedTime: float = -1,
+        windowID: int = -1,
+    ) -> None:
+        """Create or move a vehicle, with velocity, the speeds of its motors and a time stamp (s; -1 = none)."""
+        datagram = _pack_time(
+            CHECKSUM_TIME, copterID, vehicleType, 0, 0, 0,
+            *fill_list(PWMs, MOTORS), *fill_list(VelE, 3), *fill_list(AngEuler, 3), *fill_list(PosE, 3),
+            runnedTime,
+        )  # fmt: skip
+        self._send(datagram, windowID)
+
+    def sendUE4Pos2Ground(
+        self,
+        copterID: int = 1,
+        vehicleType: int = 3,
+        MotorRPMSMean: float = 0,
+        PosE: Any = _ZEROS,
+        AngEuler: Any = _ZEROS,
+        windowID: int = -1,
+    ) -> None:
+        """Create or move a vehicle that RflySim3D keeps on the ground: its z is ignored."""
+        datagram = _pack_simple(
+            CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, *fill_list(PosE, 3), *fill_list(AngEuler, 3)
+        )
+        self._send(datagram, windowID)
+
+    def sendUE4PosScale(
+        self,
+        copterID: int = 1,
+        vehicleType: int = 3,
+        MotorRPMSMean: float = 0,
+        PosE: Any = _ZEROS,
+        AngEuler: Any = _ZEROS,
+        Scale: Any = _ONES,
+        windowID: int = -1,
+    ) -> None:
+        """Create or move a vehicle of another size."""
+        self._send_scaled(CHECKSUM, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, windowID)
+
+    def sendUE4PosScale2Ground(
+        self,
+        copterID: int = 1,
+        vehicleType: int = 3,
+        MotorRPMSMean: float = 0,
+        PosE: Any = _ZEROS,
+        AngEuler: Any = _ZEROS,
+        Scale: Any = _ONES,
+        windowID: int = -1,
+    ) -> None:
+        """Create or move a vehicle of another size that RflySim3D keeps on the ground."""
+        self._send_scaled(CHECKSUM_GROUND, copterID, vehicleType, MotorRPMSMean, PosE, AngEuler, Scale, windowID)
+
+    def sendUE4PosSimple(
+        self,
+        copterID: int,
+        vehicleType: int,
+        PWMs: Any,
+        VelE: Any,
+        PosE: Any,
+        AngEuler: Any,
+        runnedTime: float = -1,
+        windowID: int = -1,
+    ) -> None:
+        """As sendUE4PosNew, in the old packet. Mind the order: velocity before position."""
+        datagram = _pack_time_old(
+            CHECKSUM, copterID, vehicleType,
+            *fill_list(PWMs, MOTORS), *fill_list(PosE, 3), *fill_list(VelE, 3), *fill_list(AngEuler, 3),
+            runnedTime,
+        )  # fmt: skip
+        self._send(datagram, windowID)
+
+    def sendUE4PosFull(
+        self,
+        copterID: int,
+        vehicleType: int,
+        MotorRPMS: Any = _NO_MOTORS,
+        VelE: Any = _ZEROS,
+        PosE: Any = _ZEROS,
+        RateB: Any = _ZEROS,
+        AngEuler: Any = _ZEROS,
+        windowID: int = -1,
+    ) -> None:
+        """Create or move a vehicle with angular rates (rad/s, FRD); quaternion, acceleration and GPS are sent as 0."""
+        datagram = _pack_full(
+            CHECKSUM_FULL, copterID, vehicleType, 0,
+            *fill_list(VelE, 3), *fill_list(AngEuler, 3), 0, 0, 0, 0, *fill_list(MotorRPMS, MOTORS),
+            0, 0, 0, *fill_list(RateB, 3),
+            -1, *fill_list(PosE, 3), 0, 0, 0,
+        )  # fmt: skip
+        self._send(datagram, windowID)
+
+    # ---- many vehicles
+
+    def sendUE4PosScale100(
+        self,
+        copterID: Any,
+        vehicleType: Any,
+        PosE: Any,
+        AngEuler: Any,
+        MotorRPMSMean: Any,
+        Scale: Any,
+        isFitGround: Any = False,
+        windowID: int = -1,
+    ) -> None:
+        """100 vehicles in one packet: flat vectors of 100 or 300; Scale in hundredths; id 0 leaves a slot unused."""
+        datagram = _pack_100(
+            CHECKSUM_GROUND if isFitGround else CHECKSUM,
+            *fill_list(copterID, VEHICLES_100), *fill_list(vehicleType, VEHICLES_100),
+            *fill_list(PosE, 3 * VEHICLES_100), *fill_list(AngEuler, 3 * VEHICLES_100),
+            *fill_list(Scale, 3 * VEHICLES_100), *fill_list(MotorRPMSMean, VEHICLES_100),
+        )  # fmt: skip
+        self._send(datagram, windowID)
+
+    def sendUE4PosScalePwm20(
+        self,
+        copterID: Any,
+        vehicleType: Any,
+        PosE: Any,
+        AngEuler: Any,
+        Scale: Any,
+        PWMs: Any,
+        isFitGround: Any = False,
+        windowID: int = -1,
+    ) -> None:
+        """20 vehicles with 8 motors each in one packet: flat vectors of 20, 60 or 160; Scale in hundredths."""
+        datagram = _pack_20(
+            CHECKSUM_GROUND if isFitGround else CHECKSUM,
+            *fill_list(copterID, VEHICLES_20), *fill_list(vehicleType, VEHICLES_20),
+            *fill_list(PosE, 3 * VEHICLES_20), *fill_list(AngEuler, 3 * VEHICLES_20),
+            *fill_list(Scale, 3 * VEHICLES_20), *fill_list(PWMs, MOTORS * VEHICLES_20),
+        )  # fmt: skip
+        self._send(datagram, windowID)
+
+    # ---- actions, attachments, labels
+
+    def sendUE4ExtAct(self, copterID: int = 1, ActExt: Any = _NO_ACTIONS, windowID: int = -1) -> None:
+        """16 numbers to a vehicle's blueprint, with the time since this object was made."""
+        datagram = _pack_action(CHECKSUM_ACTION, copterID, time.time() - self.startTime, *fill_list(ActExt, _ACTIONS))
+        self._send(datagram, windowID)
+
+    def sendUE4Attatch(self, CopterIDs: Any, AttatchIDs: Any, AttatchTypes: Any, windowID: int = -1) -> None:
+        """Attach up to 25 vehicles to others; types: 0 not, 1 position, 2 position and yaw, 3 position and attitude."""
+        datagram = _pack_attachments(
+            CHECKSUM_ATTACH,
+            *fill_list(CopterIDs, ATTACHMENTS), *fill_list(AttatchIDs, ATTACHMENTS),
+            *fill_list(AttatchTypes, ATTACHMENTS),
+        )  # fmt: skip
+        self._send(datagram, windowID)
+
+    def sendUE4LabelID(
+        self, CopterID: int = 0, Txt: str = "", fontSize: float = 30, RGB: Any = _RED, windowID: int = -1
+    ) -> None:
+        """The id line above a vehicle; CopterID 0: above all."""
+        self.sendUE4LabelMsg(CopterID, Txt, fontSize, RGB, 1, 0, windowID)
+
+    def sendUE4LabelMsg(
+        self,
+        CopterID: int = 0,
+        Txt: str = "",
+        fontSize: float = 30,
+        RGB: Any = _RED,
+        dispTime: float = 0,
+        dispFlag: int = -1,
+        windowID: int = -1,
+    ) -> None:
+        """A line of text above a vehicle, cut at byte 120; RGB is exactly three integers.
+
+        dispFlag < 0 appends a line, 1 to 5 replaces that one, 0 is the id line. dispTime 0 = for ever, > 0 = that many
+        seconds, < 0 deletes the line, or all lines where dispFlag < 0.
+        """
+        datagram = _pack_label(CHECKSUM_LABEL, CopterID, dispFlag, *RGB, dispTime, fontSize, Txt.encode())
+        self._send(datagram, windowID)
+
+    # ---- stencil values (segmentation and infrared pictures)
+
+    def sendUE4SetStencilValueByCopterID(self, CopterID: int, StencilValue: int, windowID: int = -1) -> None:
+        """Sets a vehicle's stencil value, then waits 0.1 s, as the next two."""
+        self._send_stencil(f"RflySetStencilValueByCopterID {CopterID} {StencilValue}", windowID)
+
+    def sendUE4SetStencilValueByActorName(
+        self, Actorname: str, StencilValue: int, is_name_regex: bool = False, windowID: int = -1
+    ) -> None:
+        """Sets the stencil value of the actors of that name, or whose name fits the regular expression."""
+        self._send_stencil(f"RflySetStencilValueByActorName {Actorname} {StencilValue} {is_name_regex}", windowID)
+
+    def sendUE4SetStencilValueByMeshComponentName(
+        self, Meshname: str, StencilValue: int, is_name_regex: bool = False, windowID: int = -1
+    ) -> None:
+        """Sets the stencil value of the mesh components of that name, or whose name fits the regular expression."""
+        self._send_stencil(
+            f"RflySetStencilValueByMeshComponentName {Meshname} {StencilValue} {is_name_regex}", windowID
+        )
+
+    # ---- requests
+
+    def reqCamCoptObj(self, type_id: int = 1, objName: Any = 1, windowID: int = 0) -> None:
+        """Ask window 0 for cameras (type 0, by SeqID), vehicles (1, by copterID) or scene objects (2, by name).
+
+        A list asks for each of its names, 0.1 s apart. A name that is not exactly an int (type 1) or a str (type 2) is
+        told in one line and left out. RflySim3D sends the answer to port 20006; `getCamCoptObj` reads it.
+        """
+        for name in objName if isinstance(objName, list) else [objName]:
+            if (type_id == OBJECT and type(name) is not str) or (type_id == VEHICLE and type(name) is not int):
+                wanted = "a str, the object's name" if type_id == OBJECT else "an int, the copterID"
+                print(f"reqCamCoptObj: {name!r} is not asked for, type_id {type_id} wants {wanted}")
+                continue
+            command = f"RflyReqObjData {int(type_id)} {name} 0"
+            if isinstance(objName, list):
+                self.sendUE4Cmd(command, windowID)
+                time.sleep(_BETWEEN_REQUESTS_S)
+            else:
+                print(command)
+                self.sendUE4Cmd(command, windowID)
+
+    def reqCam(self, SeqIDList: Any = _ID_0, windowID: int = 0) -> None:
+        """Ask window 0 for cameras."""
+        self.reqCamCoptObj(CAMERA, SeqIDList, windowID)
+
+    def reqCopt(self, CopterIDList: Any = _ID_0, windowID: int = 0) -> None:
+        """Ask window 0 for vehicles."""
+        self.reqCamCoptObj(VEHICLE, CopterIDList, windowID)
+
+    def reqObj(self, ObjNameList: Any = _NO_NAME, windowID: int = 0) -> None:
+        """Ask window 0 for scene objects."""
+        self.reqCamCoptObj(OBJECT, ObjNameList, windowID)
+
+    # ---- answers
+
+    def initUE4MsgRec(self) -> None:
+        """Listen on UDP 20006 of every network interface, and to the multicast group 224.0.0.10.
+
+        OSError if the port cannot be opened, or after `endUE4MsgRec`: make another object then.
+        """
+        self._listener.start()
+
+    def endUE4MsgRec(self) -> None:
+        """Stop listening, for good. Returns after 0.5 s, whether anything arrives or not."""
+        self._listener.end()
+        time.sleep(_LISTENER_END_S)
+
+    def getUE4Pos(self, CopterID: int = 1) -> list[float]:
+        """[x, y, z, 1] in m NED of a vehicle, [0, 0, 0, 0] while RflySim3D has said nothing of it.
+
+        Listens if it does not yet, and waits 1 s then. RflySim3D reports only after `RflyReqVehicleData 1`, and only
+        vehicles that changed since.
+        """
+        record = self.getUE4Data(CopterID)
+        return [0, 0, 0, 0] if record == 0 else [*record.PosE, 1]
+
+    def getUE4Data(self, CopterID: int = 1) -> Any:
+        """The reqVeCrashData record of a vehicle, or 0; otherwise as getUE4Pos."""
+        if self.stopFlagUE4:
+            self.initUE4MsgRec()
+            time.sleep(_LISTENER_START_S)
+        return next((record for record in self.inReqVect if record.copterID == CopterID), 0)
+
+    def getCamCoptObj(self, type_id: int = 1, objName: Any = 1) -> Any:
+        """The record of that camera (type 0), vehicle (1) or scene object (2), or 0. Does not wait for one."""
+        if (type_id == VEHICLE and type(objName) is str) or (type_id == OBJECT and type(objName) is int):
+            print(f"getCamCoptObj: {objName!r} is no name for type_id {type_id}")
+            return 0
+        records, key = {
+            CAMERA: (self.CamDataVect, "SeqID"),
+            VEHICLE: (self.CoptDataVect, "CopterID"),
+            OBJECT: (self.ObjDataVect, "ObjName"),
+        }.get(type_id, ([], ""))
+        return next((record for record in records if getattr(record, key) == objName), 0)
+
+    @property
+    def stopFlagUE4(self) -> bool:
+        """False while it listens."""
+        return not self._listener.listening
+
+    @property
+    def inReqVect(self) -> list[SdkRecord]:
+        """reqVeCrashData records, one a vehicle, in the order of their first arrival; so are the others."""
+        return self._listener.records["reqVeCrashData"]
+
+    @property
+    def inReqUpdateVect(self) -> list[bool]:
+        """For each record of inReqVect: True after every arrival; a script that has read it sets False."""
+        return self._listener.vehicle_updates
+
+    @property
+    def inSilVect(self) -> list[SdkRecord]:
+        """PX4SILIntFloat records."""
+        return self._listener.records["PX4SILIntFloat"]
+
+    @property
+    def CamDataVect(self) -> list[SdkRecord]:
+        """CameraData records."""
+        return self._listener.records["CameraData"]
+
+    @property
+    def CamDataVect1(self) -> list[SdkRecord]:
+        """VisionSensorReqNew records."""
+        return self._listener.records["VisionSensorReqNew"]
+
+    @property
+    def CoptDataVect(self) -> list[SdkRecord]:
+        """CoptReqData records."""
+        return self._listener.records["CoptReqData"]
+
+    @property
+    def ObjDataVect(self) -> list[SdkRecord]:
+        """ObjReqData records."""
+        return self._listener.records["ObjReqData"]
+
+    # ---- beneath
+
+    def fillList(self, data: Any, inLen: int) -> list[Any]:
+        """The rule for vectors, for scripts that call it themselves."""
+        return fill_list(data, inLen)
+
+    def _send(self, datagram: bytes, window: int) -> None:
+        if window >= 0:
+            self.udp_socket.sendto(datagram, (self.ip, DEFAULT_PORT + window))
+            return
+        for k in range(WINDOWS):
+            self.udp_socket.sendto(datagram, (self.ip, DEFAULT_PORT + k))
+
+    def _send_scaled(
+        self,
+        checksum: int,
+        copter_id: int,
+        vehicle_type: int,
+        rpm: float,
+        pos: Any,
+        euler: Any,
+        scale: Any,
+        window: int,
+    ) -> None:
+        datagram = _pack_scaled(
+            checksum, copter_id, vehicle_type, rpm, *fill_list(pos, 3), *fill_list(euler, 3), *fill_list(scale, 3)
+        )
+        self._send(datagram, window)
+
+    def _send_stencil(self, command: str, window: int) -> None:
+        self.sendUE4Cmd(command, window)
+        time.sleep(_AFTER_STENCIL_S)
+
+
+def _wait_for_map(command: bytes) -> None:
+    if b"RflyChangeMap" in command:
+        time.sleep(_MAP_CHANGE_PAUSE_S)
+        time.sleep(_MAP_CHANGE_PAUSE_S)

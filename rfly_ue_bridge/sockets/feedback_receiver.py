@@ -1,0 +1,357 @@
+"""Listens for what RflySim3D says on UDP 20006: unicast, and multicast 224.0.0.10 where asked for.
+
+One thread reads and recognises (length and checksum, a dictionary look-up), a bounded queue waits, and whoever takes
+from the queue decodes. When more arrives than `MAX_RATE` the thread pauses, and the system drops what its own buffer
+cannot hold: that costs us nothing, so that a flood neither grows the memory nor starves the rest of the process.
+
+Unicast and multicast have a socket each. The one for unicast is bound to `bind` and gets nothing else, even where
+another program of this machine has joined the group; the one for the group is bound to the group's address, so that
+multicast does not need `bind` to be 0.0.0.0. (Windows cannot bind to a group: there the one socket does both.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import selectors
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Container, Sequence
+from types import MappingProxyType
+from typing import cast
+
+from rfly_common.errors import ConfigError, FeedbackError, PacketError
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D, GROUP, PORT
+from rfly_ue_bridge.codec.packets import Packet, PacketType
+
+QUEUE_SIZE = 4096
+MAX_RATE = 16_000
+"""datagrams a second that are read in the long run"""
+_BURST = 4096
+"""datagrams that may come at once, as at the start of a fleet, before `MAX_RATE` counts"""
+_BATCH = 64
+"""datagrams between two looks at the clock"""
+_PAUSE_S = 0.004
+_AFTER_ERROR_S = 0.1
+_RECEIVE_BUFFER_BYTES = 1 << 20
+
+# socket(7), ip(7); Python's socket module does not name them
+_SO_MEMINFO, _SK_MEMINFO = 55, struct.Struct("=9I")
+_IP_MULTICAST_ALL = 49
+
+_LINUX = sys.platform == "linux"
+_WINDOWS = sys.platform == "win32"
+
+_HEADS = {t.size: (t.checksum_struct.pack(t.checksums[0]), t) for t in FROM_RFLYSIM3D}
+_LARGEST = max(_HEADS)
+
+COUNTERS = (
+    "received",
+    "unknown_length",
+    "wrong_checksum",
+    "text",
+    "not_allowed",
+    "not_wanted",
+    "overflow",
+    "system_dropped",
+    "socket_errors",
+)
+"""received: all datagrams read, whatever became of them · unknown_length, wrong_checksum: of no packet · text: a name
+that is not UTF-8 · not_allowed: the sender is not on the list · not_wanted: the taker asked for others only · overflow:
+the oldest of a full queue · system_dropped: of a full socket buffer, where the system tells (Linux) · socket_errors:
+failed reads"""
+
+
+class FeedbackReceiver:
+    """Receives in a thread of its own from `start` to `close`; `take` gives the packets.
+
+    bind: IPv4 address of this machine for unicast, 0.0.0.0 for all. port 0: the system chooses (`port` tells).
+    multicast_interface: IPv4 address of the interface on which the group is joined; "" = not at all. A failed join
+    leaves unicast working: `multicast_error` says why, `join` tries again.
+    allow: addresses or networks (`192.168.1.0/24`) whose datagrams are taken; empty = all.
+    queue_size: packets that wait at most; of a full queue the *oldest* go, for a newer state is worth more.
+    wake: called in the reading thread after something was queued; it must neither raise nor close the receiver.
+    share_port: set SO_REUSEADDR for unicast, as RflySim's SDK does. Several programs may then hold the same port, but a
+    unicast datagram still reaches only one of them: the newest. False: the port is this receiver's alone. Multicast
+    reaches everybody in either case.
+
+    Raises ConfigError for an address that is none.
+    """
+
+    def __init__(
+        self,
+        bind: str = "127.0.0.1",
+        port: int = PORT,
+        *,
+        multicast_interface: str = "",
+        allow: Sequence[str] = (),
+        queue_size: int = QUEUE_SIZE,
+        wake: Callable[[], None] | None = None,
+        share_port: bool = True,
+    ) -> None:
+        self._bind = _ipv4(bind, "bind")
+        self._interface = _ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
+        self._allow = [_network(text) for text in allow]
+        if not 0 <= port <= 65535:
+            raise ConfigError(f"port: {port}, expected 0 to 65535")
+        if queue_size < 1:
+            raise ConfigError(f"queue_size: {queue_size}, expected 1 or more")
+        self._asked_port = port
+        self._share_port = share_port
+        self._queue_size = queue_size
+        self._wake = wake
+        self._queue: deque[tuple[PacketType, bytes]] = deque()
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(COUNTERS, 0)
+        self._dropped_before = 0
+        self._unicast: socket.socket | None = None
+        self._group: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._nudge: tuple[socket.socket, socket.socket] | None = None
+        self.port = port
+        """the real port while it listens"""
+        self.multicast_error = ""
+        """why the group could not be joined; "" if it was, or nobody asked"""
+
+    def __enter__(self) -> FeedbackReceiver:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @property
+    def listening(self) -> bool:
+        return self._thread is not None
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What became of the datagrams since the receiver was made; a copy. Keys: `COUNTERS`."""
+        counts = dict(self._counts)
+        counts["system_dropped"] = self._dropped_before + sum(map(_dropped_by_system, self._sockets()))
+        return counts
+
+    def start(self) -> None:
+        """Open the port and start to read; nothing if it does already. FeedbackError if the port cannot be opened."""
+        if self._thread is not None:
+            return
+        self._unicast = self._open_unicast()
+        self.port = self._unicast.getsockname()[1]
+        self.join()
+        self._nudge = socket.socketpair()
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._read, name="rfly_feedback", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop reading and close the port, at once; what is queued can still be taken. `start` opens it again."""
+        thread, nudge = self._thread, self._nudge
+        if thread is None or nudge is None:
+            return
+        self._stop.set()
+        nudge[1].send(b"x")
+        thread.join()
+        self._dropped_before += sum(map(_dropped_by_system, self._sockets()))
+        for sock in (*self._sockets(), *nudge):
+            sock.close()
+        self._unicast = self._group = self._nudge = self._thread = None
+        self.port = self._asked_port
+
+    def join(self) -> str:
+        """Join the multicast group if it was asked for and is not joined: "" or what went wrong."""
+        if not self._interface or self._unicast is None or (self._group is not None):
+            return self.multicast_error
+        sock = self._unicast if _WINDOWS else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            if sock is not self._unicast:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # every member of the group gets a copy
+                _prepare(sock)
+                sock.bind((GROUP, self.port))
+            membership = socket.inet_aton(GROUP) + socket.inet_aton(self._interface)
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        except OSError as error:
+            if sock is not self._unicast:
+                sock.close()
+            self.multicast_error = f"{GROUP} on {self._interface}: {error.strerror or error}"
+            return self.multicast_error
+        self._group, self.multicast_error = sock, ""
+        if self._nudge is not None:
+            self._nudge[1].send(b"j")  # the reading thread has one more to wait for
+        return ""
+
+    def take(self, limit: int | None = None, only: Container[str] | None = None) -> list[Packet]:
+        """The packets that wait, oldest first, at most `limit` of them. Never waits; one thread at a time.
+
+        Those whose wire name is not in `only`, where that is given, are gone undecoded, and counted.
+        """
+        with self._lock:
+            queue = self._queue
+            if limit is None or limit >= len(queue):
+                taken = list(queue)
+                queue.clear()
+            else:
+                taken = [queue.popleft() for _ in range(limit)]
+        packets = []
+        for packet_type, datagram in taken:
+            if only is not None and packet_type.name not in only:
+                self._counts["not_wanted"] += 1
+                continue
+            try:
+                values = packet_type.unpack(datagram)
+            except PacketError as error:
+                self._counts[error.reason] = self._counts.get(error.reason, 0) + 1
+                continue
+            packets.append(Packet(packet_type, MappingProxyType(values)))
+        return packets
+
+    def __len__(self) -> int:
+        """Packets that wait."""
+        return len(self._queue)
+
+    def _open_unicast(self) -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            if self._share_port:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            elif _WINDOWS:
+                sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE"), 1)  # noqa: B009 - Windows only
+            _prepare(sock)
+            sock.bind((self._bind, self._asked_port))
+        except OSError as error:
+            sock.close()
+            where = f"{self._bind}:{self._asked_port}"
+            if error.errno == errno.EADDRINUSE:
+                text = f"feedback port {where}: another program holds it"
+            elif error.errno == errno.EADDRNOTAVAIL:
+                text = f"feedback port {where}: this machine does not have that address"
+            else:
+                text = f"feedback port {where}: {error.strerror or error}"
+            raise FeedbackError(error.errno, text) from error
+        return sock
+
+    def _sockets(self) -> list[socket.socket]:
+        unicast, group = self._unicast, self._group
+        return [sock for sock in (unicast, group if group is not unicast else None) if sock is not None]
+
+    # --- the reading thread
+
+    def _read(self) -> None:
+        assert self._nudge is not None
+        nudged = self._nudge[0]
+        buffer = memoryview(bytearray(_LARGEST + 1))  # a longer datagram is cut and has then a length of no packet
+        budget, last = float(_BURST), time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(nudged, selectors.EVENT_READ)
+            while not self._stop.is_set():
+                for sock in self._sockets():
+                    if sock not in selector.get_map():
+                        selector.register(sock, selectors.EVENT_READ)
+                ready = selector.select()
+                now = time.monotonic()
+                budget, last = min(_BURST, budget + (now - last) * MAX_RATE), now
+                failed = False
+                for key, _ in ready:
+                    if key.fileobj is nudged:
+                        nudged.recv(64)
+                        continue
+                    count, wrong = self._read_batch(cast(socket.socket, key.fileobj), buffer)
+                    budget -= count
+                    failed |= wrong
+                if failed or budget < 0:
+                    self._stop.wait(_AFTER_ERROR_S if failed else _PAUSE_S)
+
+    def _read_batch(self, sock: socket.socket, buffer: memoryview) -> tuple[int, bool]:
+        """Read what is there, at most `_BATCH`: how many, and whether reading failed."""
+        counts, batch, count, wrong = self._counts, list[tuple[PacketType, bytes]](), 0, False
+        receive, heads, allow = sock.recv_into, _HEADS, self._allow
+        no_head = (b"", None)
+        for _ in range(_BATCH):
+            try:
+                if allow:
+                    size, sender = sock.recvfrom_into(buffer)
+                else:
+                    size = receive(buffer)
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError as error:
+                if error.errno in (errno.EMSGSIZE, 10040):  # Windows says so of a longer datagram
+                    size = len(buffer)
+                    if allow:
+                        counts["received"] += 1
+                        counts["unknown_length"] += 1
+                        continue
+                else:
+                    counts["socket_errors"] += 1
+                    wrong = True
+                    break
+            count += 1
+            if allow and not self._is_allowed(sender[0]):
+                counts["not_allowed"] += 1
+                continue
+            head, packet_type = heads.get(size, no_head)
+            if packet_type is None:
+                counts["unknown_length"] += 1
+            elif buffer[: len(head)] != head:
+                counts["wrong_checksum"] += 1
+            else:
+                batch.append((packet_type, bytes(buffer[:size])))
+        counts["received"] += count
+        if batch:
+            self._put(batch)
+        return count, wrong
+
+    def _put(self, batch: list[tuple[PacketType, bytes]]) -> None:
+        with self._lock:
+            self._queue.extend(batch)
+            too_many = len(self._queue) - self._queue_size
+            for _ in range(too_many):
+                self._queue.popleft()
+        if too_many > 0:
+            self._counts["overflow"] += too_many
+        if self._wake is not None:
+            self._wake()
+
+    def _is_allowed(self, sender: str) -> bool:
+        number = int.from_bytes(socket.inet_aton(sender), "big")
+        return any(number & mask == network for network, mask in self._allow)
+
+
+def _prepare(sock: socket.socket) -> None:
+    sock.setblocking(False)
+    with contextlib.suppress(OSError):  # a smaller buffer is a loss, but no failure
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+    if _LINUX:  # otherwise it would also get what is sent to groups that other programs have joined
+        sock.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
+
+
+def _dropped_by_system(sock: socket.socket) -> int:
+    """Datagrams for which the socket's buffer had no room; 0 where the system does not tell."""
+    if not _LINUX:
+        return 0
+    try:
+        return int(_SK_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _SK_MEMINFO.size))[8])
+    except (OSError, struct.error):  # an old kernel, or closed meanwhile
+        return 0
+
+
+def _ipv4(text: str, name: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError as error:
+        raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
+
+
+def _network(text: str) -> tuple[int, int]:
+    try:
+        network = ipaddress.IPv4Network(text, strict=False)
+    except ValueError as error:
+        raise ConfigError(
+            f"allow: {text!r} is neither an IPv4 address nor a network such as 192.168.1.0/24 ({error})"
+        ) from error
+    return int(network.network_address), int(network.netmask)

@@ -1,0 +1,99 @@
+"""What may go out now and what has to wait: the rate limit of each vehicle, and the pause while RflySim3D loads a map.
+
+Of what waits the newest state of each vehicle is kept, and goes out when its time has come: no last pose is lost.
+Times are nanoseconds of a steady clock, passed in by the caller.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rfly_common.state_sources import IdTable
+from rfly_ue_bridge.codec.ned_states import NedStates
+
+_NEVER_NS = -(2**62)
+
+
+class Outbox:
+    """`offer` returns what goes out at once, `due` what has waited long enough."""
+
+    def __init__(self, rate_limit_hz: float = 0.0) -> None:
+        self._interval_ns = round(1e9 / rate_limit_hz) if rate_limit_hz > 0 else 0
+        self._hold_until_ns = _NEVER_NS
+        self._waiting: NedStates | None = None
+        self._sent = IdTable()  # (steady time of the last departure, not used)
+        self.superseded = 0
+        """states that were replaced by newer ones while they waited"""
+        self.idle = True
+        """True while nothing is limited, paused or waiting, so that a state may go out without asking"""
+        self._note_idle()
+
+    def hold(self, until_ns: int) -> None:
+        """Let nothing out before that time."""
+        self._hold_until_ns = max(self._hold_until_ns, until_ns)
+        self._note_idle()
+
+    def offer(self, states: NedStates, steady_ns: int) -> NedStates:
+        """Those of the states that go out now; the others wait, in place of older ones of the same vehicles."""
+        self._end_hold(steady_ns)
+        if self.idle or len(states) == 0:
+            return states
+        if self._waiting is not None:
+            replaced = np.isin(self._waiting.id, states.id)
+            self.superseded += int(np.count_nonzero(replaced))
+            self._waiting = _or_none(self._waiting.select(~replaced))
+            self._note_idle()
+        ready = self._ready(states, steady_ns)
+        if ready.all():
+            return states
+        later = states.select(~ready)
+        self._waiting = later if self._waiting is None else self._waiting.then(later)
+        self._note_idle()
+        return states.select(ready)
+
+    def due(self, steady_ns: int) -> NedStates | None:
+        """The waiting states that may go out now, if any."""
+        self._end_hold(steady_ns)
+        if self._waiting is None:
+            return None
+        ready = self._ready(self._waiting, steady_ns)
+        out = _or_none(self._waiting.select(ready))
+        self._waiting = _or_none(self._waiting.select(~ready))
+        self._note_idle()
+        return out
+
+    def next_due_ns(self) -> int | None:
+        """When to ask `due` again; None while nothing waits."""
+        if self._waiting is None:
+            return None
+        if self._interval_ns == 0:
+            return self._hold_until_ns
+        rows = self._sent.rows(self._waiting.id, (_NEVER_NS, 0))
+        return max(int(self._sent.values[rows, 0].min()) + self._interval_ns, self._hold_until_ns)
+
+    def forget_silent(self, steady_ns: int) -> None:
+        """Forget when vehicles were sent whose next state would go out at once anyway. To be called now and then."""
+        self._sent.keep(steady_ns - self._sent.values[:, 0] < self._interval_ns)
+
+    def _end_hold(self, steady_ns: int) -> None:
+        if steady_ns >= self._hold_until_ns:
+            self._hold_until_ns = _NEVER_NS
+            self._note_idle()
+
+    def _note_idle(self) -> None:
+        self.idle = self._waiting is None and self._interval_ns == 0 and self._hold_until_ns == _NEVER_NS
+
+    def _ready(self, states: NedStates, steady_ns: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Mask of those that may go out now, which are taken for sent."""
+        if self._hold_until_ns != _NEVER_NS:
+            return np.zeros(len(states), np.bool_)
+        if self._interval_ns == 0:
+            return np.ones(len(states), np.bool_)
+        rows = self._sent.rows(states.id, (_NEVER_NS, 0))
+        ready = steady_ns - self._sent.values[rows, 0] >= self._interval_ns
+        self._sent.values[rows[ready], 0] = steady_ns
+        return ready
+
+
+def _or_none(states: NedStates) -> NedStates | None:
+    return states if len(states) else None

@@ -1,0 +1,249 @@
+"""Datagrams to RflySim3D's windows: one connected UDP socket for each, errors counted and never raised.
+
+A connected socket is quicker, and it alone learns that nobody listens: the answer of the other machine to one datagram
+is reported by the next `send`, which then has sent nothing and is repeated.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterable
+
+from rfly_common.errors import ConfigError
+from rfly_ue_bridge.codec.state_datagrams import DatagramRun
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 20010
+"""RflySim3D's window 0; window k listens on DEFAULT_PORT + k"""
+LAN_GROUP = ("224.0.0.10", 20009)
+"""every RflySim3D of a network listens here for commands, and for nothing else"""
+
+_REOPEN_AFTER_NS = 1_000_000_000
+_SEND_BUFFER_BYTES = 1 << 20
+_SEND_TIMEOUT_S = 0.05
+
+# Linux cuts one buffer into datagrams by itself (udp(7), UDP_SEGMENT): one system call for up to 64 of them.
+_UDP_SEGMENT = 103
+_MAX_SEGMENTS = 64
+_MAX_UDP_BYTES = 65507
+
+
+class Window:
+    """One destination, its socket, and what became of the datagrams."""
+
+    def __init__(self, index: int, address: tuple[str, int]) -> None:
+        self.index = index
+        self.address = address
+        self.socket: socket.socket | None = None
+        self.sent = 0
+        self.errors: dict[str, int] = {}
+        """counts by the error's name, such as ECONNREFUSED"""
+        self.last_error = ""
+        self.last_error_ns = 0
+        """steady clock"""
+        self.reopen_at_ns = 0
+        self.cuts_runs = False
+
+    def __str__(self) -> str:
+        return f"window {self.index} at {self.address[0]}:{self.address[1]}"
+
+
+class UdpSender:
+    """Sends to `windows` consecutive ports of one host.
+
+    Broadcast addresses need `broadcast`. For a multicast group, `multicast_ttl` is the number of networks that it may
+    cross, and `multicast_interface` the IPv4 address of the interface to use (empty: the system's choice).
+    Raises ConfigError for a host that has no IPv4 address, or ports beyond 65535.
+    """
+
+    def __init__(
+        self,
+        host: str = DEFAULT_HOST,
+        port: int = DEFAULT_PORT,
+        windows: int = 1,
+        *,
+        broadcast: bool = False,
+        multicast_ttl: int = 1,
+        multicast_interface: str = "",
+    ) -> None:
+        self._ip = resolve(host)
+        self._port = port
+        self._broadcast = broadcast
+        self._multicast_ttl = multicast_ttl
+        self._multicast_interface = multicast_interface
+        if multicast_interface:
+            _require_ipv4(multicast_interface, "multicast_interface")
+        last = port + windows - 1
+        if windows < 1 or not (port >= 1 and last <= 65535):
+            raise ConfigError(f"ports {port} to {last} for {windows} windows: expected 1 window or more, 1 to 65535")
+        self.windows = [Window(k, (self._ip, port + k)) for k in range(windows)]
+        for window in self.windows:
+            self._open(window, time.monotonic_ns())
+
+    @property
+    def sent(self) -> int:
+        """Datagrams handed to the system, for all windows."""
+        return sum(window.sent for window in self.windows)
+
+    def send(self, datagram: bytes | memoryview) -> None:
+        """One datagram to every window, at once."""
+        for window in self.windows:
+            self._send(window, datagram)
+
+    def send_runs(self, runs: Iterable[DatagramRun]) -> None:
+        """Every datagram of the runs to every window."""
+        for run in runs:
+            for window in self.windows:
+                if window.cuts_runs and len(run) > 1:
+                    self._send_cut(window, run)
+                else:
+                    for datagram in run:
+                        self._send(window, datagram)
+
+    def send_to(self, index: int, datagram: bytes) -> str:
+        """One datagram to the window of that index, -1 to all of them: "" or what went wrong.
+
+        An index beyond the configured windows is allowed, as long as its port exists.
+        """
+        if index < -1 or self._port + index > 65535:
+            return f"window {index}: expected -1 for all windows, or 0 to {65535 - self._port}"
+        if index == -1:
+            wrong = [f"{window}: {window.last_error}" for window in self.windows if not self._send(window, datagram)]
+            return "; ".join(wrong)
+        if index < len(self.windows):
+            chosen = self.windows[index]
+            return "" if self._send(chosen, datagram) else f"{chosen}: {chosen.last_error}"
+        other = Window(index, (self._ip, self._port + index))
+        self._open(other, time.monotonic_ns())
+        sent = self._send(other, datagram)
+        if other.socket is not None:
+            other.socket.close()
+        return "" if sent else f"{other}: {other.last_error}"
+
+    def unheard_ports(self) -> list[int]:
+        """Ports that refused what was sent, as far as known: at once on this machine, later or never elsewhere."""
+        refused = (errno.ECONNREFUSED, errno.ECONNRESET)
+        return [
+            window.address[1]
+            for window in self.windows
+            if window.socket is not None and window.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) in refused
+        ]
+
+    def close(self) -> None:
+        """Close all sockets."""
+        for window in self.windows:
+            if window.socket is not None:
+                window.socket.close()
+                window.socket = None
+
+    def _send(self, window: Window, datagram: bytes | memoryview) -> bool:
+        try:
+            if window.socket is None:
+                return self._send_again(window, datagram)
+            window.socket.send(datagram)
+        except OSError as error:
+            return self._send_again(window, datagram, error)
+        window.sent += 1
+        return True
+
+    def _send_again(self, window: Window, datagram: bytes | memoryview, error: OSError | None = None) -> bool:
+        """After an error: repeat what the report of an earlier datagram kept back, renew a socket that is no good."""
+        now_ns = time.monotonic_ns()
+        if error is not None:
+            self._note(window, error, now_ns)
+            if error.errno in (errno.EAGAIN, errno.ENOBUFS, errno.EMSGSIZE):
+                return False
+            if error.errno not in _REPORTS and window.socket is not None:
+                window.socket.close()
+                window.socket = None
+        if window.socket is None:
+            if now_ns < window.reopen_at_ns:
+                if error is None:
+                    window.errors["not sent"] = window.errors.get("not sent", 0) + 1
+                return False
+            self._open(window, now_ns)
+        if window.socket is None:
+            return False
+        try:
+            window.socket.send(datagram)
+        except OSError as second:
+            self._note(window, second, now_ns)
+            return False
+        window.sent += 1
+        return True
+
+    def _send_cut(self, window: Window, run: DatagramRun) -> None:
+        """A run in few calls; where the system will not, one call for each datagram, now and ever after."""
+        step = run.size * min(_MAX_SEGMENTS, _MAX_UDP_BYTES // run.size)
+        how = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]
+        for start in range(0, len(run.buffer), step):
+            part = run.buffer[start : start + step]
+            try:
+                if window.socket is None:
+                    raise OSError(errno.ENOTCONN, "not open")
+                window.socket.sendmsg([part], how)
+                window.sent += len(part) // run.size
+            except OSError as error:
+                window.cuts_runs = error.errno in _REPORTS
+                for datagram in DatagramRun(part, run.size):
+                    self._send(window, datagram)
+
+    def _open(self, window: Window, now_ns: int) -> None:
+        window.reopen_at_ns = now_ns + _REOPEN_AFTER_NS
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+            if sys.platform != "win32":  # a full buffer may delay a callback by so much, and no more
+                timeout = struct.pack("@ll", 0, round(_SEND_TIMEOUT_S * 1e6))
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+            if self._broadcast:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            address = ipaddress.IPv4Address(self._ip)
+            if address.is_multicast:
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, self._multicast_ttl)
+                if self._multicast_interface:
+                    interface = socket.inet_aton(self._multicast_interface)
+                    sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+            sock.connect(window.address)
+        except OSError as error:
+            sock.close()
+            self._note(window, error, now_ns)
+            return
+        window.socket = sock
+        # elsewhere the cutting may be left to a network card, whose driver is not in our hands
+        window.cuts_runs = sys.platform == "linux" and address.is_loopback
+
+    def _note(self, window: Window, error: OSError, now_ns: int) -> None:
+        name = errno.errorcode.get(error.errno or 0, type(error).__name__)
+        window.errors[name] = window.errors.get(name, 0) + 1
+        window.last_error = _EXPLAINED.get(error.errno or 0, error.strerror or str(error))
+        window.last_error_ns = now_ns
+
+
+_REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNRESET})
+"""Errors that may tell of an earlier datagram; the present one has not been sent."""
+
+_EXPLAINED = {
+    errno.ECONNREFUSED: "nobody listens there (is RflySim3D running?)",
+    errno.EACCES: "not allowed: a broadcast address needs the parameter broadcast",
+}
+
+
+def resolve(host: str) -> str:
+    """The IPv4 address of a host name or address. Raises ConfigError that names it."""
+    try:
+        return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"host {host!r}: no IPv4 address for that name ({error})") from error
+
+
+def _require_ipv4(text: str, name: str) -> None:
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error

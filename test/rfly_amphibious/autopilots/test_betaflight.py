@@ -1,0 +1,285 @@
+"""Betaflight's own firmware flies the quad vehicle, on the wall clock, through its own ports.
+
+One session serves the tests in their order: a flight with a gust, one without motors, the end of the firmware. The
+nodes fly last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import signal
+import socket
+import time
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from node_harness import NodeProcess, Peer, diagnostic
+
+from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
+from rfly_amphibious.autopilots.betaflight_loop import BetaflightLoop, fast_imu
+from rfly_amphibious.autopilots.betaflight_packets import MOTOR_PORT
+from rfly_amphibious.autopilots.betaflight_session import BetaflightSession, find_firmware, shipped_settings
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_common.errors import AutopilotError
+from rfly_common.frames import rotation_matrix
+from rfly_terrain.height_map.height_map import HeightMap
+
+pytestmark = pytest.mark.slow
+
+GUST = 5.0
+HOVER_TIME, GUST_TIME = 2.5, 2.0
+PARAMS = VehicleParameters.load("scale_quad")
+
+
+def hills():
+    """Up to 10 m high, waves 80 m long; its slope at the start is 5.2°."""
+    x = np.arange(-40.0, 41.0, 2.0)
+    heights = 10.0 + 1.2 * np.sin(x / 12.7)[:, None] + 0.8 * np.sin(x / 9.0)[None, :]
+    return HeightMap(heights, origin_x=-40.0, origin_y=-40.0, step_x=2.0, step_y=2.0)
+
+
+def euler(quaternion):
+    """(3,) roll, pitch, yaw in degrees of w x y z."""
+    matrix = rotation_matrix(quaternion)
+    roll, pitch = math.atan2(matrix[2, 1], matrix[2, 2]), -math.asin(matrix[2, 0])
+    return np.degrees((roll, pitch, math.atan2(matrix[1, 0], matrix[0, 0])))
+
+
+def runs(pid):
+    """Whether there is such a process, other than one that has ended and is waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Recorder:
+    """Runs a loop, and keeps what was true and what the firmware said."""
+
+    def __init__(self, session, noise):
+        sensors = fast_imu(SensorParameters.load("scale_quad"))
+        start = (4.0, -3.0, 0.5)
+        self.simulation = Simulation(AmphibiousModel(PARAMS, hills()), sensors, start, noise=noise)
+        self.session, self.loop = session, BetaflightLoop(self.simulation, session)
+        self.flight = self.loop.flight
+        self.rows, self.told = [], None
+        self.target = None
+
+    def each(self):
+        if self.target is not None:
+            self.flight.set_target(self.target)
+        state, told = self.simulation.state, self.session.attitude
+        if told is not self.told:
+            self.told = told
+            self.rows.append((state.time, *state.position, *euler(state.quaternion), *np.degrees(told)))
+
+    def until(self, seconds, condition):
+        """Whether the condition came true within these seconds of simulation time."""
+
+        def check():
+            self.each()
+            return condition()
+
+        return self.loop.run(seconds, check)
+
+    def take_off(self):
+        """To 0.5 m above the ground, armed through the radio."""
+        ready = self.until(20.0, lambda: not self.flight.missing and not self.session.status.hindrances)
+        assert ready, (self.flight.missing, self.session.status)
+        assert self.flight.request("arm") == ""
+        assert not self.session.status.armed
+        assert self.flight.request("takeoff") == ""
+        assert self.until(8.0, lambda: self.flight.mode is Mode.FLIGHT), self.flight.mode
+        assert self.session.status.armed
+
+    def history(self, begin=-math.inf):
+        rows = np.array(self.rows)
+        return rows[rows[:, 0] >= begin]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    try:
+        find_firmware()
+    except AutopilotError as error:
+        pytest.skip(str(error))
+    with BetaflightSession(shipped_settings("scale_quad"), tmp_path_factory.mktemp("betaflight")) as running:
+        yield running
+    assert not runs(running.pid)
+
+
+@pytest.fixture(scope="module")
+def flown(session):
+    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the motors' port."""
+    recorder = Recorder(session, noise=False)  # what is left of differences is the firmware's
+    recorder.take_off()
+    recorder.begin = recorder.simulation.time
+    recorder.target = np.add(recorder.loop.estimate.position, (0.0, 0.0, 1.0))
+    recorder.until(HOVER_TIME, lambda: False)
+    recorder.gust_time = recorder.simulation.time
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for data in (b"", b"\xff" * 16, b"\x00" * 15, os.urandom(1400)):  # 0xff: not a number
+            stranger.sendto(data, ("127.0.0.1", MOTOR_PORT))
+    recorder.simulation.blow = np.array((0.0, GUST, 0.0))
+    recorder.until(GUST_TIME, lambda: False)
+    recorder.simulation.blow = np.zeros(3)
+    recorder.calm_time = recorder.simulation.time
+    recorder.until(1.5, lambda: False)
+    recorder.land_time = recorder.simulation.time
+    recorder.target = None
+    assert recorder.flight.request("land") == ""
+    recorder.until(14.0, lambda: recorder.flight.mode is Mode.DRIVE)
+    recorder.until(2.0, lambda: not session.status.armed)
+    return recorder
+
+
+def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
+    simulation = flown.simulation
+    assert not simulation.crashed
+    assert flown.flight.mode is Mode.DRIVE
+    assert not flown.session.status.armed
+    history = flown.history()
+    ground = simulation.model.terrain.altitude(*simulation.start.position[:2])
+    assert history[:, 3].max() > ground + PARAMS.origin_height + 1.0
+    standing = simulation.model.terrain.altitude(*simulation.state.position[:2]) + PARAMS.origin_height
+    assert simulation.state.position[2] == pytest.approx(standing, abs=0.05)
+    assert np.linalg.norm(simulation.state.velocity) < 0.05
+    hover = flown.history(flown.gust_time - 1.0)
+    hover = hover[hover[:, 0] < flown.gust_time]
+    assert np.ptp(hover[:, 3]) < 0.5
+    assert np.abs(hover[:, 4:6]).max() < 5.0
+
+
+def test_a_gust_is_held(flown):
+    """The drag of a wind of 5 m/s is 4.5 % of the weight: rotors 4 · 0.0015 · 247 · 5, body 0.6 · 5 + 3.1, N."""
+    drag = 4 * PARAMS.rotor_drag_coefficient * PARAMS.hover_speed * GUST + 3.0 + 0.5 * 1.225 * 0.2 * GUST**2
+    steady = math.degrees(math.atan(drag / (PARAMS.mass * 9.80665)))
+    assert steady == pytest.approx(2.6, abs=0.1)
+    history = flown.history(flown.gust_time)
+    history = history[history[:, 0] < flown.land_time]
+    before = flown.history(flown.gust_time - 0.1)[0]
+    assert np.abs(history[:, 4:6]).max() < 12.0
+    assert np.abs(history[:, 6] - before[6]).max() < 6.0
+    assert np.abs(history[:, 3] - before[3]).max() < 0.5
+    assert np.linalg.norm(history[:, 1:3] - before[1:3], axis=1).max() < 2.0
+    # it leans against the wind: to the right of its heading is where the wind, to the north, comes from
+    windy = history[(history[:, 0] > flown.gust_time + 1.0) & (history[:, 0] < flown.calm_time)]
+    assert windy[:, 4].mean() > 0.5 * steady * math.cos(0.5)
+
+
+def test_its_own_attitude_is_that_of_the_simulation(flown):
+    history = flown.history(flown.begin)
+    difference = (history[:, 7:10] - history[:, 4:7] + 180.0) % 360.0 - 180.0
+    assert np.ptp(history[:, 4]) > 4.0  # it did move
+    assert np.ptp(history[:, 5]) > 2.0
+    largest = np.abs(difference).max(axis=0)
+    print(f"largest difference of roll, pitch, yaw: {largest.round(2)} deg")
+    assert largest.max() < 2.0
+
+
+def test_garbage_at_its_port_is_counted_and_ignored(flown):
+    assert flown.session.ignored == 4
+
+
+def test_a_second_session_says_which_port_is_taken(flown):
+    with pytest.raises(AutopilotError, match="UDP port 9002 is taken"):
+        BetaflightSession(shipped_settings("scale_quad"))
+    assert flown.session.why_ended == ""
+
+
+def test_without_its_motors_the_vehicle_falls(flown):
+    flown.take_off()
+    flown.until(1.0, lambda: False)
+    assert flown.simulation.state.velocity[2] > -0.5
+    height = flown.simulation.state.position[2]
+    flown.loop.withhold = True
+    flown.until(0.4, lambda: False)
+    # 0.04 s of the rotors' lag, then free fall
+    fallen = 0.5 * 9.80665 * 0.4**2
+    assert height - flown.simulation.state.position[2] > 0.5 * fallen
+    assert flown.flight._motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed  # it did its best
+
+
+def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session, flown):
+    recorder = Recorder(session, noise=True)
+    recorder.take_off()
+    os.kill(session.pid, signal.SIGKILL)
+    with pytest.raises(AutopilotError, match="ended by SIGKILL"):
+        recorder.until(2.0, lambda: False)
+    assert not runs(session.pid)
+    session.close()  # its ports are free again
+    simulation = recorder.simulation
+    end = simulation.time + 6.0
+    while simulation.time < end:
+        simulation.tick()
+    assert simulation.failsafe
+    assert not simulation.crashed
+    ground = simulation.model.terrain.altitude(*simulation.state.position[:2])
+    assert simulation.state.position[2] == pytest.approx(ground + PARAMS.origin_height, abs=0.05)
+
+
+def test_a_program_that_ends_at_once_is_said(tmp_path):
+    with pytest.raises(AutopilotError, match="has ended with code 1"):
+        BetaflightSession(shipped_settings("scale_quad"), tmp_path, Path("/bin/false"))
+
+
+@pytest.mark.ros
+def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(flown, domain_id, tmp_path):
+    from diagnostic_msgs.msg import DiagnosticArray
+    from nav_msgs.msg import Odometry
+    from std_msgs.msg import String
+
+    from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT, sensor_qos, stamp_to_ns
+
+    shipped = resources.files("rfly_amphibious") / "data" / "sensors" / "scale_quad.yaml"
+    sensors = tmp_path / "sensors.yaml"  # an IMU that two cores have time for beside other tests
+    sensors.write_text(shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 125"), encoding="utf-8")
+    vehicle = {"vehicle": "scale_quad", "lock_step": "true"}
+    seeing = {**vehicle, "sensors": str(sensors)}
+    nodes = {
+        "amphibious_sim_node": {**seeing, "ground": "level"},
+        "state_estimator_node": seeing,
+        "betaflight_node": {**seeing, "folder": str(flown.session.folder)},  # that has the settings already
+        "chassis_control_node": vehicle,
+    }
+    with contextlib.ExitStack() as stack:
+        started = {name: stack.enter_context(NodeProcess(name, domain_id, given)) for name, given in nodes.items()}
+        peer = Peer(domain_id)
+        stack.callback(peer.close)
+        truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
+        modes = peer.receive(String, "mode", LATCHED)
+        said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        word = peer.node.create_publisher(String, "cmd/mode", COMMANDS)
+        firmware = started["betaflight_node"]
+
+        def flight():
+            return diagnostic([m for m in said if "betaflight_node" in m.status[0].name], "flight")
+
+        asked, begin = 0.0, time.monotonic()
+        while not modes or modes[-1].data != "FLIGHT":  # asked again: the estimator has to be aligned first
+            assert time.monotonic() - begin < 90.0, (modes[-1:], flight(), firmware.output)
+            request = {"DISARMED": "arm", "DRIVE": "takeoff"}.get(modes[-1].data) if modes else None
+            if request and time.monotonic() - asked > 0.5:
+                word.publish(String(data=request))
+                asked = time.monotonic()
+            peer.spin_for(0.02)
+        peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
+        height, seen = truth[-1].pose.pose.position.z, stamp_to_ns(truth[-1].header.stamp)
+        assert height > PARAMS.origin_height + 0.3
+        peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000, 30.0)  # it holds its place
+        assert abs(truth[-1].pose.pose.position.z - height) < 0.5
+        pid = int(re.search(r"runs as process (\d+)", firmware.output)[1])
+        os.kill(pid, signal.SIGKILL)
+        peer.spin_until(lambda: (told := flight()) and told[0] == 2 and "SIGKILL" in told[1])
+        peer.spin_for(0.3)
+        count = len(truth)
+        peer.spin_for(0.7)
+        assert len(truth) == count
+        assert firmware.stop() == 0
+        assert not runs(pid)

@@ -1,0 +1,146 @@
+"""The driving law's parts by themselves, and what the chassis computer does in each mode."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.control.chassis_controller import ChassisComputer
+from rfly_amphibious.control.driving_law import ChassisController, bend_steering, understeer_gradient
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.control.pose_following import LeadingPose
+from rfly_amphibious.control.traction import Traction
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError
+
+G = 9.80665
+
+
+@pytest.fixture(scope="module")
+def params():
+    return VehicleParameters.load("scale")
+
+
+def still(time, speed=0.0):
+    return Estimate(time, np.zeros(3), np.array((1.0, 0, 0, 0)), np.array((speed, 0.0, 0.0)), np.zeros(3))
+
+
+def loads(value, time=0.0):
+    return SensorSamples(wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), value)))
+
+
+def joints(time, wheel_rate):
+    zero = np.zeros((1, 4))
+    rotors = np.zeros((1, 6))
+    return SensorSamples(
+        joints=JointSamples(np.array([time]), zero, np.full((1, 4), wheel_rate), zero, zero, zero, rotors, rotors)
+    )
+
+
+def test_understeer_gradient_of_the_validation_table(params):
+    assert understeer_gradient(params) == pytest.approx(0.001669, rel=1e-3)
+    assert understeer_gradient(VehicleParameters.load("full")) == pytest.approx(0.001777, rel=1e-3)
+    assert bend_steering(params, 0.1, 4.0, 0.001669) == pytest.approx(math.atan(0.066) + 0.001669 * 1.6, rel=1e-12)
+
+
+def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
+    traction = Traction(params)
+    assert traction.peak == pytest.approx(0.148, abs=5e-4)  # section 15
+    radius, ones = params.rolling_radius, np.ones(4)
+
+    def see(slip, drive=1.0):
+        spin = 4.0 * (1.0 + slip) / radius
+        traction.see(spin, np.zeros(4), np.array((4.0, 0, 0)), np.zeros(3), drive * ones, 0.01)
+        return traction.share
+
+    assert see(0.21) == pytest.approx(ones)
+    assert see(0.23) == pytest.approx(0.8 * ones)
+    assert see(np.array((0.3, 0.1, 0.3, 0.1))) == pytest.approx((0.64, 0.85, 0.64, 0.85))
+    assert see(0.3, drive=-1.0) == pytest.approx((0.69, 0.9, 0.69, 0.9))  # braking motors do not spin wheels up
+    assert see(-0.3, drive=-1.0) == pytest.approx((0.552, 0.72, 0.552, 0.72))
+    # in a turn each wheel has its own way: the inner front one, 0.28 m left of the middle, at 1 rad/s
+    spin = np.full(4, 4.0) / radius
+    traction.see(spin, np.zeros(4), np.array((4.0, 0, 0)), np.array((0, 0, 1.0)), ones, 0.01)
+    assert traction.slip[0] == pytest.approx(4.0 / 3.72 - 1.0, rel=1e-9)
+
+
+def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
+    law = ChassisController(params)
+    drive, brake = law.torques(0.0, 2.0, 0.01)
+    force = params.effective_mass * 1.5 * -2.0 + law.resistance(2.0, 0.0)
+    assert (drive / params.rolling_radius).sum() == pytest.approx(force, rel=1e-9)
+    assert not brake.any()
+    drive, brake = law.torques(0.0, 12.0, 0.01)  # 3000 W / 4 / 111 rad/s = 6.75 N m a motor
+    limit = 3000.0 / 4.0 / (12.0 / params.rolling_radius.mean())
+    assert drive == pytest.approx(-limit * params.rolling_radius / params.rolling_radius.mean(), rel=1e-9)
+    assert brake[0] > brake[2] > 0.0  # the load goes to the front
+
+
+@pytest.mark.parametrize(
+    ("mode", "share", "expected"),
+    [
+        (None, 1.0, 0.3),
+        (Mode.DISARMED, 1.0, 0.3),
+        (Mode.DRIVE, 1.0, 0.3),
+        (Mode.TAKEOFF, 1.0, 1.0),
+        (Mode.TAKEOFF, 0.0, 0.0),
+        (Mode.FLIGHT, 0.0, 0.0),
+        (Mode.LAND, 0.0, 0.0),
+        (Mode.SPOOL_DOWN, 0.9, 0.3),
+        (Mode.ABORT, 0.0, 0.0),
+        (Mode.ABORT, 0.5, 1.0),
+    ],
+)
+def test_brakes_in_every_mode(params, mode, share, expected):
+    chassis = ChassisComputer(params)
+    chassis.sense(loads(share * params.mass * G / 4.0))
+    command = chassis.step(still(0.1), mode, 0.004)
+    assert command.brake_torque == pytest.approx(expected * params.max_brake_torque)
+    assert not command.drive_torque.any()
+    assert command.steering_angle == 0.0
+
+
+def test_an_estimate_that_is_lost_brakes(params):
+    chassis = ChassisComputer(params)
+    chassis.sense(joints(0.01, 0.0))
+    chassis.set_speed(1.0)
+    assert chassis.step(still(0.01), Mode.DRIVE, 0.01).drive_torque.min() > 0.0
+    chassis.sense(joints(0.6, 0.0))
+    chassis.set_speed(1.0)
+    assert chassis.step(still(0.01), Mode.DRIVE, 0.01).brake_torque.min() > 0.0
+    assert chassis.step(None, Mode.DRIVE, 0.01).brake_torque.min() > 0.0
+
+
+def test_a_twist_becomes_a_bend(params):
+    """0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; back: to the right."""
+    chassis = ChassisComputer(params)
+    chassis.set_twist(2.0, 0.5, 0.0)
+    command = chassis.step(still(0.0, 2.0), Mode.DRIVE, 0.01)
+    assert command.steering_angle == pytest.approx(math.atan(0.66 * 0.25) + 0.001669 * 1.0, rel=1e-3)
+    chassis.set_twist(-1.0, 0.3, 0.1)
+    assert chassis.step(still(0.1, -1.0), Mode.DRIVE, 0.01).steering_angle < -0.1
+    chassis.set_twist(0.0, 1.0, 0.2)
+    standing = chassis.step(still(0.2), Mode.DRIVE, 0.01)
+    assert standing.steering_angle == 0.0
+    assert not standing.drive_torque.any()
+    with pytest.raises(CommandError, match="yaw_rate"):
+        chassis.set_twist(0.0, math.nan)
+
+
+def test_a_leading_pose_far_and_near(params):
+    lead = LeadingPose(params)
+    lead.tell(np.array((20.0, 0.0)), None, 0.0)
+    speed, bend = lead.order(np.zeros(2), 0.0, 0.0, 0.0)
+    assert 3.0 < speed < math.sqrt(2 * 0.8 * 20.0)
+    assert bend == 0.0
+    speed, bend = lead.order(np.zeros(2), math.pi / 2, 0.0, 0.0)  # it lies to the right
+    assert bend < 0.0
+    assert lead.order(np.array((19.95, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)
+    assert lead.order(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)  # it need not come back for so little
+    moving = LeadingPose(params)
+    for k in range(50):
+        moving.tell(np.array((0.02 * k * 1.5, 0.0)), None, 0.02 * k)
+    speed, _ = moving.order(np.array((0.98 * 1.5 - 1.2, 0.0)), 0.0, 1.5, 0.98)  # a preview behind: as fast as it
+    assert speed == pytest.approx(1.5, abs=0.05)

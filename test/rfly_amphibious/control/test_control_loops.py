@@ -1,0 +1,364 @@
+"""The control computers in closed loop with the vehicle: responses against linear models made of the laws' gains."""
+
+import math
+
+import numpy as np
+import pytest
+from control_rig import Rig, slope
+from scipy.integrate import solve_ivp
+
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.vehicle.state_layout import WHEEL_SPEED
+
+G = 9.80665
+
+
+def linear_flight(p, times, begin, target):
+    """x of a vehicle near hover: position and velocity loops, third-order attitude (rotor lag in its loop), drag.
+
+    `begin`: x, velocity, pitch, pitch rate, pitch acceleration asked, integral.
+    """
+    w, z, lag = p.attitude_frequency, p.attitude_damping, p.rotor_lag
+    drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
+
+    def change(_, s):
+        x, v, pitch, rate, turn, integral = s
+        error = p.position_gain * (target - x) - v
+        lean = (p.velocity_gain * error + integral) / G
+        wanted = -w * w * (pitch - lean) - 2 * z * w * rate
+        integral_rate = 0.25 * p.velocity_gain * error
+        return v, G * pitch - drag * v, rate, turn, (wanted - turn) / lag, integral_rate
+
+    return solve_ivp(change, (0.0, times[-1]), begin, t_eval=times, max_step=0.01).y
+
+
+def hover():
+    rig = Rig("scale", airborne=10.0)
+    rig.flight.set_target((0.0, 0.0, 10.0), time=1e6)
+    rig.run(1.0)
+    rig.flight._goal_time = -math.inf
+    return rig
+
+
+def test_a_step_of_the_position():
+    rig = hover()
+    p, x = rig.params, rig.sim.state.position[0]
+    t, place, _, z, *_ = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
+    expected = x + linear_flight(p, t - t[0], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0)[0]
+    assert np.abs(place - expected).max() < 0.04
+    assert place.max() - x < 1.2  # overshoot of the integral
+    assert np.ptp(z) < 0.12
+    assert 0.9 < (t[np.argmax(place > x + 0.9)] - t[0]) < 2.2
+
+
+def test_a_disturbed_attitude():
+    """Tilted by 0.15 rad all at once: levelled as the linear model does, less than 0.2 rad to the other side."""
+    rig = hover()
+    state = rig.sim.state
+    position, velocity = np.array(state.position), np.array(state.velocity)
+    rig.sim.set_pose(position, (math.cos(0.075), 0.0, math.sin(0.075), 0.0), velocity, (0.0, 0.0, 0.0))
+    begin = (position[0], velocity[0], 0.15, 0.0, 0.0, rig.flight.flight._integral[0])
+    t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
+    expected = linear_flight(rig.params, t - t[0], begin, 0.0)
+    assert np.abs(pitch - expected[2]).max() < 0.02
+    assert np.abs(x - expected[0]).max() < 0.03
+    assert pitch.min() > -0.2
+    assert np.abs(yaw).max() < 0.01
+
+
+def test_a_step_of_the_yaw():
+    """The heading goes there at 0.5 rad/s, and the vehicle follows it as a second-order system with 0.4 ω does."""
+    rig = hover()
+    p = rig.params
+    t, *_, yaw, _, _, _, _ = rig.run(4.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0), yaw=1.0))
+    w = 0.4 * p.attitude_frequency
+    asked = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
+
+    def change(time, s):
+        return s[1], w * w * math.sin(np.interp(time, t - t[0], asked) - s[0]) - 2 * p.attitude_damping * w * s[1]
+
+    expected = solve_ivp(change, (0.0, t[-1] - t[0]), (0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[0]
+    assert np.abs(yaw - expected).max() < 0.06
+    assert yaw.max() < 1.03
+    assert abs(yaw[-1] - 1.0) < 0.01
+
+
+def test_flying_by_velocity():
+    """Forward and turning: a circle of radius v / yaw rate; at zero it holds its place."""
+    rig = hover()
+    rig.run(3.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
+    _, _, _, z, vx, vy, *_, rate = rig.run(2.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
+    assert np.hypot(vx, vy) == pytest.approx(1.5, rel=0.08)
+    assert rate == pytest.approx(0.5, abs=0.02)
+    assert np.abs(z - 10.0).max() < 0.1
+    rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
+    _, x, y, *_ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
+    assert max(np.ptp(x), np.ptp(y)) < 0.15
+    rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
+    *_, vz, _, _, _, _, _ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
+    assert vz == pytest.approx(0.8, abs=0.12)
+
+
+def test_flown_into_the_ground_by_velocity():
+    """It comes down as a landing does, stays upright, and flies away again."""
+    rig = Rig("scale", airborne=2.2)
+    down, up = (0.0, 0.0, -1.5), (0.0, 0.0, 1.0)
+    rig.run(5.0, lambda r: r.flight.set_velocity(down), until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0)
+    assert -rig.rows[-2][6] < 0.7
+    rig.run(0.5, lambda r: r.flight.set_velocity(down))
+    _, _, _, z, *_, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_velocity(up))
+    assert z[-1] > 0.6
+    assert np.abs(pitch).max() < 0.1
+    assert rig.modes == [Mode.FLIGHT]
+
+
+def test_a_step_of_the_speed():
+    """Motors with lag under P and, near the end, I: rise, overshoot and steady error of the law itself."""
+    rig = Rig("scale", rate=100.0)
+    rig.run(0.1)
+    assert rig.flight.request("arm") == ""
+    t, *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(2.0))
+    p = rig.params
+
+    def change(_, s):
+        v, acceleration, integral = s
+        error = 2.0 - v
+        return acceleration, (1.5 * error + integral - acceleration) / p.drive_lag, 0.3 * error * (abs(error) < 0.3)
+
+    expected = solve_ivp(change, (0.0, 4.0), (0.0, 0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[0]
+    assert np.abs(vx - expected).max() < 0.12
+    assert vx.max() < 1.1 * 2.0
+    assert vx[-1] == pytest.approx(2.0, rel=0.03)
+    t, *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(-1.0, acceleration=1.5))
+    assert np.abs(np.diff(vx) / 0.01).max() < 3.5  # the ramp, with the brake's share of it
+    assert vx[-1] == pytest.approx(-1.0, abs=0.05)
+    t, x, *_ = rig.run(2.2, lambda r: r.chassis.set_speed(0.0))
+    assert np.ptp(x[-20:]) < 1e-3  # held
+
+
+def test_full_throttle_with_and_without_traction_control():
+    """12 N m is more than μ F_z R: left alone the wheels spin away, with it the slip stays and the pull is greater."""
+
+    def start(limited):
+        rig = Rig("scale", noise=True, rate=100.0)
+        if not limited:
+            rig.chassis.traction.see = lambda *_: None
+        rig.run(0.1)
+        assert rig.flight.request("arm") == ""
+        slips = []
+
+        def drive(r):
+            r.chassis.set_speed(15.0)
+            spin = r.sim.state.x[WHEEL_SPEED : WHEEL_SPEED + 4]
+            speed = r.sim.state.velocity[0]
+            slips.append(np.max(np.abs(p.rolling_radius * spin - speed) / max(speed, p.low_speed)))
+
+        p = rig.params
+        vx = rig.run(1.0, drive)[4]
+        return vx, np.array(slips), rig
+
+    vx, slip, rig = start(True)
+    free_vx, free_slip, _ = start(False)
+    assert vx[-1] > 1.15 * free_vx[-1]
+    assert slip[20:].mean() < 5.0 * rig.chassis.traction.peak < 0.2 * free_slip[20:].mean()
+    assert slip.max() < 0.2 * free_slip.max()
+    assert vx[-1] < 0.95 * G  # no more than friction gives in a second
+
+
+def test_steering_stays_within_the_friction():
+    rig = Rig("scale", rate=100.0)
+    rig.run(0.1)
+    assert rig.flight.request("arm") == ""
+    rig.run(2.5, lambda r: r.chassis.set_speed(5.0))
+    _, _, _, _, vx, vy, *_, rate = rig.run(1.5, lambda r: r.chassis.set_speed(5.0, 0.5))
+    p = rig.params
+    speed = np.hypot(vx, vy)[-1]
+    assert rig.wheels.steering_angle == pytest.approx(
+        math.atan(p.wheelbase * 0.6 * p.friction_y * G / speed**2), rel=0.01
+    )
+    assert 0.4 * p.friction_y * G < speed * rate[-1] < 0.7 * p.friction_y * G
+
+
+def test_turning_by_the_motors():
+    rig = Rig(parameters_without_steering(), noise=True, rate=100.0)
+    rig.run(0.1)
+    assert rig.flight.request("arm") == ""
+    rig.run(1.0, lambda r: r.chassis.set_twist(0.0, 0.8))
+    _, x, y, *_, rate = rig.run(2.0, lambda r: r.chassis.set_twist(0.0, 0.8))
+    assert rate.mean() == pytest.approx(0.8, rel=0.15)
+    assert max(np.ptp(x), np.ptp(y)) < 0.3
+    rig.run(1.5, lambda r: r.chassis.set_twist(1.0, -0.5))
+    _, _, _, _, vx, vy, *_, rate = rig.run(2.0, lambda r: r.chassis.set_twist(1.0, -0.5))
+    assert rate.mean() == pytest.approx(-0.5, rel=0.2)
+    assert np.hypot(vx, vy).mean() == pytest.approx(1.0, rel=0.1)
+    _, x, y, *_ = rig.run(3.0, lambda r: r.chassis.set_twist(0.0, 0.0))
+    assert max(np.ptp(x[-40:]), np.ptp(y[-40:])) < 2e-3
+
+
+def parameters_without_steering():
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    return VehicleParameters.load("scale").replace(steered="none", max_steering=0.0)
+
+
+def test_driving_after_a_pose_that_leads():
+    """Round a bend of 4 m at 1.5 m/s, to a stand where it stands."""
+    rig = Rig("scale", rate=100.0)
+    rig.run(0.1)
+    assert rig.flight.request("arm") == ""
+    begin = rig.time
+
+    def lead(r):
+        if round(r.time / 0.01) % 2:
+            return
+        angle = min(1.5 * (r.time - begin), 10.0) / 4.0
+        r.chassis.set_target((1.0 + 4.0 * math.sin(angle), 4.0 - 4.0 * math.cos(angle), 0.0))
+
+    t, x, y, *_ = rig.run(13.0, lead)
+    off = np.hypot(x - 1.0, y - 4.0) - 4.0
+    assert np.abs(off[t > 2.5]).max() < 0.25
+    end = (1.0 + 4.0 * math.sin(2.5), 4.0 - 4.0 * math.cos(2.5))
+    assert math.dist((x[-1], y[-1]), end) < 0.25
+    assert np.ptp(x[-40:]) < 5e-3
+
+
+@pytest.mark.parametrize("degrees", [0.0, 9.8])
+def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
+    rig = Rig("scale", slope(degrees), noise=True)
+    rig.run(0.1)
+    assert rig.flight.request("takeoff").startswith("it is in DISARMED")
+    assert rig.flight.request("arm") == ""
+    rig.run(0.3)
+    assert rig.flight.request("takeoff") == ""
+    rig.run(6.0, until=lambda r: r.flight.mode is Mode.FLIGHT)
+    assert float(rig.sim.outputs.clearance) > 0.4
+    rig.run(0.4)
+    assert rig.flight.request("land") == ""
+    rig.run(6.0, until=lambda r: r.flight.mode is Mode.SPOOL_DOWN)
+    sink = -rig.rows[-25][6]
+    assert 0.2 < sink < 0.75
+    rig.run(4.0, until=lambda r: r.flight.mode is Mode.DRIVE)
+    _, x, *_ = rig.run(0.5)
+    assert np.ptp(x) < 2e-3
+    order = [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert rig.modes == order
+    assert rig.flight.request("disarm") == ""
+    assert not rig.sim.crashed
+
+
+def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
+    rig = Rig("scale", slope(10.2), rate=100.0)
+    rig.run(0.4)
+    assert rig.flight.request("arm") == ""
+    rig.run(0.1)
+    assert rig.flight.request("takeoff").startswith("the slope is 10.")
+    level = Rig("scale", rate=100.0)
+    level.run(0.1)
+    level.flight.request("arm")
+    level.run(0.8, lambda r: r.chassis.set_speed(1.0))
+    assert level.flight.request("takeoff").startswith("its speed is")
+    assert level.flight.mode is Mode.DRIVE
+
+
+@pytest.mark.parametrize("name", ["scale", "full"])
+def test_v21_through_the_computers(name):
+    """The landing of the validation table, with what sensors say in place of the truth."""
+    rig = Rig(name, airborne=0.0)
+    p, begin = rig.params, rig.sim.state
+    height = 1.5 - float(rig.sim.model.outputs(begin).clearance)
+    rig.sim.set_pose((0.0, 0.0, height), (1.0, 0.0, 0.0, 0.0))
+    _, _, _, z, *_ = rig.run(2.0, lambda r: r.flight.set_target((0.0, 0.0, height)))
+    assert abs(z[-1] - height) <= 0.10
+    assert rig.flight.request("land") == ""
+    forces, tilts, sink = [], [], None
+
+    def watch(r):
+        nonlocal sink
+        forces.append(np.linalg.norm(r.sim.outputs.specific_force))
+        tilts.extend(abs(row[8]) for row in r.rows[-1:])
+        if sink is None and r.sim.outputs.wheel_load.sum() > 0.0:
+            sink = -r.rows[-2][6]
+
+    rig.run(9.0, watch, until=lambda r: r.flight.mode is Mode.DRIVE)
+    assert rig.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert sink <= 0.60
+    assert max(forces) <= 2 * G
+    assert max(tilts) <= 0.12
+    rig.run(0.5)
+    assert rig.sim.outputs.wheel_load.sum() / (p.mass * G) == pytest.approx(1.0, rel=0.02)
+    *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(3.0))
+    assert vx[-1] == pytest.approx(3.0, rel=0.03)
+
+
+def test_the_motion_command_is_lost_in_flight():
+    rig = hover()
+    rig.run(1.0, lambda r: r.flight.set_velocity((1.0, 0.0, 0.0)))
+    t, x, _, z, *_ = rig.run(4.0, until=lambda r: r.flight.mode is Mode.LAND)
+    assert t[-1] - t[0] == pytest.approx(2.5, abs=0.02)
+    assert rig.flight.reason == "the motion command is lost"
+    assert np.abs(z - 10.0).max() < 0.1
+    assert x[-1] - x[0] < 2.5
+    assert rig.flight.request("fly") == ""
+    rig.run(0.6)
+    assert rig.flight.mode is Mode.FLIGHT  # nothing has been commanded in this flight yet
+    rig.run(0.2, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
+    rig.run(1.5)
+    rig.flight.set_velocity((0.0, 0.0, 0.0))  # back in time
+    rig.run(1.8)
+    assert rig.flight.mode is Mode.FLIGHT
+
+
+def test_the_motion_command_is_lost_on_the_road():
+    rig = Rig("scale", rate=100.0)
+    rig.run(0.1)
+    rig.flight.request("arm")
+    rig.run(1.5, lambda r: r.chassis.set_speed(2.0))
+    t, _, _, _, vx, *_ = rig.run(4.0)
+    assert vx[t - t[0] < 0.45] == pytest.approx(1.8, abs=0.3)
+    assert abs(vx[-1]) < 1e-3
+
+
+def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
+    rig = Rig("scale", airborne=1.2)
+    rig.run(0.5, lambda r: r.flight.set_target((0.0, 0.0, 1.2)))
+    rig.flight.failsafe(True)
+    rig.run(0.1)
+    assert rig.flight.mode is Mode.ABORT
+    assert rig.flight.request("arm") == "it does not stand on its wheels yet"
+    _, *_, vz, _, _, _, _, _ = rig.run(6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G)
+    assert vz[:-100].min() > -0.75
+    rig.run(1.5)
+    assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
+    rig.flight.failsafe(True)  # told again
+    assert rig.flight.request("drive") == "it was aborted: arm it first"
+    assert rig.flight.request("arm") == ""
+    rig.run(0.1)
+    rig.flight.failsafe(False)
+    assert rig.modes == [Mode.FLIGHT, Mode.ABORT, Mode.DRIVE]
+
+
+def test_without_estimates_the_imu_leads_down():
+    """Noise and all: the flight is aborted, and ends at the fail-safe's rate, give or take the drift."""
+    rig = Rig("scale", airborne=2.5, noise=True)
+    rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)))
+    rig.estimated = False
+    t, *_ = rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)), until=lambda r: r.flight.mode is Mode.ABORT)
+    assert t[-1] - t[0] == pytest.approx(0.5, abs=0.02)
+    assert rig.flight.request("takeoff") == "its position is not known: no estimate"
+    t, x, y, *_, vz, _, _, _, _, _ = rig.run(12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0)
+    assert 0.25 < -vz[-1] < 0.9
+    assert math.hypot(x[-1], y[-1]) < 2.0
+    rig.run(0.5)
+    assert not rig.sim.crashed
+
+
+def test_a_rotor_that_fails_is_noticed():
+    rig = hover()
+    rig.sim.fail_rotor(2)
+    hold = lambda r: r.flight.set_target((0.0, 0.0, 10.0))  # noqa: E731
+    t, *_ = rig.run(1.0, hold, until=lambda r: r.flight.mode is Mode.ABORT)
+    assert t[-1] - t[0] < 0.5
+    assert rig.flight.failed_rotors == (2,)
+    _, *_, pitch, _, _, _ = rig.run(3.0, hold)
+    assert np.abs(pitch[-250:]).max() < 0.2
+    assert rig.sim.state.velocity[2] == pytest.approx(-0.5, abs=0.15)

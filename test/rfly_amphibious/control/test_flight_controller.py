@@ -1,0 +1,237 @@
+"""The mode table, the words, and what the flight computer makes of sensors."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.control.flight_controller import WORDS, FlightComputer
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
+from rfly_amphibious.estimation.clearance import Clearance
+from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.sensors.samples import (
+    HeightSamples,
+    ImuSamples,
+    JointSamples,
+    SensorSamples,
+    WheelLoadSamples,
+)
+from rfly_amphibious.sensors.sensor_parameters import Imu, SensorParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import euler_to_quat
+
+G = 9.80665
+D, R, T, F, L, S, A = Mode
+STANDING = Situation(4, 1.0, 0.0, 0.0, 0.0)
+FLYING = Situation(0, 0.0, 2.0, 0.1, 0.0)
+
+
+@pytest.mark.parametrize("begin", Mode)
+@pytest.mark.parametrize("wanted", Mode)
+def test_every_pair_of_modes(begin, wanted):
+    """Section 9 by hand: what may be requested where, on the ground and in the air; S comes by itself only."""
+    ground = {(D, R), (R, D), (R, T), (T, L), (F, L), (A, R)}
+    air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
+    for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):
+        logic = ModeLogic(begin)
+        logic.touch(now.wheels_down, now.load_share, 1.0)
+        refusal = logic.request(wanted, now)
+        taken = (begin, wanted) in allowed or begin is wanted or (wanted is A and begin is not D)
+        assert (refusal == "") == taken, refusal
+        assert logic.mode is (wanted if taken else begin)
+
+
+@pytest.mark.parametrize(
+    ("mode", "now", "seconds", "after", "not_before"),
+    [
+        (T, FLYING, 0.4, F, 0.2),
+        (T, Situation(0, 0.0, 0.4, 0.5, 0.0), 1.0, T, None),
+        (T, Situation(1, 0.1, 0.6, 0.5, 0.0), 1.0, T, None),
+        (L, Situation(4, 0.5, 0.0, 0.3, 0.0), 0.2, S, 0.05),
+        (L, Situation(1, 0.25, 0.0, 0.3, 0.0), 1.0, L, None),
+        (S, STANDING, 2.0, R, 1.5),
+        (S, Situation(4, 0.9, 0.0, 0.0, 0.0), 3.0, S, None),
+        (S, Situation(0, 0.0, 0.05, 0.2, 0.0), 0.3, L, 0.1),
+    ],
+)
+def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_before):
+    logic, time = ModeLogic(mode), 0.0
+    logic.touch(now.wheels_down, now.load_share, 1.0)
+    while time < seconds and logic.mode is mode:
+        logic.update(now, 0.004)
+        time += 0.004
+    assert logic.mode is after
+    if not_before is not None:
+        assert not_before - 1e-9 <= time <= not_before + 0.01
+
+
+def test_take_off_on_the_limit_of_speed_and_slope():
+    for speed, slope, taken in ((0.29, 9.9, True), (0.31, 0.0, False), (0.0, 10.1, False)):
+        logic = ModeLogic(R)
+        refusal = logic.request(T, Situation(4, 1.0, 0.0, speed, math.radians(slope)))
+        assert (refusal == "") is taken
+
+
+def make(name="scale"):
+    return FlightComputer(VehicleParameters.load(name))
+
+
+def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
+    flight.sense(
+        SensorSamples(
+            imu=ImuSamples(np.array([time]), np.array([[0, 0, G]]), np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]])),
+            height=HeightSamples(np.array([time]), np.array([height])),
+            wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), loads)),
+        )
+    )
+    estimate = Estimate(time, np.array(position), np.array((1.0, 0, 0, 0)), np.zeros(3), np.zeros(3))
+    return flight.step(estimate, 0.004)
+
+
+def test_words_and_why_they_are_refused():
+    flight = make()
+    assert flight.request("arm") == (
+        "nothing is known of the vehicle yet: no estimate and no wheel_loads and no height_above_ground"
+    )
+    assert feed(flight, 0.004).value.tolist() == [0.0] * 6
+    assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
+    with pytest.raises(CommandError, match="'hover': expected one of arm, disarm, drive"):
+        flight.request("hover")
+    assert flight.request("drive") == "it is disarmed: arm it first"
+    assert flight.request("abort") == "it is disarmed, there is nothing to abort"
+    assert flight.request("land") == "it is in DISARMED; LAND is to be had from FLIGHT or TAKEOFF"
+    assert flight.request("arm") == flight.request("drive") == ""
+    assert flight.request("fly") == "it is in DRIVE; FLIGHT is to be had from LAND"
+    flight.lose_rotor(1)
+    assert flight.request("takeoff") == "rotor 2 failed"
+    assert flight.mode is R
+    assert flight.request("disarm") == ""
+    assert flight.request("arm") == flight.request("takeoff") == ""
+
+
+def test_bad_set_points_and_parameters():
+    flight = make()
+    with pytest.raises(CommandError, match="position"):
+        flight.set_target((0.0, math.nan, 1.0))
+    with pytest.raises(CommandError, match="yaw"):
+        flight.set_target((0.0, 0.0, 1.0), yaw=math.inf)
+    with pytest.raises(CommandError, match="velocity"):
+        flight.set_velocity((0.0, 0.0))
+    with pytest.raises(ConfigError, match="delay"):
+        FlightComputer(flight.params, delay=-0.1)
+    with pytest.raises(ConfigError, match="imu, height and wheel_loads"):
+        FlightComputer(flight.params, SensorParameters.load("scale").replace(height=None))
+
+
+def test_delay_slows_the_attitude_loop():
+    """min(7, 0.45 / (0.06 + delay)) and min(3, 0.45 / (0.12 + delay))."""
+    for name, delay, expected in (
+        ("scale", 0.0, 7.0),
+        ("scale", 0.02, 5.625),
+        ("full", 0.02, 3.0),
+        ("full", 0.1, 2.0455),
+    ):
+        flight = FlightComputer(VehicleParameters.load(name), delay=delay)
+        flight.reset()
+        assert flight.flight._frequency == pytest.approx(expected * np.array((1, 1, 0.4)), rel=1e-4)
+
+
+def test_clearance_of_a_tilted_vehicle_with_noise():
+    """Rolled by 0.2 rad the lower wheels hang; readings are smoothed to less than half their noise, without lag."""
+    p, sensor = VehicleParameters.load("scale"), SensorParameters.load("scale").height
+    clearance = Clearance(p, sensor)
+    random = np.random.default_rng(1)
+    found, truth = [], []
+    for k in range(2000):
+        height = 2.0 + 0.5 * k * 0.004
+        noisy = height + random.normal(0.0, 0.02)
+        clearance.go_on(0.5, 0.004)
+        if k % 5 == 0:
+            clearance.sense(HeightSamples(np.array([0.0]), np.array([noisy])), None)
+        found.append(clearance.height)
+        truth.append(height)
+    error = np.subtract(found, truth)[50:]
+    assert error.std() < 0.01
+    assert abs(error.mean()) < 0.004
+    clearance.height = 1.0
+    c, s = math.cos(0.2), math.sin(0.2)
+    rolled = np.array(((1, 0, 0), (0, c, -s), (0, s, c)))
+    low = [c * (hub[2] + p.hanging_strut[i] + 0.08) + s * hub[1] for i, hub in enumerate(p.hub_position)]
+    assert clearance.lowest_wheel(rolled) == pytest.approx(1.0 + min(low) - p.wheel_radius, abs=1e-12)
+    clearance.sense(HeightSamples(np.array([0.0]), np.array([math.inf])), None)
+    assert clearance.lowest_wheel(rolled) == math.inf
+    clearance.sense(HeightSamples(np.array([0.0]), np.array([-math.inf])), None)
+    assert clearance.height == sensor.min_range
+
+
+def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
+    """The front struts 5 mm in, the rear ones 5 mm out: the body leans atan(0.01 / L) more than the ground."""
+    p = VehicleParameters.load("scale")
+    clearance = Clearance(p, SensorParameters.load("scale").height)
+    clearance._strut = np.array((-0.005, -0.005, 0.005, 0.005))
+    lean = math.radians(8.0) + math.atan(0.01 / p.wheelbase)
+    c, s = math.cos(lean), math.sin(lean)
+    nose_up = np.array(((c, 0, -s), (0, 1, 0), (s, 0, c)))
+    assert clearance.ground_slope(nose_up, p.static_load) == pytest.approx(math.radians(8.0), abs=1e-9)
+
+
+def test_dead_reckoning_of_a_turning_climb():
+    """Constant turn about z and constant acceleration in the body: against the integral by hand; IMU askew, biased."""
+    mounting = (0.3, -0.2, 1.0)
+    way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))
+    x, y, z, w = euler_to_quat(mounting)
+    from rfly_common.frames import rotation_matrix
+
+    askew = rotation_matrix((w, x, y, z)).T
+    rate, push, bias = 0.8, 1.5, np.array((0.01, -0.02, 0.03))
+    time = np.arange(0.0, 1.0001, 0.004)
+    force = np.tile(askew @ (push, 0.0, G + 0.5), (len(time), 1))
+    gyro = np.tile(askew @ np.add(bias, (0.0, 0.0, rate)), (len(time), 1))
+    way.sense(ImuSamples(time[:50], force[:50], gyro[:50], np.zeros((50, 4))))
+    way.correct(Estimate(0.0, np.zeros(3), np.array((1.0, 0, 0, 0)), np.zeros(3), np.array((0.0, 0.0, rate))))
+    way.sense(ImuSamples(time[50:], force[50:], gyro[50:], np.zeros((len(time) - 50, 4))))
+    now = way.motion
+    assert way.time == 1.0
+    assert now.rates == pytest.approx((0.0, 0.0, rate), abs=1e-12)
+    assert math.atan2(now.rotation[1, 0], now.rotation[0, 0]) == pytest.approx(rate, abs=1e-6)
+    expected = push / rate * np.array((math.sin(rate), 1.0 - math.cos(rate)))
+    assert now.velocity == pytest.approx((*expected, 0.5), abs=5e-3)
+    assert now.position[2] == pytest.approx(0.25, abs=2e-3)
+    way.correct(Estimate(1.0, np.ones(3), np.array((1.0, 0, 0, 0)), np.zeros(3), np.zeros(3)))
+    assert way.motion.position.tolist() == [1.0, 1.0, 1.0]
+
+
+def turning(time, rates):
+    zero = np.zeros((1, 4))
+    rates = np.array([rates])
+    return SensorSamples(joints=JointSamples(np.array([time]), zero, zero, zero, zero, zero, np.zeros((1, 6)), rates))
+
+
+@pytest.mark.parametrize("failsafe", [False, True])
+def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
+    flight, time = make(), 0.0
+    flight.logic.mode = F
+    noticed = None
+    while time < 1.2 and noticed is None:
+        time += 0.004
+        if failsafe and time > 0.1:
+            flight.failsafe(True)
+        command = feed(flight, time, loads=0.0, height=2.0, position=(0.0, 0.0, 2.2))
+        turned = 0.95 * command.value * (1.0 - math.exp(-time / 0.06))
+        turned[4] = 0.0 if time > 0.5 else turned[4]
+        flight.sense(turning(time, turned * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
+        noticed = time if flight.failed_rotors else None
+    assert flight.failed_rotors == (() if failsafe else (4,))
+    if not failsafe:
+        assert 0.59 < noticed < 0.62
+        assert (flight.mode, flight.reason) == (A, "rotor 5 failed")
+
+
+def test_set_points_older_than_the_newest_are_dropped():
+    flight = make()
+    feed(flight, 0.004)
+    flight.set_target((1.0, 2.0, 3.0), time=5.0)
+    flight.set_target((9.0, 9.0, 9.0), time=4.0)
+    assert flight._goal.position == (1.0, 2.0, 3.0)

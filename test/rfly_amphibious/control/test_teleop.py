@@ -1,0 +1,121 @@
+"""Keys and joysticks: what each asks of the vehicle in each mode, worked out by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rfly_amphibious.control.teleop import (
+    JoyPilot,
+    JoystickLayout,
+    KeyPilot,
+    KeyReader,
+    Sticks,
+    TeleopLimits,
+    Velocity,
+)
+from rfly_common.errors import ConfigError
+
+LIMITS = TeleopLimits(drive_speed=4.0, curvature=0.5, fly_speed=6.0, climb_speed=2.0, yaw_rate=1.0)
+LAYOUT = JoystickLayout(dead_zone=0.2)
+
+
+def pilot(mode, keys):
+    made = KeyPilot(LIMITS)
+    made.hear_mode(mode)
+    words = [word for key in keys if (word := made.press(key))]
+    return made, words
+
+
+def test_keys_drive():
+    """Three times faster: 0.3 of 4 m/s; twice to the left: 0.2 of 0.5 1/m, which at 1.2 m/s turns with 0.12 rad/s."""
+    made, words = pilot("DRIVE", ["w", "w", "up", "a", "left", "q", "r"])
+    assert made.velocity == pytest.approx((1.2, 0.0, 0.0, 0.12))
+    assert not words
+    made.press("c")
+    assert made.velocity == pytest.approx((1.2, 0.0, 0.0, 0.0))
+    made.press(" ")
+    assert made.velocity == Velocity()
+    assert pilot("DRIVE", ["s"] * 30)[0].velocity.forward == -4.0
+
+
+def test_keys_fly():
+    made, _ = pilot("FLIGHT", ["w", "e", "e", "f", "d", "d", "d"])
+    assert made.velocity == pytest.approx((0.6, -1.2, -0.2, -0.3))
+
+
+def test_keys_ask_for_modes_and_a_new_mode_begins_at_rest():
+    made, words = pilot("DRIVE", ["o", "t", "l", "k", "x", "z"])
+    assert words == ["arm", "takeoff", "land", "abort", "disarm"]
+    made.press("w")
+    made.hear_mode("DRIVE")
+    assert made.velocity.forward > 0.0
+    made.hear_mode("TAKEOFF")
+    made.press("w")
+    assert made.velocity == Velocity(), "nobody steers a take-off"
+    made.hear_mode("FLIGHT")
+    assert made.velocity == Velocity()
+
+
+def test_bytes_of_a_terminal():
+    reader = KeyReader()
+    assert reader.keys(b"W\x1b[Aa\x1bOD \x1b[1;5C\x1b[3~t\n\xc3\xa4") == ["w", "up", "a", "left", " ", "right", "t"]
+    assert reader.keys(b"\x1b") == []
+    assert reader.keys(b"[") == []
+    assert reader.keys(b"Bl") == ["down", "l"]
+
+
+@given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=4))
+def test_any_bytes_in_any_pieces_give_the_same_keys(data, cuts):
+    whole, parts = KeyReader(), KeyReader()
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    pieces = [parts.keys(data[a:b]) for a, b in itertools.pairwise(edges)]
+    assert whole.keys(data) == list(itertools.chain.from_iterable(pieces))
+
+
+def test_a_joystick_flies_while_its_button_is_held():
+    made = JoyPilot(LIMITS, LAYOUT)
+    made.mode = "FLIGHT"
+    axes, held, free = [0.6, -1.0, 0.0, 0.1, 0.2], [0] * 5 + [1, 0, 0], [0] * 8
+    axes[4] = 1.0
+    assert made.update(axes, free) == (None, [])
+    # 0.6 of a stick with a dead zone of 0.2: half way; 0.1 lies in it
+    velocity, words = made.update(axes, held)
+    assert velocity == pytest.approx((6.0, 0.0, -2.0, 0.5))
+    assert not words
+    assert made.update(axes, free)[0] == Velocity(), "let go in flight: it hovers on"
+    assert made.update(axes, free)[0] == Velocity()
+    made.mode = "DRIVE"
+    assert made.update(axes, free)[0] == Velocity(), "stops, and then others may command"
+    assert made.update(axes, free)[0] is None
+
+
+def test_a_button_asks_once_for_each_press():
+    made = JoyPilot(LIMITS, JoystickLayout(button_land=-1))
+    takeoff = [0, 0, 0, 1]
+    assert made.update([], takeoff)[1] == [], "it was down before anybody listened"
+    assert made.update([], [0] * 4)[1] == []
+    assert made.update([], takeoff)[1] == ["takeoff"]
+    assert made.update([], takeoff)[1] == []
+    assert made.update([], [1, 1, 0, 0])[1] == ["abort"], "no button lands"
+
+
+@given(st.lists(st.floats(), max_size=6), st.lists(st.integers(0, 1), max_size=8), st.sampled_from(["DRIVE", "FLIGHT"]))
+def test_no_joystick_asks_for_more_than_the_limits(axes, buttons, mode):
+    made = JoyPilot(LIMITS, JoystickLayout(button_enable=-1))
+    made.mode = mode
+    velocity, _ = made.update(axes, buttons)
+    assert all(map(math.isfinite, velocity))
+    assert abs(velocity.forward) <= 6.0
+    assert abs(velocity.up) <= 2.0
+    assert abs(velocity.yaw_rate) <= 2.0
+
+
+def test_limits_are_checked():
+    with pytest.raises(ConfigError, match="fly_speed is 0, expected more than 0"):
+        TeleopLimits(fly_speed=0)
+    assert LIMITS.velocity(Sticks(1, 1, 1, 1), "ABORT") == Velocity()

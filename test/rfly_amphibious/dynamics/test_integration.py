@@ -1,0 +1,165 @@
+"""Integration: the shipped scenario at a tenth of the step, another integrator, convergence, energy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from amphibious_cases import SETS, forward_speed, masses, model, parameters, roll_pitch_yaw
+from scipy.integrate import solve_ivp
+
+from rfly_amphibious import AmphibiousModel, Controls, ModelState
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.scenarios.land_air_demo import DURATION, land_air_demo
+from rfly_amphibious.vehicle import state_layout as at
+
+G = 9.80665
+
+
+@pytest.fixture(params=SETS)
+def name(request):
+    return request.param
+
+
+def pick(name, full, scale):
+    return full if name == "full" else scale
+
+
+def angle_between(a, b):
+    """Degrees between the attitudes of states (k, …)."""
+    cosine = np.abs((a[:, 6:10] * b[:, 6:10]).sum(axis=1)).clip(0.0, 1.0)
+    return np.degrees(2.0 * np.arccos(cosine))
+
+
+def fly_demo(name, dt):
+    model, begin, pilot = land_air_demo(parameters(name))
+    return model.run(begin, pilot, DURATION, dt, sample_period=0.02), pilot
+
+
+def test_scenario_at_a_tenth_of_the_step(name):
+    (coarse, pilot), (fine, _) = fly_demo(name, 1e-3), fly_demo(name, 1e-4)
+    assert pilot.modes == [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert not coarse.final.crashed
+    assert coarse.x[:, 13:17].max() > 0.003 * pick(name, 3.0, 1.0)  # the bump was felt
+    assert coarse.outputs.clearance.max() > 1.5
+    assert forward_speed(coarse.final.x) > 0.5
+    assert np.linalg.norm(coarse.x[:, :3] - fine.x[:, :3], axis=1).max() <= 0.01
+    assert angle_between(coarse.x, fine.x).max() <= 0.1
+
+
+@pytest.mark.parametrize("flying", [False, True], ids=["driving", "flying"])
+def test_another_integrator_on_smooth_stretches(name, flying):
+    """SciPy's DOP853 on `derivative`; nothing lifts, brakes or stops meanwhile."""
+    p, m = parameters(name), model(name)
+    if flying:
+        begin = m.flying((0.0, 0.0, 4.0), 0.3, (1.0, 0.5, 0.2))
+        spread = np.linspace(-0.01, 0.01, p.rotors)
+        commands = {"rotor_speed": p.hover_speed * (1.0 + spread)}
+    else:
+        begin = m.standing(speed=pick(name, 10.0, 4.0))
+        commands = {"steering": 0.03, "drive_torque": 0.1 * p.max_drive_torque}
+    ours = m.step(begin, Controls(**commands), 5e-4, steps=2000).x
+    peer = solve_ivp(
+        lambda _, x: m.derivative(x, **commands), (0.0, 1.0), begin.x, "DOP853", rtol=1e-11, atol=1e-12, max_step=0.01
+    ).y[:, -1]
+    peer[6:10] /= np.linalg.norm(peer[6:10])
+    assert ours == pytest.approx(peer, rel=1e-6, abs=1e-6)
+
+
+def violent_second(name, dt, method="rk4"):
+    """Section 13: drop of half the table's height while rolling and steering 0.1 rad, braking in the second half."""
+    p, m = parameters(name), model(name)
+    begin = m.standing(speed=pick(name, 10.0, 4.0))
+    begin.x[2] += 0.5 * pick(name, 0.30, 0.15)
+    middle = m.step(begin, Controls(steering=0.1), dt, steps=round(0.5 / dt), method=method)
+    braking = Controls(steering=0.1, brake_torque=0.2 * p.max_brake_torque)
+    return m.step(middle, braking, dt, steps=round(0.5 / dt), method=method)
+
+
+@pytest.mark.parametrize(
+    ("method", "dt", "full", "scale"),
+    [
+        ("rk4", 1e-3, 0.5e-3, 0.03e-3),
+        ("rk4", 2e-3, 2.5e-3, 1.5e-3),
+        ("rk4", 4e-3, 6.7e-3, 4.6e-3),
+        ("semi_implicit_euler", 5e-4, 2.2e-3, 1.3e-3),
+        ("semi_implicit_euler", 1e-3, 4.9e-3, 2.6e-3),
+        ("semi_implicit_euler", 2e-3, 8.4e-3, 6.5e-3),
+    ],
+)
+def test_error_of_a_violent_second(name, method, dt, full, scale):
+    """Of the order of section 13's table, whose speeds and brake torques are not given."""
+    exact, found = violent_second(name, 2.5e-4), violent_second(name, dt, method)
+    error = np.linalg.norm(exact.position - found.position)
+    assert error <= 4.0 * pick(name, full, scale)
+    yaw = roll_pitch_yaw(exact.x)[2] - roll_pitch_yaw(found.x)[2]
+    assert abs(yaw) <= 5e-3
+
+
+def test_rk4_is_of_fourth_order_where_nothing_switches(name):
+    m = model(name)
+    begin = m.flying((0.0, 0.0, 4.0), 0.0, (1.0, 0.5, 0.2))
+    begin.x[10:13] = 0.3, -0.2, 0.4
+    controls = Controls(rotor_speed=parameters(name).hover_speed)
+    ends = [m.step(begin, controls, dt, steps=round(0.4 / dt)).x[:13] for dt in (8e-3, 4e-3, 1e-3)]
+    errors = [np.abs(end - ends[2]).max() for end in ends[:2]]
+    assert 10.0 < errors[0] / errors[1] < 24.0
+
+
+def energy(p, x):
+    """J, of the undamped vehicle on level ground."""
+    total = 0.5 * x[10:13] @ p.inertia_matrix @ x[10:13]
+    for i, (mass, place, velocity) in enumerate(masses(p, x)):
+        total += 0.5 * mass * velocity @ velocity + mass * G * place[2]
+        if i:
+            total += 0.5 * p.tyre_stiffness * max(0.0, p.wheel_radius - place[2]) ** 2
+    s = x[at.STRUT : at.STRUT + 4]
+    stiffness = np.array((p.front_spring, p.front_spring, p.rear_spring, p.rear_spring))
+    total += (p.spring_load * s + 0.5 * stiffness * s**2).sum()
+    return total + 0.5 * p.front_anti_roll * (s[0] - s[1]) ** 2 + 0.5 * p.rear_anti_roll * (s[2] - s[3]) ** 2
+
+
+@pytest.mark.parametrize(("method", "limit"), [("rk4", 3e-4), ("semi_implicit_euler", 0.08)])
+def test_energy_of_the_undamped_vehicle_stays(name, method, limit):
+    """Ten seconds of bouncing, pitching and rolling; the drift is a share of what swings."""
+    p = parameters(name).replace(
+        bump_damping=0.0,
+        rebound_damping=0.0,
+        tyre_damping=0.0,
+        stop_damping=0.0,
+        slip_stiffness=1e-9,
+        cornering_stiffness_per_rad=1e-9,
+        low_speed_damping=0.0,
+        rolling_resistance=0.0,
+        linear_drag=(0.0,) * 3,
+        drag_area=(0.0,) * 3,
+        rotational_drag=(0.0,) * 3,
+    )
+    m = AmphibiousModel(p)
+    begin = m.standing()
+    rest = energy(p, begin.x)
+    begin.x[at.STRUT : at.STRUT + 4] = pick(name, 1.0, 0.4) * np.array((0.002, 0.001, 0.0, -0.001))
+    swinging = energy(p, begin.x) - rest
+    run = m.run(begin, Controls(), 10.0, sample_period=0.05, method=method)
+    drift = np.array([energy(p, x) for x in run.x]) - energy(p, begin.x)
+    assert swinging > 0.0
+    assert np.abs(drift).max() <= limit * swinging
+
+
+def test_a_run_in_pieces_is_the_run(name, tmp_path):
+    from rfly_amphibious import Wind
+
+    m = model(name)
+    wind = Wind((3.0, 1.0, 0.0), (1.0, 1.0, 0.5), seed=5)
+    controls = Controls(steering=0.1, drive_torque=0.2 * parameters(name).max_drive_torque)
+    begin = m.standing(speed=2.0)
+    whole = m.step(begin, controls, steps=700, wind=wind)
+    part = m.step(begin, controls, steps=333, wind=wind)
+    part.save(tmp_path / "state.npz")
+    rest = m.step(ModelState.restore(tmp_path / "state.npz"), controls, steps=367, wind=wind)
+    assert np.array_equal(whole.x, rest.x)
+    assert np.array_equal(whole.memory, rest.memory)
+    assert rest.time == pytest.approx(0.7)
+    again = m.step(begin, controls, steps=700, wind=wind)
+    other = m.step(begin, controls, steps=700, wind=Wind((3.0, 1.0, 0.0), (1.0, 1.0, 0.5), seed=6))
+    assert np.array_equal(whole.x, again.x)
+    assert not np.array_equal(whole.x, other.x)

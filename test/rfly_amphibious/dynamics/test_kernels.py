@@ -1,0 +1,104 @@
+"""The kernels' own pieces: the ground they see, their elementary functions, and the path without numba."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amphibious_cases import model, parameters, plane
+
+import rfly_amphibious
+from rfly_amphibious import AmphibiousModel, Controls, Wind
+from rfly_amphibious.dynamics import stepping
+from rfly_amphibious.dynamics.ground import ground_of
+from rfly_amphibious.dynamics.kernels import arc_tangent, ground_normal, heights_above_ground, sine
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_terrain.height_map.height_map import HeightMap
+
+
+def test_stepping_changes_with_the_kernels():
+    """numba would go on with machine code of the old kernels; see the docstring of `stepping.py`."""
+    folder = Path(rfly_amphibious.__file__).parent
+    text = b"".join((folder / f"{name}.py").read_bytes() for name in ("dynamics/kernels", "vehicle/state_layout"))
+    assert hashlib.sha256(text).hexdigest()[:16] == stepping.BUILT_ON, "write the right-hand side into stepping.py"
+
+
+def test_elementary_functions():
+    for x in np.concatenate([np.linspace(0.0, 3.0, 4001), np.geomspace(1e-9, 1e9, 2001)]):
+        assert arc_tangent(x) == pytest.approx(math.atan(x), rel=4e-16, abs=0)
+    for x in np.linspace(0.0, math.pi, 4001):
+        assert sine(x) == pytest.approx(math.sin(x), rel=0, abs=4e-16)
+
+
+def test_the_ground_is_the_height_maps():
+    rng = np.random.default_rng(2)
+    terrain = HeightMap(rng.normal(0, 5, (30, 40)), origin_x=-50.0, origin_y=80.0, step_x=3.7, step_y=-4.1)
+    ground = ground_of(terrain)
+    x, y = rng.uniform(-70, 80, 500), rng.uniform(-100, 100, 500)
+    out = np.zeros(at.OUTPUTS)
+    for k in range(500):
+        out[at.POINT_X], out[at.POINT_X + at.POINTS], out[at.POINT_X + 2 * at.POINTS] = x[k], y[k], 100.0
+        heights_above_ground(ground, 1, out)
+        assert 100.0 - out[at.POINT_X + 2 * at.POINTS] == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
+        normal = ground_normal(ground, x[k], y[k])
+        assert normal == pytest.approx(terrain.normal(x[k], y[k], smooth=True), abs=1e-13)
+        assert normal[2] >= ground.least_normal_z
+    assert ground_of(plane(0.5)).least_normal_z == pytest.approx(1 / np.sqrt(1.25), rel=1e-5)
+
+
+def some_states():
+    p, m = parameters("scale"), AmphibiousModel(parameters("scale"), plane(0.05, 100.0, -0.02))
+    driving, flying = m.standing(2.0, 1.0, 0.4, speed=2.0), m.flying((0.0, 1.0, 3.0), 0.3, (2.0, 0.0, 0.1))
+    wind = Wind((1.0, -2.0, 0.2), (0.5, 0.5, 0.2), seed=7)
+    drive = Controls(steering=0.2, drive_torque=2.0, brake_torque=0.5)
+    fly = Controls(rotor_torque=p.torque_coefficient * p.hover_speed**2)
+    ends = [
+        m.step(state, controls, steps=30, wind=wind, method=method)
+        for state, controls in ((driving, drive), (flying, fly))
+        for method in ("rk4", "semi_implicit_euler")
+    ]
+    return [[*end.x.tolist(), *end.memory.tolist()] for end in ends]
+
+
+def test_without_numba_the_same_results():
+    program = (
+        "import json, sys\n"
+        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[2])]!r}\n"
+        "import test_kernels\n"
+        "assert 'numba' not in sys.modules\n"
+        "print(json.dumps(test_kernels.some_states()))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "RFLY_DISABLE_NUMBA": "1"},
+    )
+    assert run.returncode == 0, run.stderr
+    assert np.array(json.loads(run.stdout.splitlines()[-1])) == pytest.approx(
+        np.array(some_states()), rel=1e-11, abs=1e-12
+    )
+
+
+def test_one_of_a_batch_is_the_vehicle_alone():
+    p, m = parameters("full"), model("full")
+    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)] + [m.flying((0.0, 0.0, 5.0))]
+    batch = rfly_amphibious.ModelState(np.stack([s.x for s in singles]), np.stack([s.memory for s in singles]))
+    controls = Controls(rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5), drive_torque=100.0)
+    end = m.step(batch, controls, steps=500)
+    dx = m.derivative(batch.x, rotor_speed=50.0)
+    for k, single in enumerate(singles):
+        one = Controls(rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5)[k], drive_torque=100.0)
+        alone = m.step(single, one, steps=500)
+        assert np.array_equal(alone.x, end.x[k])
+        assert np.array_equal(alone.memory, end.memory[k])
+        assert np.array_equal(m.derivative(single.x, rotor_speed=50.0), dx[k])

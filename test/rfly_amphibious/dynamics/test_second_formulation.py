@@ -1,0 +1,195 @@
+"""The equations once more, slowly: a 10 x 10 mass matrix Σ JᵀmJ of rigid body and point masses, matrices throughout.
+
+Nothing of the closed forms of the kernels is used: no eliminated struts, no 3 x 3 solve, no trigonometric shortcut.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from amphibious_cases import random_state, rotation
+
+from rfly_amphibious import AmphibiousModel, VehicleParameters
+from rfly_terrain.height_map.height_map import HeightMap
+
+G = 9.80665
+Z = np.array((0.0, 0.0, 1.0))
+
+
+def cross(a):
+    return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+
+
+def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torques):
+    R = rotation(x)
+    v, w = x[3:6], x[10:13]
+    s, s_rate, spin, u, y = (x[k : k + 4] for k in (13, 17, 21, 25, 29))
+    speed, delta, drive = x[33 : 33 + p.rotors], x[33 + p.rotors], x[34 + p.rotors :]
+    dx = np.zeros_like(x)
+    dx[0:3] = v
+    W, X, Y, Zq = x[6:10]
+    dx[6:10] = 0.5 * np.array([[-X, -Y, -Zq], [W, -Zq, Y], [Zq, W, -X], [-Y, X, W]]) @ w
+    air, gravity = R.T @ (v - wind), -G * R.T @ Z
+    force = p.mass_sprung * gravity
+    force -= (np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * np.linalg.norm(air)) * air
+    moment = -np.array(p.rotational_drag) * w
+    momentum = p.inertia_matrix @ w
+
+    # rotors
+    if rotor_torques:
+        given = np.clip(command, -p.max_rotor_torque, p.max_rotor_torque)
+        speed_rate = (given - p.torque_coefficient * speed**2) / p.rotor_inertia
+    else:
+        speed_rate = (np.clip(command, 0, p.max_rotor_speed) - speed) / p.rotor_lag
+    for j, place in enumerate(p.rotor_position):
+        at_hub = air + np.cross(w, place)
+        world = x[:3] + R @ place
+        above = max(world[2] - terrain.altitude(world[0], world[1]), p.rotor_radius / 2)
+        gain = 1 / (1 - (p.rotor_radius / 4 / above) ** 2)
+        static = p.thrust_coefficient * speed[j] ** 2
+        thrust = gain * np.clip(static - p.inflow_coefficient * speed[j] * at_hub[2], 0, 1.5 * static)
+        pull = thrust * Z - p.rotor_drag_coefficient * speed[j] * np.array((at_hub[0], at_hub[1], 0))
+        force = force + pull
+        moment = moment + np.cross(place, pull)
+        shaft = p.torque_coefficient * speed[j] ** 2 + p.rotor_inertia * speed_rate[j]
+        moment = moment - p.rotor_spin[j] * shaft * Z
+        momentum = momentum + p.rotor_inertia * p.rotor_spin[j] * speed[j] * Z
+    # body points
+    half = np.array(p.body_box) / 2
+    corners = [half * (a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+    for place in [*corners, *p.rotor_position]:
+        world = x[:3] + R @ place
+        below = terrain.altitude(world[0], world[1]) - world[2]
+        if below <= 0:
+            continue
+        n = R.T @ terrain.normal(world[0], world[1], smooth=True)
+        velocity = R.T @ v + np.cross(w, place)
+        push = max(0, p.body_stiffness * below * (R @ n)[2] - p.body_damping * velocity @ n)
+        slide = velocity - (velocity @ n) * n
+        rate = np.linalg.norm(slide)
+        pull = push * n - p.body_friction * push * np.tanh(rate / 0.1) * slide / max(rate, 1e-12)
+        force, moment = force + pull, moment + np.cross(place, pull)
+
+    # 10 x 10: body velocity (body axes, inertial), angular velocity, strut rates
+    mass = np.zeros((10, 10))
+    mass[:3, :3] = p.mass_sprung * np.eye(3)
+    mass[3:6, 3:6] = p.inertia_matrix
+    right = np.zeros(10)
+    spring = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
+    bar = (p.front_anti_roll, p.front_anti_roll, p.rear_anti_roll, p.rear_anti_roll)
+    soft = (p.cornering_factor_front, p.cornering_factor_front, p.cornering_factor_rear, p.cornering_factor_rear)
+    t = np.tan(delta) * p.track / 2 / p.wheelbase
+    angles = np.arctan(np.tan(delta) / np.array((1 - t, 1 + t)))
+    angles = np.array((angles[0], angles[1], 0.0, 0.0))
+    loads = np.zeros(4)
+    for i, hub in enumerate(p.hub_position):
+        r = hub + s[i] * Z
+        axle = np.array((-np.sin(angles[i]), np.cos(angles[i]), 0))
+        hub_v = R.T @ v + np.cross(w, r) + s_rate[i] * Z
+        world = x[:3] + R @ r
+        n_world = terrain.normal(world[0], world[1], smooth=True)
+        n = R.T @ n_world
+        d = (world[2] - terrain.altitude(world[0], world[1])) * n_world[2]
+        pressed = p.wheel_radius - d
+        load = max(0, p.tyre_stiffness * pressed - p.tyre_damping * hub_v @ n) if pressed > 0 and n[2] > 0.2 else 0.0
+        loads[i] = load
+        tyre, couple, fx, radius, rolling = np.zeros(3), np.zeros(3), 0.0, p.wheel_radius, 0.0
+        if load > 0:
+            ex = np.cross(axle, n)
+            ex /= np.linalg.norm(ex)
+            ey = np.cross(n, ex)
+            to_contact = -d * n
+            radius = p.wheel_radius - pressed / 3
+            vx = hub_v @ ex
+            sy = (hub_v + np.cross(w, to_contact)) @ ey
+            sx = vx - radius * spin[i]
+            mu = max(0.2, 1 - p.friction_load_loss * (load - p.nominal_load) / p.nominal_load)
+            dmax = np.array((p.friction_x, p.friction_y)) * mu * load
+            kx = p.slip_stiffness * load
+            ky = soft[i] * p.cornering_stiffness_per_rad * p.nominal_load
+            ky *= np.sin(2 * np.arctan(load / (p.cornering_load_ratio * p.nominal_load)))
+            kv = 0.0
+            if abs(vx) < p.low_speed:
+                kv = p.low_speed_damping * load / p.nominal_load * (1 + np.cos(np.pi * abs(vx) / p.low_speed)) / 2
+            slips = np.array((kx * u[i] / p.relaxation_x - kv * sx, ky * y[i] / p.relaxation_y - kv * sy)) / dmax
+            rho = np.hypot(*slips)
+            shapes = []
+            for c, e in ((p.shape_x, p.curvature_x), (p.shape_y, p.curvature_y)):
+                b = 1 / c
+                shapes.append(np.sin(c * np.arctan(b * rho - e * (b * rho - np.arctan(b * rho)))))
+            fx, fy = dmax * slips / rho * shapes
+            tyre = fx * ex + fy * ey + load * n
+            couple = np.cross(to_contact, tyre)
+            couple = couple - (couple @ axle) * axle
+            dx[25 + i] = -sx - abs(vx) * u[i] / p.relaxation_x
+            dx[29 + i] = -sy - abs(vx) * y[i] / p.relaxation_y
+            rolling = p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
+        motor = drive[i] + brake[i]
+        couple = couple - motor * axle
+        dx[21 + i] = (motor - radius * fx - rolling) / p.wheel_inertia
+        momentum = momentum + p.wheel_inertia * spin[i] * axle
+        fs = max(0, p.spring_load[i] + spring[i] * s[i])
+        fs += (p.bump_damping if s_rate[i] > 0 else p.rebound_damping) * s_rate[i]
+        if s[i] > p.bump_stop:
+            fs += max(0, p.bump_stop_stiffness * (s[i] - p.bump_stop) + p.stop_damping * s_rate[i])
+        if s[i] < p.rebound_stop:
+            fs += min(0, p.rebound_stop_stiffness * (s[i] - p.rebound_stop) + p.stop_damping * s_rate[i])
+        fs += bar[i] * (s[i] - s[i ^ 1])
+        J = np.zeros((3, 10))
+        J[:, :3], J[:, 3:6], J[:, 6 + i] = np.eye(3), -cross(r), Z
+        bias = np.cross(w, np.cross(w, r)) + 2 * s_rate[i] * np.cross(w, Z)
+        mass += p.mass_unsprung * J.T @ J
+        right += J.T @ (tyre + p.mass_unsprung * (gravity - bias))
+        right[6 + i] -= fs
+        moment = moment + couple
+    right[:3] += force
+    right[3:6] += moment - np.cross(w, momentum)
+    found = np.linalg.solve(mass, right)
+    dx[3:6], dx[10:13] = R @ found[:3], found[3:6]
+    dx[13:17], dx[17:21] = s_rate, found[6:]
+    dx[33 : 33 + p.rotors] = speed_rate
+    rate = (np.clip(steering, -p.max_steering, p.max_steering) - delta) / p.steering_lag
+    dx[33 + p.rotors] = np.clip(rate, -p.max_steering_rate, p.max_steering_rate)
+    limit = np.minimum(p.max_drive_torque, p.max_drive_power / 4 / np.maximum(np.abs(spin), 1e-3))
+    dx[34 + p.rotors :] = (np.clip(torque, -limit, limit) - drive) / p.drive_lag
+    return dx, loads
+
+
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+def test_all_derivatives_of_random_states(name):
+    p = VehicleParameters.load(name)
+    rng = np.random.default_rng(20)
+    heights = rng.normal(0, 0.03 * p.wheelbase, (60, 50)).astype(np.float32)
+    terrain = HeightMap(
+        heights, origin_x=-20 * p.wheelbase, origin_y=-15 * p.wheelbase, step_x=p.wheelbase, step_y=0.9 * p.wheelbase
+    )
+    model = AmphibiousModel(p, terrain)
+    loaded = 0
+    for k in range(120):
+        x = random_state(p, rng, terrain, k % 3 == 0)
+        wind, steering = rng.normal(0, 3, 3), rng.uniform(-1, 1)
+        torque, brake = rng.normal(0, 1, 4) * p.max_drive_torque, rng.normal(0, 1, 4) * p.max_brake_torque
+        torques = k % 2 == 0
+        command = (
+            rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
+            if torques
+            else rng.uniform(0, 1.2, p.rotors) * p.max_rotor_speed
+        )
+        expected, loads = reference(p, terrain, x, command, steering, torque, brake, wind, torques)
+        rotor = {"rotor_torque" if torques else "rotor_speed": command}
+        got = model.derivative(x, steering=steering, drive_torque=torque, brake_torque_acting=brake, wind=wind, **rotor)
+        for part in (
+            slice(0, 3),
+            slice(3, 6),
+            slice(6, 10),
+            slice(10, 13),
+            slice(13, 17),
+            slice(17, 21),
+            slice(21, 25),
+            slice(25, 33),
+            slice(33, None),
+        ):
+            scale = np.abs(expected[part]).max() + 1e-3
+            assert got[part] == pytest.approx(expected[part], rel=0, abs=1e-10 * scale), (k, part)
+        loaded += (loads > 0).sum()
+    assert loaded > 100

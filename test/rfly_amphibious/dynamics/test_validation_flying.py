@@ -1,0 +1,220 @@
+"""The validation table of the model: rotors, flight, mixer, air, and a landing. Expected values are analytic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from amphibious_cases import SETS, along, center_velocity, model, parameters, plane, roll_pitch_yaw
+from scipy.optimize import brentq
+
+from rfly_amphibious import AmphibiousModel, Controls
+from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.mixer import Mixer
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.control.pilot import Pilot
+from rfly_amphibious.dynamics.atmosphere import standard_density, standard_pressure
+from rfly_amphibious.dynamics.kernels import density_ratio
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.geodesy import ned_to_geodetic
+
+G = 9.80665
+
+
+@pytest.fixture(params=SETS)
+def name(request):
+    return request.param
+
+
+def pick(name, full, scale):
+    return full if name == "full" else scale
+
+
+def test_v01_hover(name):
+    p, m = parameters(name), model(name, ground_effect=False)
+    state = m.flying((0.0, 0.0, 50.0))
+    hover = Controls(rotor_speed=p.hover_speed)
+    out = m.outputs(state, hover)
+    assert out.thrust == pytest.approx(pick(name, 2451.66, 49.033), rel=1e-3)  # V01a
+    assert p.hover_speed == pytest.approx(pick(name, 127.845, 255.691), rel=1e-3)  # V01b
+    assert out.rotor_power == pytest.approx(pick(name, 300038, 3218.0), rel=2e-3)  # V01c
+    end = m.run(state, hover, 2.0).final
+    dx = m.derivative(end.x, rotor_speed=p.hover_speed)
+    assert np.linalg.norm(along(lambda x: center_velocity(p, x), end.x, dx)) <= 0.005  # V01d
+    assert np.linalg.norm(end.position - state.position) < 1e-6
+    assert (p.max_rotor_speed / p.hover_speed) ** 2 == pytest.approx(pick(name, 1.6657, 1.8737), abs=5e-5)  # V01e
+
+
+def test_v15_climb(name):
+    """The speed at which forces balance at full rotor speed."""
+    p, m = parameters(name), model(name, ground_effect=False)
+
+    def climbing(speed):
+        x = m.flying((0.0, 0.0, 100.0), velocity=(0.0, 0.0, speed)).x
+        x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.max_rotor_speed
+        dx = m.derivative(x, rotor_speed=p.max_rotor_speed)
+        return along(lambda x: center_velocity(p, x), x, dx)[2]
+
+    steady = brentq(climbing, 1.0, 40.0)
+    assert steady == pytest.approx(pick(name, 18.032, 11.947), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "speed", "pitch", "rotor"),
+    [
+        ("full", 10.0, 0.06055, 128.81),
+        ("full", 5.0, 0.02893, 128.06),
+        ("full", 15.0, 0.09511, 130.26),
+        ("scale", 8.0, 0.09301, 260.25),
+        ("scale", 5.0, 0.05404, 257.26),
+        ("scale", 15.0, 0.20588, 277.05),
+    ],
+)
+def test_v16_level_flight(name, speed, pitch, rotor):
+    """Forces balance at the pitch and rotor speed of the table."""
+    p, m = parameters(name), model(name, ground_effect=False)
+    x = m.flying((0.0, 0.0, 50.0), velocity=(speed, 0.0, 0.0)).x
+    x[6:10] = np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0
+    x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = rotor
+    dx = m.derivative(x, rotor_speed=rotor)
+    assert np.abs(along(lambda x: center_velocity(p, x), x, dx)).max() <= 2e-3
+
+
+def test_v17_mixer_steps(name):
+    p = parameters(name).replace(
+        linear_drag=(0.0,) * 3,
+        drag_area=(0.0,) * 3,
+        rotational_drag=(0.0,) * 3,
+        rotor_drag_coefficient=0.0,
+        zero_thrust_advance_ratio=1e9,
+    )
+    m = AmphibiousModel(p, ground_effect=False)
+    tilt, turn = pick(name, (200.0, 150.0), (0.5, 0.4))
+    for axis, moment, expected, tolerance in (
+        (0, tilt, pick(name, 0.08940, 0.14445), 0.04),
+        (1, tilt, pick(name, 0.04153, 0.09001), 0.04),
+        (2, turn, pick(name, 0.024238, 0.048787), 0.01),
+    ):
+        wrench = np.zeros(4)
+        wrench[0], wrench[1 + axis] = p.mass * G, moment
+        speeds = Mixer(p).rotor_speeds(wrench)
+        begin = m.flying((0.0, 0.0, 50.0))
+        begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = speeds
+        end = m.run(begin, Controls(rotor_speed=speeds), 0.5).final
+        assert end.rates[axis] == pytest.approx(expected, rel=tolerance)
+        others = np.delete(end.rates, axis)
+        assert np.abs(others).max() < 0.05 * expected
+
+
+def test_v18_ground_effect(name):
+    p, m = parameters(name), model(name)
+    state = m.standing()
+    state.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
+    gain = m.outputs(state).thrust / (p.thrust_coefficient * p.hover_speed**2)
+    height = pick(name, 1.60, 0.42)
+    assert gain == pytest.approx(1.0 / (1.0 - (p.rotor_radius / 4.0 / height) ** 2), rel=1e-6)
+    assert gain == pytest.approx(pick(name, 1.0397, 1.0467), abs=5e-5)
+
+
+def test_v19_motor_lag(name):
+    p, m = parameters(name), model(name, ground_effect=False)
+    begin = m.flying((0.0, 0.0, 50.0))
+    end = m.run(begin, Controls(rotor_speed=p.hover_speed + 1.0), p.rotor_lag).final
+    risen = end.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] - p.hover_speed
+    assert risen == pytest.approx(1.0 - 1.0 / np.e, rel=2e-3)
+
+
+def test_v19b_torque_command(name):
+    p, m = parameters(name), model(name, ground_effect=False)
+    begin = m.flying((0.0, 0.0, 50.0))
+    torque = 1.01 * p.torque_coefficient * p.hover_speed**2
+    run = m.run(begin, Controls(rotor_torque=torque), 0.6, sample_period=0.001)
+    risen = (run.x[:, at.ROTOR_SPEED] - p.hover_speed) / (p.hover_speed * (np.sqrt(1.01) - 1.0))
+    constant = run.time[np.argmax(risen >= 1.0 - 1.0 / np.e)]
+    assert constant == pytest.approx(pick(name, 0.3268, 0.1828), rel=0.02)
+    assert constant == pytest.approx(p.rotor_inertia / (2 * p.torque_coefficient * p.hover_speed), rel=0.02)
+
+
+def test_v22_mixer(name):
+    p = parameters(name)
+    mixer = Mixer(p)
+    scale = p.thrust_coefficient * np.array(
+        (1.0, p.rotor_arm[0], p.rotor_arm[0], p.torque_coefficient / p.thrust_coefficient)
+    )
+    normalised = mixer.matrix / scale[:, None]
+    values = np.linalg.svd(normalised, compute_uv=False)
+    assert np.linalg.matrix_rank(normalised) == 4
+    assert values == pytest.approx([6**0.5, 6**0.5, 3**0.5, 3**0.5], rel=1e-9)  # V22a
+    printed = normalised.copy()
+    printed[1, [2, 5]] *= -1.0
+    smallest = np.linalg.svd(printed, compute_uv=False)[-1]
+    assert smallest == pytest.approx(np.sqrt((9 - np.sqrt(73)) / 2), rel=1e-9)  # V22c
+    wrench = np.array((p.mass * G, *np.array((1.0, -2.0, 0.5)) * pick(name, 100.0, 0.3)))
+    got = mixer.wrench(mixer.rotor_speeds(wrench))
+    assert np.linalg.norm(got - wrench) / (p.mass * G) <= 1e-12  # V22d
+
+
+def test_v29a_standard_atmosphere():
+    assert standard_pressure(1000.0) == pytest.approx(89874.6, rel=1e-5)
+    assert standard_density(1000.0) == pytest.approx(1.11164, rel=1e-4)
+    record = AmphibiousModel(parameters("full"), map_altitude=400.0)._record
+    assert density_ratio(record, 600.0) * 1.225 == pytest.approx(standard_density(1000.0), rel=1e-12)
+
+
+def test_thin_air_lifts_less(name):
+    p = parameters(name)
+    high = AmphibiousModel(p, ground_effect=False, air_density="standard_atmosphere", map_altitude=1000.0)
+    state = high.flying((0.0, 0.0, 0.0 + 100.0))
+    thrust = high.outputs(state).thrust
+    assert thrust == pytest.approx(p.mass * G / 6 * standard_density(1100.0) / 1.225, rel=1e-9)
+
+
+def test_v21_landing(name):
+    p, m = parameters(name), model(name)
+    begin = m.flying((0.0, 0.0, 0.0))
+    begin.x[2] = 1.5 - float(m.outputs(begin).clearance)
+    place = tuple(begin.position)
+    orders = [Order(0.0, target=place), Order(2.0, Mode.LAND), Order(9.0, speed=3.0)]
+    pilot = Pilot(m, orders, Mode.FLIGHT)
+    run = m.run(begin, pilot, 13.0, sample_period=0.004)
+    assert pilot.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert abs(run.x[499, 2] - place[2]) <= 0.10  # V21b
+    load = run.outputs.wheel_load.sum(-1)
+    contact = int(np.argmax(load > 0.0))
+    assert -run.x[contact - 1, 5] <= 0.60  # V21c
+    before_driving = int(np.searchsorted(run.time, 8.99))
+    assert load[before_driving] / (p.mass * G) == pytest.approx(1.0, rel=0.02)  # V21d
+    assert run.x[-1, 3] == pytest.approx(3.0, rel=0.03)  # V21e
+    force = np.linalg.norm(run.outputs.specific_force, axis=-1)
+    assert force.max() <= 2 * G  # V21f
+    angles = np.array([roll_pitch_yaw(x)[:2] for x in run.x])
+    assert np.abs(angles).max() <= 0.12  # V21g
+
+
+def ecef(latitude_deg, longitude_deg, altitude):
+    """Exact, WGS 84."""
+    latitude, longitude = np.radians((latitude_deg, longitude_deg))
+    n = 6378137.0 / np.sqrt(1 - 0.00669437999 * np.sin(latitude) ** 2)
+    level = (n + altitude) * np.cos(latitude)
+    up = (n * (1 - 0.00669437999) + altitude) * np.sin(latitude)
+    return np.array((level * np.cos(longitude), level * np.sin(longitude), up))
+
+
+def test_v29c_places_on_the_earth():
+    """1000 m east, 2000 m north, 50 m up of 40° N, against exact ECEF."""
+    origin = (40.0, 9.0, 100.0)
+    point = ned_to_geodetic((2000.0, 1000.0, -50.0), origin)
+    lat, lon = np.radians(origin[:2])
+    east = np.array((-np.sin(lon), np.cos(lon), 0.0))
+    north = np.array((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)))
+    up = np.cross(east, north)
+    offset = ecef(*point) - ecef(*origin)
+    assert np.linalg.norm(np.array((offset @ east, offset @ north, offset @ up)) - (1000.0, 2000.0, 50.0)) <= 1.0
+
+
+def test_v29d_a_forward_beam_meets_a_slope(name):
+    """The steepest lidar beam, from the rotor plane, against z = 0.1 x."""
+    height, steep = pick(name, 1.60, 0.42), np.radians(30.67)
+    beam = np.array((np.cos(steep), 0.0, -np.sin(steep)))
+    distance = float(np.squeeze(plane(0.1).cast(np.array((0.0, 0.0, height)), beam, 70.0)))
+    assert distance == pytest.approx(height / (0.1 * np.cos(steep) + np.sin(steep)), rel=1e-9)
+    assert distance == pytest.approx(pick(name, 2.6841, 0.70457), abs=5e-5)

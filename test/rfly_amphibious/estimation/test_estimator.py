@@ -1,0 +1,459 @@
+"""The state estimator on the readings of the real sensors, against the simulation's truth."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
+from rfly_amphibious.dynamics.stepper import Stepper
+from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.estimation import kernels as at
+from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.scenarios.mission_pilot import MissionPilot
+from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.noise import NoiseModel
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_common.errors import ConfigError
+from rfly_common.frames import rotation_matrix
+from rfly_terrain.height_map.height_map import HeightMap
+
+TICK = 4
+"""steps of 1 ms"""
+ALIGNED = 1.5
+"""s of standing before anything moves"""
+SHORT_HOP = """version: 1
+vehicle: scale
+seed: 3
+method: semi_implicit_euler
+wind: {mean_mps: [2, 0, 0], gust_sigma_mps: [0.7, 0.7, 0.2]}
+mission:
+  drive_speed_mps: 3
+  fly_speed_mps: 3
+  items:
+    - {mode: waypoint, position_m: [5, 0]}
+    - {mode: takeoff, height_m: 3}
+    - {mode: waypoint, position_m: [9, 3]}
+    - {mode: land}
+end: {when: mission_done, time_s: 40}
+"""
+FLAT = HeightMap(np.zeros((3, 3), np.float32), origin_x=-100.0, origin_y=-100.0, step_x=100.0, step_y=100.0)
+
+
+@dataclasses.dataclass
+class Drive:
+    """What a vehicle has done, so that any number of sensor suites may look at it."""
+
+    model: AmphibiousModel
+    ticks: list
+    wind: Wind
+
+    @classmethod
+    def of(cls, scenario, terrain=FLAT):
+        """The pilot who sees the truth carries out the mission after having stood for a while."""
+        model = AmphibiousModel(scenario.params, terrain)
+        pilot = MissionPilot(model, scenario.legs)
+        begin = model.standing(*scenario.start, scenario.heading)
+        most = round(scenario.end_time / 0.001)
+        stepper = Stepper(model, begin, most, 0.001, scenario.wind, "semi_implicit_euler", keep_steps=True)
+        held, outputs, ticks = Controls(brake_torque=scenario.params.max_brake_torque), model.outputs(begin), []
+        while stepper.done < most and not pilot.done:
+            before = ModelState(stepper.state.x.copy(), stepper.state.memory.copy(), stepper.state.time)
+            controls = held if before.time < ALIGNED else pilot(stepper.state, outputs)
+            stepper.advance(controls, TICK)
+            outputs = stepper.outputs
+            ticks.append((before, *(array.copy() for array in stepper.way), controls))
+        return cls(model, ticks, scenario.wind)
+
+    def samples(self, suite):
+        """Of each tick, and the true state at its end."""
+        for before, x, memory, controls in self.ticks:
+            yield suite.observe(before, x, memory, controls, self.wind), x[-1]
+
+
+SENSORS = SensorParameters.load("scale")
+PARAMETERS = EstimatorParameters.load("scale")
+
+
+def estimator(drive, terrain=FLAT, sensors=SENSORS, **changes):
+    return StateEstimator(PARAMETERS.replace(**changes), sensors, drive.model.params, terrain=terrain)
+
+
+def errors(ticks, made):
+    """(ticks, 10): time, and true less estimated position, velocity, attitude (rotation vector, world axes)."""
+    rows, covariances = [], []
+    for tick, truth in ticks:
+        time = float(tick.imu.time[-1])
+        estimate = made.update(dataclasses.replace(tick, ground_truth=None))
+        if estimate is None:
+            continue
+        difference = rotation_matrix(truth[6:10]) @ rotation_matrix(estimate.quaternion).T
+        turned = 0.5 * (difference - difference.T)[[2, 0, 1], [1, 2, 0]]
+        rows.append([time, *(truth[:3] - estimate.position), *(truth[3:6] - estimate.velocity), *turned])
+        covariances.append(estimate.covariance)
+    return np.array(rows), np.array(covariances)
+
+
+SHORT_DRIVE = """version: 1
+vehicle: scale
+method: semi_implicit_euler
+mission:
+  drive_speed_mps: 3
+  items:
+    - {mode: waypoint, position_m: [6, 0]}
+    - {mode: waypoint, position_m: [10, 4]}
+end: {when: time, time_s: 5}
+"""
+
+
+@pytest.fixture(scope="module")
+def turn():
+    return Drive.of(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml"))
+
+
+@pytest.fixture(scope="module")
+def hop():
+    return Drive.of(Scenario.parse(SHORT_HOP.encode(), "s.yaml"))
+
+
+@pytest.fixture(scope="module")
+def flown(hop):
+    """Samples and truth of each tick."""
+    return list(hop.samples(SensorSuite(hop.model, SENSORS, seed=1)))
+
+
+ALL_HEARD = 11.6
+
+
+@pytest.fixture(scope="module")
+def shortly_before(hop, flown):
+    """What an estimator knows in the flight."""
+    made = estimator(hop)
+    for tick, _ in flown[: round(ALL_HEARD / 0.004)]:
+        made.update(tick)
+    return made.save()
+
+
+def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
+    """All of a drive, a flight in wind and a landing with the noise of the shipped set."""
+    found, _ = errors(flown, estimator(hop))
+    assert len(found) > 3000
+    assert np.abs(found[:, 3]).max() < 0.1  # level ground, which is known: this is height above ground
+    assert np.abs(found[:, 6]).max() < 0.1
+    assert np.abs(found[:, 4:6]).max() < 0.2
+    assert np.degrees(np.abs(found[:, 7:9]).max()) < 0.5
+    assert np.degrees(np.abs(found[:, 9]).max()) < 2.0
+    assert np.linalg.norm(found[:, 1:3], axis=1).max() < 3.0 * 1.5 * np.sqrt(2.0)
+
+
+def test_saved_it_goes_on_bit_by_bit(hop, flown):
+    first, second = estimator(hop), estimator(hop)
+    aligning = estimator(hop)
+    for k, (tick, _) in enumerate(flown):
+        first.update(tick)
+        if k == 120:
+            aligning.restore(json.loads(json.dumps(first.save())))
+        elif k > 120:
+            aligning.update(tick)
+        if k == 600:
+            second.restore(json.loads(json.dumps(first.save(), allow_nan=False)))
+        elif k > 600:
+            second.update(tick)
+        if k == 900:
+            break
+    for other in (second, aligning):
+        assert np.array_equal(first.covariance, other.covariance)
+        assert all(np.array_equal(a, b) for a, b in zip(first.estimate, other.estimate, strict=True))
+
+
+def test_jacobians_are_the_derivatives(hop):
+    """Central differences of each expected reading over each of the 27 errors."""
+    made = estimator(hop)
+    c, ground = made._constants, made._ground._replace(heights=np.arange(9, dtype=np.float32) ** 1.5)
+    generator = np.random.default_rng(5)
+    x = np.zeros(at.SIZE)
+    x[: at.SLIP + 1] = generator.normal(0.0, 0.3, at.SLIP + 1)
+    x[at.POSITION : at.POSITION + 3] = 20.0, -30.0, 40.0
+    x[at.VELOCITY : at.VELOCITY + 3] = 3.0, -2.0, 0.7
+    x[at.QUATERNION : at.QUATERNION + 4] /= np.linalg.norm(x[at.QUATERNION : at.QUATERNION + 4])
+    x[at.RATES : at.RATES + 3], x[at.FORCE : at.FORCE + 3] = (0.4, -0.3, 0.8), (1.0, 2.0, 9.0)
+    lever, steering, rolls = np.array((0.4, -0.2, 0.6)), np.array((0.3, 0.25, 0.0, 0.0)), np.array((1.0, 0.0, 1.0, 1.0))
+    still = c._replace(
+        wheel_delay=0.0, slip_gain=0.0, side_gain=0.0
+    )  # with them the force is used, whose errors are left out
+    cases = {
+        "gps_position": (3, lambda x, h, out: at.expect_gps_position(x, lever, h, out)),
+        "velocity": (3, lambda x, h, out: at.expect_velocity(x, lever, h, out)),
+        "field": (3, lambda x, h, out: at.expect_field(x, c.field * 1e6, h, out)),
+        "pressure": (1, lambda x, h, out: at.expect_pressure(x, lever, 400.0, h, out)),
+        "height": (1, lambda x, h, out: at.expect_height(x, ground, lever, 1e-3, 1e-3, h, out)),
+        "wheels": (2, lambda x, h, out: at.expect_wheels(x, steering, rolls, still, h, out)),
+    }
+    for name, (m, expect) in cases.items():
+        h, out = np.zeros((m, at.ERRORS)), np.empty(m)
+        expect(x, h, out)
+        for n in range(at.ERRORS):
+            sides = []
+            for step in (1e-4, -1e-4):
+                error = np.zeros(at.ERRORS)
+                error[n] = step
+                moved, there = x.copy(), np.empty(m)
+                at.add_error(moved, error)
+                expect(moved, np.zeros((m, at.ERRORS)), there)
+                sides.append(there)
+            slope = (sides[0] - sides[1]) / 2e-4
+            assert np.allclose(h[:, n], slope, rtol=1e-5, atol=1e-5), (name, n)
+
+
+def test_errors_are_as_large_as_it_says(turn):
+    """Squared errors in units of the covariance, and innovations: both within 99.9 % of their chi-square."""
+    seeds, total = 6, 0.0
+    moving, innovations = 0.0, {}
+    for seed in range(100, 100 + seeds):
+        made = estimator(turn)
+        found, covariances = errors(turn.samples(SensorSuite(turn.model, SENSORS, seed=seed)), made)
+        error, covariance = found[-1, 1:], covariances[-1]
+        total += error @ np.linalg.solve(covariance, error)
+        moving += error[3:] @ np.linalg.solve(covariance[3:, 3:], error[3:])
+        for name, mean in made.mean_innovation.items():
+            innovations.setdefault(name, []).append((mean, made.accepted[name]))
+        assert sum(made.rejected[name] for name in ("gps_position", "gps_velocity", "magnetometer", "barometer")) <= 1
+    assert chi2.ppf(0.0005, 9 * seeds) < total < chi2.ppf(0.9995, 9 * seeds)
+    assert chi2.ppf(0.0005, 6 * seeds) < moving < chi2.ppf(0.9995, 6 * seeds)
+    for name, m in (("gps_position", 3), ("gps_velocity", 3), ("magnetometer", 3), ("barometer", 1)):
+        numbers = m * sum(count for _, count in innovations[name])
+        squares = m * sum(mean * count for mean, count in innovations[name])
+        assert chi2.ppf(0.0005, numbers) < squares < chi2.ppf(0.9995, numbers), name
+
+
+def test_without_noise_it_follows_the_truth(hop):
+    found, _ = errors(hop.samples(SensorSuite(hop.model, SENSORS, noise=False)), estimator(hop))
+    assert np.abs(found[:, 1:3]).max() < 0.25
+    assert np.abs(found[:, 3]).max() < 0.04
+    assert np.abs(found[:, 4:7]).max() < 0.1
+    assert np.degrees(np.abs(found[:, 7:9]).max()) < 0.35
+    assert np.degrees(np.abs(found[:, 9]).max()) < 0.5
+
+
+def sharp_gps():
+    """Without drift, so that nothing else can be made responsible for a lag."""
+    place = NoiseModel(3, white_sigma=0.05)
+    noise = NoiseModel.joined([place, NoiseModel(3, white_sigma=0.1)])
+    return SENSORS.replace(gps=dataclasses.replace(SENSORS.gps, noise=noise), encoders=None, wheel_loads=None)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
+    """At 3 m/s a latency of 0.1 s that nobody accounts for shows as 0.3 m along the track, less what the IMU knows."""
+    sensors = sharp_gps()
+    made, suite, behind = estimator(turn, sensors=sensors), SensorSuite(turn.model, sensors, noise=False), []
+    for tick, truth in turn.samples(suite):
+        if ignored and tick.gps is not None:
+            tick = dataclasses.replace(tick, gps=tick.gps._replace(time=tick.gps.time + 0.1))  # noqa: PLW2901
+        estimate = made.update(tick)
+        speed = np.linalg.norm(truth[3:5])
+        if estimate is not None and speed > 2.5:
+            behind.append((truth[:2] - estimate.position[:2]) @ truth[3:5] / speed)
+    assert len(behind) > 200
+    if ignored:
+        assert np.mean(behind) > 0.15
+    else:
+        assert np.abs(behind).max() < 0.03
+
+
+def test_the_order_of_arrival_changes_nothing(turn):
+    """Readings of all sensors but the IMU are shuffled within 0.3 s; once all are there it is bit by bit the same."""
+    generator = np.random.default_rng(3)
+    ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=7))][:900]
+    first, second = estimator(turn), estimator(turn)
+    waiting = []
+    for k, tick in enumerate(ticks):
+        first.update(tick)
+        if first.initialised and second.initialised:
+            for kind in ("joints", "wheel_loads", "magnetometer", "barometer", "height", "gps"):
+                if getattr(tick, kind) is not None:
+                    waiting.append((k + generator.integers(0, 75), kind, getattr(tick, kind)))
+            for due in [item for item in waiting if item[0] <= k]:
+                getattr(second, due[1])(due[2])
+                waiting.remove(due)
+            second.imu(tick.imu)
+            assert second.estimate is not None
+        else:
+            second.update(tick)
+    for _, kind, samples in waiting:
+        getattr(second, kind)(samples)
+    assert sum(second.late[kind] for kind in second.late if kind != "gps") == 0
+    assert np.array_equal(first.covariance, second.covariance)
+    assert all(np.array_equal(a, b) for a, b in zip(first.estimate, second.estimate, strict=True))
+
+
+@pytest.mark.parametrize(
+    "sensor", ["imu", "gps", "magnetometer", "barometer", "joints", "wheel_loads", "height"], ids=lambda name: name
+)
+def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
+    """For four seconds of the flight: the error stays within what the covariance says, which grows with it."""
+    begin, end, over = 12.0, 16.0, 17.0
+    made = estimator(hop)
+    made.restore(shortly_before)
+    at_worst, before, during, truths = 0.0, 0.0, 0.0, {}
+    for tick, truth in flown[round(ALL_HEARD / 0.004) : round(over / 0.004)]:
+        time = float(tick.imu.time[-1])
+        truths[round(time * 1e3)] = truth
+        silent = {sensor: None} if begin <= time < end else {}
+        estimate = made.update(dataclasses.replace(tick, ground_truth=None, **silent))
+        sigma = np.sqrt(np.diag(estimate.covariance))
+        assert np.isfinite(sigma).all()
+        if begin <= time < end:
+            there = truths[round(estimate.time * 1e3)]
+            error = np.concatenate([there[:3] - estimate.position, there[3:6] - estimate.velocity])
+            at_worst = max(at_worst, float(np.abs(error / sigma[:6]).max()))
+            assert time - estimate.time < 0.15
+            during = float(sigma[3:6].sum())
+        elif time < begin:
+            before = float(sigma[3:6].sum())
+    assert at_worst < 5.0
+    if sensor in ("imu", "gps"):
+        assert during > 1.05 * before
+    assert made.estimate.time == time
+
+
+def test_biases_are_found(turn):
+    """Turn-on biases of a cheap IMU, which the estimator knows in size only."""
+    channels = {"turn_on_bias": np.array([0.1] * 3 + [0.01] * 3 + [0.0] * 3)}
+    noise = SENSORS.imu.noise
+    given = {field.name: getattr(noise, field.name) for field in dataclasses.fields(noise)}
+    cheap = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, noise=NoiseModel(**{**given, **channels})))
+    suite, made = SensorSuite(turn.model, cheap, seed=21), estimator(turn, sensors=cheap)
+    errors(turn.samples(suite), made)
+    true = suite._sources["imu"].bias
+    assert np.linalg.norm(true[3:6]) > 0.005
+    assert np.abs(made.gyro_bias - true[3:6]).max() < 1e-3
+    assert abs(made.force_bias[2] - true[2]) < 0.05
+    sigma = np.sqrt(np.diag(made.covariance))
+    wrong = np.concatenate([made.gyro_bias - true[3:6], made.force_bias - true[:3]])
+    assert (np.abs(wrong) < 4.0 * sigma[at.E_GYRO : at.E_FORCE + 3]).all()
+
+
+def test_the_truth_is_not_looked_at(turn):
+    """What comes out is the same without it, and with a wrong one."""
+    suite, with_none, with_wrong = SensorSuite(turn.model, SENSORS, seed=2), estimator(turn), estimator(turn)
+    for tick, _ in turn.samples(suite):
+        wrong = None if tick.ground_truth is None else tick.ground_truth._replace(position=np.full((1, 3), 1e3))
+        a = with_none.update(dataclasses.replace(tick, ground_truth=None, wind=None, wheel_odometry=None))
+        b = with_wrong.update(dataclasses.replace(tick, ground_truth=wrong))
+        assert (a is None) == (b is None)
+    assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
+
+
+def test_wrong_readings_are_rejected_until_nothing_else_comes(turn):
+    """A GPS 50 m off is not believed for two seconds, the parameter; a vehicle that was put there is found again."""
+    suite, made = SensorSuite(turn.model, SENSORS, seed=2), estimator(turn)
+    moved = np.array((50.0 / 111_319.0, 0.0, 0.0))
+    for tick, truth in turn.samples(suite):
+        time = float(tick.imu.time[-1])
+        if tick.gps is not None and time > 2.0:
+            tick = dataclasses.replace(tick, gps=tick.gps._replace(geodetic=tick.gps.geodetic + moved))  # noqa: PLW2901
+        made.update(tick)
+        if 2.2 < time < 3.5:
+            assert np.linalg.norm(made.estimate.position[:2] - truth[:2]) < 5.0
+    assert made.rejected["gps_position"] >= 15
+    assert 40.0 < made.estimate.position[1] - truth[1] < 60.0
+
+
+def test_bad_and_late_readings_are_counted(turn):
+    made = estimator(turn)
+    ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
+    for tick in ticks[:500]:
+        made.update(tick)
+    before = made.estimate
+    fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
+    made.gps(fix)
+    made.gps(fix._replace(time=fix.time + 1.0, geodetic=fix.geodetic * math.nan))
+    made.imu(ticks[100].imu)
+    assert (made.late["gps"], made.invalid["gps"], made.late["imu"]) == (2, 1, 1)  # one of them before the alignment
+    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
+
+
+def test_times_of_another_clock_do_not_stop_it(turn):
+    made = estimator(turn)
+    ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
+    for tick in ticks[:500]:
+        made.update(tick)
+    before = made.estimate
+    fix = next(tick.gps for tick in ticks[200:] if tick.gps is not None)
+    made.gps(fix._replace(time=fix.time + 1e6))
+    assert made.invalid["gps"] == 1
+    assert all(np.array_equal(a, b) for a, b in zip(before, made.estimate, strict=True))
+    made.imu(ticks[500].imu._replace(time=ticks[500].imu.time + 1e6))
+    assert not made.initialised
+    for tick in ticks[501:1001]:
+        read = {field.name: getattr(tick, field.name) for field in dataclasses.fields(tick)}
+        later = {name: of._replace(time=of.time + 1e6) for name, of in read.items() if of is not None}
+        made.update(dataclasses.replace(tick, **later))
+    assert made.initialised
+
+
+def test_without_a_map_the_ground_is_estimated_along(hop, flown):
+    """The vertical speed is as good near the ground, and altitude comes by GPS and barometer."""
+    found, _ = errors(flown, estimator(hop, terrain=None))
+    assert np.abs(found[:, 6]).max() < 0.1
+    assert np.abs(found[:, 3]).max() < 1.0
+
+
+def test_a_turned_imu_is_turned_back(turn):
+    """Its forces, rates, field and orientation are in axes of its own."""
+    sensors = SENSORS.replace(imu=dataclasses.replace(SENSORS.imu, rotation=(0.3, -0.2, 2.0)))
+    found, _ = errors(turn.samples(SensorSuite(turn.model, sensors, noise=False)), estimator(turn, sensors=sensors))
+    assert np.degrees(np.abs(found[:, 7:]).max()) < 0.5
+    assert np.abs(found[:, 4:7]).max() < 0.1
+
+
+def test_numpy_gives_what_the_kernels_give(turn, tmp_path):
+    """Another process without numba restores a saved state, for which it goes over the last half second again."""
+    made = estimator(turn, terrain=None)
+    for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2)):
+        made.update(tick)
+    saved = tmp_path / "saved.json"
+    saved.write_text(json.dumps(made.save()))
+    code = f"""
+import json
+from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.sensors.noise import NoiseModel
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+made = StateEstimator(*(of.load("scale") for of in (EstimatorParameters, SensorParameters, VehicleParameters)))
+made.restore(json.load(open({str(saved)!r})))
+now = made.estimate
+print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.quaternion.tolist(), made.covariance.tolist()]))
+"""
+    environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    position, velocity, quaternion, covariance = json.loads(out.stdout.splitlines()[-1])
+    now = made.estimate
+    assert np.allclose(position, now.position, atol=1e-9)
+    assert np.allclose(velocity, now.velocity, atol=1e-9)
+    assert np.allclose(quaternion, now.quaternion, atol=1e-11)
+    assert np.allclose(covariance, made.covariance, rtol=1e-6, atol=1e-12)
+
+
+def test_what_cannot_be_is_refused(turn):
+    with pytest.raises(ConfigError, match="there is no imu"):
+        estimator(turn, sensors=SENSORS.replace(imu=None))
+    with pytest.raises(ConfigError, match=r"x.yaml:1: the key alignment is missing"):
+        EstimatorParameters.parse(b"version: 1\nhistory_s: 1\n", "x.yaml")
+    with pytest.raises(ConfigError, match="no saved state of an estimator"):
+        estimator(turn).restore({"imu": []})
+    assert shipped_estimator_sets() == ["full", "scale", "scale_quad"]
+    for name in shipped_estimator_sets():
+        assert EstimatorParameters.load(name).name == name

@@ -1,0 +1,245 @@
+"""What an autopilot is told by MAVLink, decoded by pymavlink and compared with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import random
+import socket
+import struct
+import time
+
+import numpy as np
+import pytest
+
+from rfly_amphibious import VehicleParameters
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies, load_dialect
+from rfly_amphibious.links.mavlink_hil_session import HilSession
+from rfly_amphibious.links.perception import Perception
+from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples
+from rfly_common.errors import ConfigError
+
+common = pytest.importorskip("pymavlink.dialects.v20.common")
+
+SCALE = VehicleParameters.load("scale")
+ORIGIN = (47.0, 8.0, 488.0)
+
+
+@pytest.fixture
+def messages():
+    return HilMessages(ORIGIN)
+
+
+def decoded(message):
+    """As an autopilot gets it."""
+    return common.MAVLink(None).decode(bytearray(message.pack(common.MAVLink(None, 1, 51))))
+
+
+def perception(quaternion=(1.0, 0, 0, 0), position=(0.0, 0, 0), velocity=(0.0, 0, 0)):
+    seen = Perception(SCALE)
+    seen.take_imu(
+        ImuSamples(np.zeros(1), np.array([[1.0, 2, 9.80665]]), np.array([[0.1, 0.2, 0.3]]), np.array([[1.0, 0, 0, 0]]))
+    )
+    rates = np.array((0.4, 0.5, 0.6))
+    seen.take_pose(Estimate(0.0, np.array(position), np.array(quaternion), np.array(velocity), rates))
+    return seen
+
+
+def test_sensors_are_forward_right_down_in_mavlinks_units(messages):
+    seen = perception()
+    seen.take_magnetometer(MagnetometerSamples(np.zeros(1), np.array([[21.5e-6, 1e-6, -42.5e-6]])))
+    seen.take_barometer(BarometerSamples(np.zeros(1), np.array([89_874.57])))  # standard atmosphere at 1000 m
+    got = decoded(messages.sensors(4000, seen))
+    assert got.time_usec == 4000
+    assert (got.xacc, got.yacc, got.zacc) == pytest.approx((1.0, -2.0, -9.80665), rel=1e-6)
+    assert (got.xgyro, got.ygyro, got.zgyro) == pytest.approx((0.1, -0.2, -0.3), rel=1e-6)
+    assert (got.xmag, got.ymag, got.zmag) == pytest.approx((0.215, -0.01, 0.425), rel=1e-6)
+    assert got.abs_pressure == pytest.approx(898.7457, rel=1e-6)
+    assert got.pressure_alt == pytest.approx(1000.0, abs=0.05)
+    assert got.temperature == pytest.approx(8.5, abs=0.001)
+    assert got.diff_pressure == 0.0
+    assert got.fields_updated == 0x7 | 0x38 | 0x1C0 | 0x200 | 0x800 | 0x1000
+
+
+def test_fields_updated_tells_of_what_is_new(messages):
+    seen = perception()
+    assert decoded(messages.sensors(0, seen, reset=True)).fields_updated == 0x8000003F
+    seen.fresh = {"imu", "barometer"}
+    got = decoded(messages.sensors(0, seen))
+    assert got.fields_updated == 0x3F | 0x1A00
+    assert (got.xmag, got.abs_pressure) == (0.0, 0.0)  # never measured; no NaN goes out
+    seen.fresh = {"magnetometer"}
+    assert decoded(messages.sensors(0, seen)).fields_updated == 0x1C0
+
+
+def test_gps_in_whole_units(messages):
+    given = GpsSamples(np.zeros(1), np.array([[47.397742, -8.545594, 488.1234]]), np.array([[-3.0, 4.0, 0.5]]))
+    got = decoded(messages.gps(100_000, given, 1.53, 3.06))
+    assert (got.lat, got.lon, got.alt) == (473977420, -85455940, 488123)
+    assert (got.eph, got.epv, got.vel) == (153, 306, 500)
+    assert (got.vn, got.ve, got.vd) == (400, -300, -50)
+    assert got.cog == 32313  # 323.13°: 4 north, 3 west
+    assert (got.fix_type, got.satellites_visible, got.time_usec) == (3, 255, 100_000)
+
+
+def test_what_does_not_fit_is_at_its_limit(messages):
+    given = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
+    got = decoded(messages.gps(0, given, 1e6, 1e6))
+    assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
+    far = decoded(messages.gps(0, given._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf))
+    assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
+    assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
+    seen = perception()
+    seen.take_barometer(BarometerSamples(np.zeros(1), np.array([1e300])))
+    assert decoded(messages.sensors(0, seen)).abs_pressure == pytest.approx(3.4e38, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("yaw_enu_deg", "expected"),
+    [
+        (90.0, (1.0, 0.0, 0.0, 0.0)),  # to the north: no turn at all
+        (0.0, (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))),  # to the east: a quarter turn to the right
+    ],
+)
+def test_attitude_north_east_down(messages, yaw_enu_deg, expected):
+    half = math.radians(yaw_enu_deg) / 2
+    seen = perception((math.cos(half), 0.0, 0.0, math.sin(half)))
+    q = np.array(decoded(messages.state(0, seen)).attitude_quaternion)
+    assert abs(q @ expected) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_state_in_whole_units(messages):
+    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's radii there)."""
+    seen = perception(position=(200.0, 100.0, 3.5), velocity=(1.0, 2.0, 3.0))
+    got = decoded(messages.state(8000, seen))
+    assert got.lat == pytest.approx(470000000 + 1e7 * 100.0 / 111_170.9, abs=1)
+    assert got.lon == pytest.approx(80000000 + 1e7 * 200.0 / 76_056.1, abs=1)
+    assert got.alt == 491_500
+    assert (got.vx, got.vy, got.vz) == (200, 100, -300)
+    assert (got.rollspeed, got.pitchspeed, got.yawspeed) == pytest.approx((0.4, -0.5, -0.6), rel=1e-6)
+    assert (got.xacc, got.yacc, got.zacc) == (102, -204, -1000)
+
+
+def test_controls_become_commands():
+    mapping = ControlMapping.default(6)
+    mapping.check(SCALE)
+    controls = [0.0, 0.5, 1.0, 1.5, -1.0, math.nan, 9.0, 9.0, -0.5, 0.25, 1.0, *[9.0] * 5]
+    rotors, wheels = mapping.rotor_command(0.5, controls, SCALE), mapping.wheel_command(0.5, controls, SCALE)
+    assert rotors.value.tolist() == [0.0, 175.0, 350.0, 350.0, 0.0, 0.0]
+    assert wheels.steering_angle == -0.25
+    assert wheels.drive_torque.tolist() == [3.0] * 4
+    assert wheels.brake_torque.tolist() == [15.0] * 4
+    assert rotors.time == wheels.time == 0.5
+    other = ControlMapping((5, 4, 3, 2, 1, 0), steering=-1, drive=11, brake=-1)
+    other.check(SCALE)
+    assert other.rotor_command(0.0, controls, SCALE).value.tolist() == [0.0, 0.0, 350.0, 350.0, 175.0, 0.0]
+    assert other.wheel_command(0.0, controls, SCALE).steering_angle == 0.0
+    assert other.wheel_command(0.0, [-1.0] * 16, SCALE).drive_torque.tolist() == [-12.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("mapping", "text"),
+    [
+        (ControlMapping((0, 1, 2, 3)), "4 given, expected one for each of 6"),
+        (ControlMapping((0, 1, 2, 3, 4, 8)), "control 8: two actuators"),
+        (ControlMapping((0, 1, 2, 3, 4, 16)), "control 16: expected 0 to 15"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_named(mapping, text):
+    with pytest.raises(ConfigError, match=text):
+        mapping.check(SCALE)
+
+
+def test_accuracies_of_a_covariance():
+    assert accuracies([4.0, 0, 0, 0, 2.25, 0, 0, 0, 9.0]) == (2.0, 3.0)
+    assert accuracies(np.zeros(9)) == (0.0, 0.0)
+    assert np.isnan(accuracies([math.nan, 0, 0, 0, 1.0, 0, 0, 0, math.inf])).all()
+
+
+def test_without_pymavlink_it_says_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *more):
+        if name.startswith("pymavlink"):
+            raise ModuleNotFoundError("No module named 'pymavlink'")
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConfigError, match=r"pip install 'rfly_suite\[mavlink\]'"):
+        load_dialect()
+
+
+def wait(ready):
+    deadline = time.monotonic() + 5.0
+    while not (value := ready()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.002)
+    return value
+
+
+def controls_message(time_usec):
+    return common.MAVLink_hil_actuator_controls_message(time_usec, [0.5] * 16, 128, 1)
+
+
+def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
+    rng = random.Random(3)
+    with HilSession(messages, "127.0.0.1", 0) as session:
+        assert not session.booting
+        with socket.create_connection(("127.0.0.1", session.port), 5.0) as autopilot:
+            wait(lambda: session.peer)
+            packer = common.MAVLink(None, 1, 1)
+            autopilot.sendall(messages.heartbeat().pack(packer))
+            wait(lambda: session.booting)
+            assert not session.up
+            for number in range(100):
+                # the markers begin a message of their own, which may swallow what comes next: not here
+                garbage = bytes(b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE))
+                autopilot.sendall(garbage + controls_message(number).pack(packer))
+            found = []
+            wait(lambda: (found.extend(session.controls()), len(found) == 100)[1])
+            assert [controls.time_usec for controls in found] == list(range(100))
+            assert found[0].controls == (0.5,) * 16
+            assert session.up
+            assert session.counters["bad_data"] > 50
+            autopilot.sendall(rng.randbytes(20_000) + bytes(300))
+            autopilot.sendall(controls_message(7).pack(packer))
+            wait(lambda: any(controls.time_usec == 7 for controls in session.controls()))
+            session.send(messages.heartbeat())
+            autopilot.settimeout(5.0)
+            reader, heard = common.MAVLink(None), []
+            while len(heard) < 2:
+                heard += reader.parse_buffer(autopilot.recv(4096)) or []
+            assert {message.get_type() for message in heard} == {"HEARTBEAT"}
+            assert heard[0].autopilot == common.MAV_AUTOPILOT_INVALID
+            assert (heard[0].get_srcSystem(), heard[1].get_seq()) == (1, 1)
+        wait(lambda: not session.peer)
+        assert not session.up
+
+
+def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(messages, monkeypatch):
+    monkeypatch.setattr("rfly_amphibious.links.mavlink_hil_session.FIRST_WORD_S", 0.2)
+    with HilSession(messages, "127.0.0.1", 0) as session, socket.create_connection(("127.0.0.1", session.port), 5.0):
+        start = time.monotonic()
+        wait(lambda: session.booting)
+        assert time.monotonic() - start > 0.15
+
+
+def test_whatever_has_a_right_check_the_reader_lives_on(messages):
+    """Messages of every kind with random content and length, signed or not, whole or not; then one that counts."""
+    crc = pytest.importorskip("pymavlink.generator.mavcrc")
+    rng = random.Random(11)
+    session = HilSession(messages, "127.0.0.1", 0)
+    for _ in range(3000):
+        number, kind = rng.choice(list(common.mavlink_map.items()))
+        payload = rng.randbytes(rng.choice((rng.randrange(256), min(kind.unpacker.size, 255), 0)))
+        flags = rng.choice((0, 0, 1, 2))
+        head = struct.pack("<BBBBBBBHB", 0xFD, len(payload), flags, 0, 0, 1, 1, number & 0xFFFF, number >> 16)
+        check = crc.x25crc(head[1:] + payload + bytes((kind.crc_extra,))).crc
+        data = head + payload + struct.pack("<H", check) + bytes(13 * (flags == 1))
+        session.take(session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data))
+    session.take(session.parse(bytes(600)))
+    session.controls()
+    session.take(session.parse(bytes(controls_message(99).pack(common.MAVLink(None)))))
+    assert [controls.time_usec for controls in session.controls()] == [99]
+    assert session.counters["received"] > 1000

@@ -1,0 +1,210 @@
+"""Samples, commands and estimates as messages and back, through their serialized form."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import ReliabilityPolicy
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import Imu, JointState, NavSatFix, Range
+from std_msgs.msg import Float64MultiArray
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.ros import amphibious_msgs as msgs
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.vehicle.motor_channels import motor_channels
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError, SensorMessageError
+from rfly_common.ros import sensor_qos
+
+PARAMS = VehicleParameters.load("scale")
+
+
+def through_the_wire(message):
+    return deserialize_message(serialize_message(message), type(message))
+
+
+@pytest.fixture(scope="module")
+def sensed():
+    """A suite, and all samples of 0.22 s of a turning drive."""
+    model = AmphibiousModel(PARAMS)
+    suite = SensorSuite(model, SensorParameters.load("scale"), seed=4)
+    _, samples = suite.advance(model.standing(3.0, 4.0, 0.7, 5.0), Controls(30.0, None, 0.2, 5.0), 0.22)
+    return suite, samples
+
+
+READERS = {
+    "imu": msgs.imu_samples,
+    "magnetometer": msgs.magnetometer_samples,
+    "barometer": msgs.barometer_samples,
+    "joints": msgs.JointReader(PARAMS),
+    "wheel_odometry": msgs.odometry_samples,
+    "height": msgs.height_samples,
+    "wind": msgs.wind_samples,
+    "ground_truth": msgs.odometry_samples,
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_samples_come_back_from_their_messages_in_their_order(sensed, kind: str) -> None:
+    suite, samples = sensed
+    given = getattr(samples, kind)
+    messages = getattr(msgs.SampleMessages(suite, "car"), kind)(given)
+    assert len(messages) == len(given.time) > 0
+    back = [READERS[kind](through_the_wire(message)) for message in messages]
+    exact = {"distance": 1e-6}  # Range has single precision
+    for name in given._fields:
+        read = np.concatenate([getattr(one, name) for one in back])
+        assert read == pytest.approx(getattr(given, name), abs=exact.get(name, 1e-12), rel=1e-6), name
+
+
+def test_gps_comes_in_two_messages_that_find_each_other_by_their_time(sensed) -> None:
+    suite, samples = sensed
+    (fix, velocity), *_ = msgs.SampleMessages(suite, "car").gps(samples.gps)
+    fix, velocity = through_the_wire(fix), through_the_wire(velocity)
+    assert (fix.header.frame_id, velocity.header.frame_id) == ("car/gps_link", "map")
+    # 0.3 m white and 1.5 m drift across, 0.6 m and 3 m up: variances add
+    assert np.diag(fix.position_covariance.reshape(3, 3)) == pytest.approx((2.34, 2.34, 9.36))
+    for first, second in (("fix", "velocity"), ("velocity", "fix")):
+        pairs, halves = msgs.GpsPairs(), {"fix": fix, "velocity": velocity}
+        assert getattr(pairs, first)(halves[first]) is None
+        old = TwistStamped() if second == "velocity" else NavSatFix()
+        assert getattr(pairs, second)(old) is None  # of another time
+        found = getattr(pairs, second)(halves[second])
+        assert found.geodetic == pytest.approx(samples.gps.geodetic[:1], abs=1e-12)
+        assert found.velocity == pytest.approx(samples.gps.velocity[:1])
+        assert found.time == pytest.approx(samples.gps.time[:1])
+    fix.status.status = -1
+    with pytest.raises(SensorMessageError, match="no fix"):
+        msgs.gps_samples(fix, velocity)
+
+
+def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
+    suite, samples = sensed
+    make = msgs.SampleMessages(suite, "car")
+    imu = make.imu(samples.imu)[3]
+    assert (imu.header.frame_id, imu.header.stamp.sec, imu.header.stamp.nanosec) == ("car/imu_link", 0, 16_000_000)
+    # densities of the file, at 250 Hz
+    assert imu.angular_velocity_covariance[0] == pytest.approx(3.4e-4**2 * 250)
+    assert imu.linear_acceleration_covariance[8] == pytest.approx(4e-3**2 * 250)
+    assert imu.orientation_covariance[8] == pytest.approx(0.002**2 + 0.017**2)
+    joints = make.joints(samples.joints)[0]
+    assert joints.name[:7] == ["wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr", "steer_fl", "steer_fr", "strut_fl"]
+    assert joints.name[-1] == "rotor_6"
+    assert all(math.isnan(rate) for rate in joints.velocity[4:6])
+    truth, wheels = make.ground_truth(samples.ground_truth)[0], make.wheel_odometry(samples.wheel_odometry)[0]
+    assert (truth.header.frame_id, truth.child_frame_id) == ("map", "car/base_link")
+    assert (wheels.header.frame_id, wheels.child_frame_id) == ("car/wheel_odom", "car/base_link")
+    assert not truth.pose.covariance.any()
+    assert wheels.twist.covariance[0] < 0.03**2 < 1.0 < wheels.twist.covariance[7]
+    height = make.height(samples.height)[0]
+    assert (height.header.frame_id, height.max_range) == ("car/height_link", 100.0)
+    load = make.wheel_loads(samples.wheel_loads)[2]
+    read = msgs.wheel_load_samples(through_the_wire(load), 0.03)
+    assert read.load == pytest.approx(samples.wheel_loads.load[2:3])
+    assert read.time == 0.03
+
+
+def test_what_sensors_cannot_have_said_is_refused() -> None:
+    bad = Imu()
+    bad.orientation.w = 1.0
+    bad.angular_velocity.y = math.nan
+    with pytest.raises(SensorMessageError, match=r"angular_velocity is \[0.0, nan, 0.0\]"):
+        msgs.imu_samples(bad)
+    bad.angular_velocity.y = 0.0
+    bad.orientation.w = 3.0
+    with pytest.raises(SensorMessageError, match="length 3"):
+        msgs.imu_samples(bad)
+    reader = msgs.JointReader(PARAMS)
+    with pytest.raises(SensorMessageError, match="wheel_fl"):
+        reader(JointState(name=["arm"], position=[0.0], velocity=[0.0]))
+    with pytest.raises(SensorMessageError, match="3 numbers, expected 4"):
+        msgs.wheel_load_samples(Float64MultiArray(data=[1.0, 2.0, 3.0]), 0.0)
+    with pytest.raises(SensorMessageError, match="nan"):
+        msgs.height_samples(Range(range=math.nan))
+    assert msgs.height_samples(Range(range=math.inf)).distance[0] == math.inf
+
+
+def test_joints_are_read_by_name(sensed) -> None:
+    suite, samples = sensed
+    message = msgs.SampleMessages(suite, "car").joints(samples.joints)[4]
+    order = np.random.default_rng(1).permutation(len(message.name))
+    mixed = JointState(header=message.header)
+    mixed.name = ["arm", *(message.name[k] for k in order)]
+    mixed.position = [9.0, *(message.position[k] for k in order)]
+    mixed.velocity = [9.0, *(message.velocity[k] for k in order)]
+    straight, turned = msgs.JointReader(PARAMS)(message), msgs.JointReader(PARAMS)(mixed)
+    for a, b in zip(straight, turned, strict=True):
+        assert np.array_equal(a, b)
+    assert straight.steering[0, 0] > straight.steering[0, 1] > 0.0 == straight.steering[0, 2]
+
+
+def test_commands_there_and_back() -> None:
+    rotors = RotorCommand(1.004, np.arange(6.0), torques=True)
+    back = msgs.msg_to_rotor_command(through_the_wire(msgs.rotor_command_to_msg(rotors)), 9.0)
+    assert (back.time, back.value.tolist(), back.torques) == (1.004, [0, 1, 2, 3, 4, 5], True)
+    wheels = WheelCommand(2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0)))
+    read = msgs.msg_to_wheel_command(through_the_wire(msgs.wheel_command_to_msg(wheels)), 9.0)
+    for name in (field.name for field in dataclasses.fields(wheels)):
+        assert np.array_equal(getattr(read, name), getattr(wheels, name))
+    message = msgs.rotor_command_to_msg(RotorCommand(0.0, np.zeros(6)))
+    assert msgs.msg_to_rotor_command(message, 7.25).time == 7.25  # without a stamp: now
+    message.mode = 2
+    with pytest.raises(CommandError, match="mode 2"):
+        msgs.msg_to_rotor_command(message, 0.0)
+
+
+def test_estimates_there_and_back_and_as_others_read_them() -> None:
+    # heading north, rolled by 0: forward is +y of the world
+    half = math.sqrt(0.5)
+    covariance = np.diag([1.0, 2, 3, 0.4, 0.5, 0.6, 0.01, 0.02, 0.03])
+    covariance[0, 6] = covariance[6, 0] = 0.05
+    estimate = Estimate(
+        3.2,
+        np.array((1.0, 2.0, 3.0)),
+        np.array((half, 0.0, 0.0, half)),
+        np.array((0.0, 5.0, -1.0)),
+        np.array((0.1, 0.2, 0.3)),
+        covariance,
+    )
+    message = through_the_wire(msgs.estimate_to_odometry(estimate, "car"))
+    assert (message.header.frame_id, message.child_frame_id) == ("map", "car/base_link")
+    linear = message.twist.twist.linear
+    assert (linear.x, linear.y, linear.z) == pytest.approx((5.0, 0.0, -1.0))  # in the body's axes
+    pose = message.pose.covariance.reshape(6, 6)
+    assert np.diag(pose) == pytest.approx((1.0, 2.0, 3.0, 0.01, 0.02, 0.03))
+    assert pose[0, 3] == pytest.approx(0.05)
+    assert np.diag(message.twist.covariance.reshape(6, 6))[:3] == pytest.approx((0.5, 0.4, 0.6))
+    back = msgs.odometry_to_estimate(message)
+    for name in Estimate._fields:
+        assert getattr(back, name) == pytest.approx(getattr(estimate, name), abs=1e-12), name
+    bare = msgs.odometry_to_estimate(msgs.estimate_to_odometry(estimate._replace(covariance=None), "car"))
+    assert bare.covariance is None
+    bad = Odometry()
+    bad.pose.pose.orientation.w = 0.0
+    with pytest.raises(SensorMessageError, match="orientation"):
+        msgs.odometry_to_estimate(bad)
+
+
+def test_sensor_topics_are_reliable_with_lock_step_only() -> None:
+    assert sensor_qos(True).reliability == ReliabilityPolicy.RELIABLE
+    assert sensor_qos(True).depth == 10
+    assert sensor_qos(False).reliability == ReliabilityPolicy.BEST_EFFORT
+
+
+@pytest.mark.parametrize(
+    ("rotors", "wheels"), [(4, [8.0, 9.0, 10.0, 11.0]), (6, [9.0, 10.0]), (5, [9.0, 10.0]), (7, []), (8, [])]
+)
+def test_eight_channels_show_rotors_and_as_many_wheels_as_fit(rotors: int, wheels: list[float]) -> None:
+    x = np.zeros(38 + rotors)
+    x[33 : 33 + rotors] = 100.0 + np.arange(rotors)
+    x[21:25], x[11] = (10.0, 11.0, 12.0, 13.0), 2.0  # spins; the body pitches by 2 rad/s
+    assert motor_channels(x, rotors).tolist() == [*(100.0 + np.arange(rotors)), *wheels]

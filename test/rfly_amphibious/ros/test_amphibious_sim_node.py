@@ -1,0 +1,383 @@
+"""amphibious_sim_node as others meet it: a running process and real DDS."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.ros
+
+SIM = "/car/amphibious_sim_node"
+
+
+class Seat:
+    """A peer with the topics and services of the vehicle in `/car`."""
+
+    def __init__(self, domain_id: int, node, lock_step: bool = False) -> None:
+        from diagnostic_msgs.msg import DiagnosticArray
+        from node_harness import Peer
+        from rfly_suite.msg import RotorCommand, SimulationTick, WheelCommand
+        from sensor_msgs.msg import Imu
+        from std_msgs.msg import Bool, String
+
+        from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT, sensor_qos
+
+        self.node, self.peer = node, Peer(domain_id, f"seat_{lock_step}".lower())
+        self.until = self.peer.spin_until
+        self.imu = self.peer.receive(Imu, "/car/imu/data", sensor_qos(lock_step))
+        self.failsafe = self.peer.receive(Bool, "/car/failsafe", LATCHED)
+        self.diagnostics = self.peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        self.ticks = self.peer.receive(SimulationTick, "/car/simulation_tick", STATE_OUT) if lock_step else []
+        self.rotors = self.peer.publisher(RotorCommand, "/car/cmd/rotors", COMMANDS)
+        self.wheels = self.peer.publisher(WheelCommand, "/car/cmd/wheels", COMMANDS)
+        self.mode = self.peer.publisher(String, "/car/cmd/mode", COMMANDS)
+
+    def said(self) -> tuple[int, str, dict[str, str]]:
+        """The newest diagnostic of the simulation, once there is one."""
+        from node_harness import diagnostic
+
+        return self.until(lambda: diagnostic(self.diagnostics, "simulation"))
+
+    def call(self, service: str, **fields):
+        """The response of one of the node's services."""
+        from simulation_interfaces import srv
+
+        name = "".join(word.capitalize() for word in service.split("_"))
+        return self.peer.call(getattr(srv, name), f"{SIM}/{service}", **fields)
+
+    def state(self) -> int:
+        return self.call("get_simulation_state").state.state
+
+    def go(self, state: int):
+        from simulation_interfaces.msg import SimulationState
+
+        return self.call("set_simulation_state", state=SimulationState(state=state)).result
+
+    def time(self) -> float:
+        """The simulation's."""
+        return float(stamp(self.call("get_entity_state", entity="car").state))
+
+    def command(self, header, rotor: float = 0.0, torque: float = 0.0, rotors: int = 6) -> None:
+        from rfly_suite.msg import RotorCommand, WheelCommand
+
+        self.rotors.publish(RotorCommand(header=header, value=[rotor] * rotors))
+        self.wheels.publish(WheelCommand(header=header, drive_torque=[torque] * 4))
+
+    def answer_until(self, ready, **command) -> None:
+        """Commands for the newest IMU message, until `ready()`."""
+        answered = 0
+
+        def answer() -> bool:
+            nonlocal answered
+            if len(self.imu) > answered:
+                answered = len(self.imu)
+                self.command(self.imu[-1].header, **command)
+            return ready()
+
+        self.until(answer)
+
+    def later(self, seconds: float):
+        """Whether so much time of the simulation has passed, from the next IMU message on."""
+        del self.imu[:]
+        return lambda: self.imu and stamp(self.imu[-1]) - stamp(self.imu[0]) > seconds
+
+
+def stamp(message) -> float:
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+@pytest.fixture(scope="module")
+def seat(shared_domain_id):
+    """A vehicle on level ground that runs in real time, with all topics."""
+    from node_harness import NodeProcess
+
+    parameters = {
+        "ground": "level",
+        "seed": "3",
+        "tf_source": "truth",
+        "id": "610",
+        "wind": "[1.0, 0.0, 0.0]",
+        "command_patience": "0.5",
+    }
+    with NodeProcess("amphibious_sim_node", shared_domain_id, parameters, "-r", "__ns:=/car") as node:
+        made = Seat(shared_domain_id, node)
+        yield made
+        made.peer.close()
+
+
+def test_runs_in_real_time_and_stamps_each_imu_period(seat) -> None:
+    seat.until(lambda: seat.imu)
+    begin, first = time.monotonic(), stamp(seat.imu[-1])
+    seat.until(lambda: stamp(seat.imu[-1]) > first + 1.5)
+    wall = time.monotonic() - begin
+    assert 1.5 / wall == pytest.approx(1.0, abs=0.15)
+    steps = np.diff([stamp(message) for message in seat.imu])
+    assert np.allclose(steps / 0.004, np.round(steps / 0.004))
+    assert np.median(steps) == pytest.approx(0.004)
+    # at rest the IMU reads the reaction to gravity
+    forces = np.array([(m.linear_acceleration.x, m.linear_acceleration.z) for m in seat.imu[-300:]])
+    assert forces.mean(axis=0) == pytest.approx((0.0, 9.80665), abs=0.05)
+    level, text, values = seat.until(lambda: "nan" not in seat.said()[2]["real_time_factor"] and seat.said())
+    assert (level, text) == (0, "playing")
+    assert float(values["real_time_factor"]) == pytest.approx(1.0, abs=0.15)
+    assert not seat.failsafe[-1].data
+
+
+def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
+    from nav_msgs.msg import Odometry
+    from rfly_suite.msg import VehicleStateArray
+    from sensor_msgs.msg import JointState, NavSatFix, Range
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros import FLEET_IN, SENSORS, TF, TF_STATIC_IN
+
+    kinds = {
+        "ground_truth/odom": Odometry,
+        "wheel/odom": Odometry,
+        "joint_states": JointState,
+        "gps/fix": NavSatFix,
+        "height_above_ground": Range,
+    }
+    heard = {topic: seat.peer.receive(of, f"/car/{topic}", SENSORS) for topic, of in kinds.items()}
+    states = seat.peer.receive(VehicleStateArray, "/car/vehicle_states", FLEET_IN)
+    moving = seat.peer.receive(TFMessage, "/tf", TF)
+    fixed = seat.peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)
+    seat.until(lambda: all(heard.values()) and states and moving and fixed)
+    state, odometry = states[-1], heard["ground_truth/odom"][-1]
+    place = odometry.pose.pose.position
+    assert (list(state.id), list(state.vehicle_type), state.motors) == ([610], [3], 8)
+    assert state.position == pytest.approx((place.x, place.y, place.z), abs=1e-3)
+    assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "car/base_link")
+    names = {(t.header.frame_id, t.child_frame_id) for message in fixed for t in message.transforms}
+    assert {("map", "car/odom"), ("car/base_link", "car/imu_link"), ("car/base_link", "car/gps_link")} <= names
+    [moved] = seat.until(lambda: [t for t in moving[-1].transforms if t.child_frame_id == "car/base_link"])
+    assert moved.header.frame_id == "car/odom"
+    assert moved.transform.translation.z == pytest.approx(place.z, abs=1e-3)
+    [below] = [t for t in moving[-1].transforms if t.child_frame_id == "car/base_footprint"]
+    assert below.header.frame_id == "car/odom"
+    assert below.transform.translation.z == 0.0  # level ground
+    assert below.transform.translation.x == pytest.approx(place.x, abs=1e-3)
+
+
+def test_fail_safe_after_silence_and_its_end_by_fresh_commands_and_arm(seat) -> None:
+    from std_msgs.msg import String
+
+    seat.answer_until(seat.later(0.4), torque=3.0)
+    assert not seat.failsafe[-1].data
+    begin = time.monotonic()
+    seat.until(lambda: seat.failsafe[-1].data)  # nobody commands any more
+    assert time.monotonic() - begin > 0.2 + 0.5 - 0.1  # of simulation time, and the patience
+    assert int(seat.until(lambda: seat.said()[2].get("waits_for_commands"))) > 0
+    _, text, _ = seat.until(lambda: seat.said()[0] == 2 and seat.said())
+    assert "commands are too old (rotors: " in text
+    seat.mode.publish(String(data="arm"))
+    seat.until(lambda: "the fail-safe goes on: commands are older than 0.2 s" in seat.node.output)
+    seat.answer_until(lambda: "waits for arm" in seat.said()[1])
+    assert seat.failsafe[-1].data  # fresh commands alone do not end it
+    seat.mode.publish(String(data="arm"))
+    seat.answer_until(lambda: not seat.failsafe[-1].data and seat.said()[0] != 2)
+    assert seat.call("reset_simulation").result.result == 1  # commands are forgotten: no fail-safe without them
+
+
+def test_commands_that_cannot_be_are_refused_and_the_node_stays(seat) -> None:
+    from rfly_suite.msg import RotorCommand, WheelCommand
+    from std_msgs.msg import Header
+
+    def counters():
+        return {key: int(value) for key, value in seat.said()[2].items() if key.startswith("refused")}
+
+    seat.rotors.publish(RotorCommand(value=[1.0, 2.0]))
+    text = seat.until(lambda: seat.said()[0] == 1 and seat.said())[1]
+    assert text == "cmd/rotors refused: 2 values, expected one for each of the 6 rotors"
+    seat.rotors.publish(RotorCommand(value=[math.nan] * 6))
+    seat.rotors.publish(RotorCommand(mode=7, value=[1.0] * 6))
+    ahead = Header()
+    ahead.stamp.sec = 10_000
+    seat.rotors.publish(RotorCommand(header=ahead, value=[1.0] * 6))
+    seat.wheels.publish(WheelCommand(brake_torque=[0.0, 0.0, -1.0, 0.0]))
+    wanted = {"refused_rotor_commands": 4, "refused_wheel_commands": 1}
+    seat.until(lambda: counters() == wanted)
+    assert seat.node.process.poll() is None
+    assert not seat.failsafe[-1].data  # what is refused is no command
+
+
+def test_pause_step_reset_and_stop(seat) -> None:
+    assert seat.state() == 1
+    assert seat.go(1).result == 101  # already playing
+    assert seat.call("step_simulation", steps=3).result.result == 3  # incorrect state
+    assert seat.go(2).result == 1
+    paused = seat.time()
+    seat.peer.spin_for(0.1)
+    assert seat.time() == paused
+    assert seat.call("step_simulation", steps=25).result.result == 1
+    assert seat.time() == pytest.approx(paused + 0.1)
+    assert seat.call("step_simulation", steps=0).result.result == 4
+    assert seat.call("reset_simulation", scope=4).result.result == 0  # spawned: unsupported
+    assert seat.call("reset_simulation").result.result == 1
+    assert (seat.time(), seat.state()) == (0.0, 2)
+    assert seat.go(1).result == 1
+    seat.until(lambda: seat.time() > 0.05)
+    assert seat.go(0).result == 1  # stopped: as reset and paused
+    assert (seat.time(), seat.state()) == (0.0, 0)
+    assert seat.go(3).result == 103
+    assert seat.go(1).result == 1
+    features = list(seat.call("get_simulator_features").features.features)
+    assert 32 in features  # STEP_SIMULATION_MULTIPLE
+    assert 33 not in features  # no action
+
+
+def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
+    from simulation_interfaces.msg import EntityState
+
+    assert seat.call("get_entity_state", entity="truck").result.result == 2
+    assert seat.go(2).result == 1
+    wanted = EntityState()
+    wanted.pose.position.x, wanted.pose.position.y, wanted.pose.position.z = 30.0, -20.0, 5.0
+    wanted.pose.orientation.w = wanted.pose.orientation.z = math.sqrt(0.5)
+    wanted.twist.linear.x, wanted.twist.angular.x = 2.0, 0.5
+    assert seat.call("set_entity_state", entity="car", state=wanted).result.result == 1
+    assert seat.call("step_simulation", steps=25).result.result == 1
+    found = seat.call("get_entity_state", entity="car").state
+    # 0.1 s of free fall, drifting to its right; in the world's axes
+    assert (found.pose.position.x, found.pose.position.y) == pytest.approx((30.2, -20.0), abs=0.01)
+    assert found.pose.position.z == pytest.approx(5.0 - 0.5 * 9.81 * 0.1**2, abs=0.02)
+    assert found.twist.linear.z == pytest.approx(-0.98, abs=0.05)
+    assert found.twist.angular.x == pytest.approx(0.5, abs=0.06)  # the wheels that drop take some of it
+    assert found.acceleration.linear.z == pytest.approx(-9.8, abs=2.5)  # struts still swing
+    wanted.pose.position.z = -3.0
+    bad = seat.call("set_entity_state", entity="car", state=wanted).result
+    assert (bad.result, "below the ground" in bad.error_message) == (101, True)
+    wanted.header.frame_id = "moon"
+    assert "moon" in seat.call("set_entity_state", entity="car", state=wanted).result.error_message
+    seat.call("reset_simulation")
+    seat.go(1)
+
+
+@pytest.fixture(scope="module")
+def locked(shared_domain_id):
+    """A vehicle in lock-step, as fast as its peer answers."""
+    from node_harness import NodeProcess
+
+    parameters = {"ground": "level", "lock_step": "true", "real_time_factor": "0", "seed": "5", "publish_clock": "true"}
+    domain = (shared_domain_id + 1) % 100
+    with NodeProcess("amphibious_sim_node", domain, parameters, "-r", "__ns:=/car") as node:
+        made = Seat(domain, node, lock_step=True)
+        yield made
+        made.peer.close()
+
+
+def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(locked) -> None:
+    from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+    from rfly_amphibious.dynamics.model import AmphibiousModel
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.simulation.simulation import Simulation
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    twice = locked.until(lambda: len(locked.ticks) >= 2 and locked.ticks)
+    assert [stamp(tick) for tick in twice[:2]] == [0.0, 0.0]  # the start, and told again
+    assert locked.imu == []
+    locked.until(lambda: "lock-step: waits for cmd/rotors and cmd/wheels of 0.000 s" in locked.said()[1])
+    for tick in range(250):
+        locked.until(lambda due=0.004 * tick: abs(stamp(locked.ticks[-1]) - due) < 1e-9)
+        locked.command(locked.ticks[-1].header, 0.5 * tick, 4.0)
+    locked.until(lambda: abs(stamp(locked.ticks[-1]) - 1.0) < 1e-9)
+    simulation = Simulation(AmphibiousModel(VehicleParameters.load("scale")), SensorParameters.load("scale"), seed=5)
+    expected = []
+    for tick in range(250):
+        simulation.command_rotors(RotorCommand(simulation.time, np.full(6, 0.5 * tick)))
+        simulation.command_wheels(WheelCommand(simulation.time, drive_torque=np.full(4, 4.0)))
+        samples = simulation.tick()
+        expected.append(samples.imu.specific_force[0].tolist())
+    heard = [(m.linear_acceleration.x, m.linear_acceleration.y, m.linear_acceleration.z) for m in locked.imu]
+    assert np.array_equal(heard, expected)
+    assert list(locked.ticks[-1].count) == [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]  # at 1 s all are due
+    locked.peer.spin_for(0.2)
+    assert stamp(locked.ticks[-1]) == pytest.approx(1.0)  # and waits again
+
+
+def test_lock_step_waits_for_both_commands_of_its_tick(locked) -> None:
+    from rfly_suite.msg import RotorCommand, WheelCommand
+
+    now = locked.ticks[-1].header
+    before = stamp(locked.ticks[-1])
+    locked.rotors.publish(RotorCommand(header=now, value=[0.0] * 6))
+    locked.wheels.publish(WheelCommand())  # without a stamp: taken, but no answer
+    locked.until(lambda: "waits for cmd/wheels of" in locked.said()[1])
+    assert stamp(locked.ticks[-1]) == before
+    locked.wheels.publish(WheelCommand(header=now))
+    locked.until(lambda: stamp(locked.ticks[-1]) == pytest.approx(before + 0.004))
+
+
+def test_lock_step_steps_are_answered_when_their_commands_are_and_a_reset_begins_at_0(locked) -> None:
+    from simulation_interfaces.srv import StepSimulation
+
+    assert locked.go(2).result == 1
+    client = locked.peer.node.create_client(StepSimulation, f"{SIM}/step_simulation")
+    locked.until(client.service_is_ready)
+    begin = stamp(locked.ticks[-1])
+    future = client.call_async(StepSimulation.Request(steps=3))
+    locked.peer.spin_for(0.1)
+    assert not future.done()
+    answered = -1.0
+
+    def answer() -> bool:
+        nonlocal answered
+        if stamp(locked.ticks[-1]) > answered:
+            answered = stamp(locked.ticks[-1])
+            locked.command(locked.ticks[-1].header)
+        return future.done()
+
+    locked.until(answer)
+    assert future.result().result.result == 1
+    assert stamp(locked.ticks[-1]) == pytest.approx(begin + 0.012)
+    assert locked.go(1).result == 1
+    locked.call("reset_simulation")
+    locked.until(lambda: stamp(locked.ticks[-1]) == 0.0)
+    locked.command(locked.ticks[-1].header)
+    locked.until(lambda: stamp(locked.ticks[-1]) == pytest.approx(0.004))
+
+
+def test_ends_within_two_seconds_while_it_waits(locked) -> None:
+    begin = time.monotonic()
+    assert locked.node.stop() == 0
+    assert time.monotonic() - begin < 2.0
+    assert "Traceback" not in locked.node.output
+
+
+def test_waits_for_terrain_map_and_stands_on_it(shared_domain_id) -> None:
+    from node_harness import NodeProcess
+    from rfly_suite.msg import TerrainMap
+
+    from rfly_common.ros import LATCHED
+    from rfly_terrain import HeightMap
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    domain = (shared_domain_id + 2) % 100
+    with NodeProcess("amphibious_sim_node", domain, {"start": "[20.0, 30.0, 0.5]"}, "-r", "__ns:=/car") as node:
+        seat = Seat(domain, node)
+        assert seat.said()[:2] == (3, "no terrain_map has come yet: is terrain_node running?")
+        assert seat.state() == 5  # loading
+        maps = seat.peer.publisher(TerrainMap, "/car/terrain_map", LATCHED)
+        small = HeightMap(np.full((3, 3), 7.0), origin_x=-5.0, origin_y=-5.0, step_x=5.0, step_y=5.0, name="small")
+        maps.publish(height_map_to_msg(small, (0.0, 0.0, 0.0), 0, 10**6))
+        assert "lies off the map 'small'" in seat.until(lambda: seat.said()[0] == 2 and seat.said())[1]
+        large = HeightMap(np.full((3, 3), 7.0), origin_x=-50.0, origin_y=-50.0, step_x=50.0, step_y=50.0, name="large")
+        maps.publish(height_map_to_msg(large, (0.0, 0.0, 0.0), 0, 10**6))
+        seat.until(lambda: seat.imu)
+        place = seat.call("get_entity_state", entity="car").state.pose.position
+        assert (place.x, place.y) == pytest.approx((20.0, 30.0), abs=0.01)
+        assert 7.0 < place.z < 8.0
+        seat.peer.close()
+
+
+def test_bad_parameters_end_it_with_one_line_and_code_2(shared_domain_id) -> None:
+    from node_harness import NodeProcess
+
+    with NodeProcess("amphibious_sim_node", (shared_domain_id + 3) % 100, {"start": "[1.0, 2.0]"}) as node:
+        assert node.process.wait(20.0) == 2
+        node.stop()
+        assert "parameter start: [1.0, 2.0], expected x, y, heading" in node.output
+        assert "Traceback" not in node.output

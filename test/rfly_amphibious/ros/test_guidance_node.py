@@ -1,0 +1,222 @@
+"""guidance_node as a vehicle meets it: the test plays a vehicle that does at once what it is told."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.ros
+
+UP = 0.22
+"""m, of base_link of the vehicle `scale` above the ground"""
+SCENARIO = """version: 1
+vehicle: scale
+mission:
+  drive_speed_mps: 4
+  items:
+    - {mode: waypoint, position_m: [3, 0]}
+    - {mode: takeoff, height_m: 3}
+    - {mode: waypoint, position_m: [6, 2]}
+    - {mode: land}
+    - {mode: waypoint, position_m: [6, 5]}
+end: {time_s: 90}
+"""
+
+
+class Puppet:
+    """A vehicle without mass: drives, climbs, flies and lands by messages, on time of its own."""
+
+    STEP = 0.04
+
+    def __init__(self, peer, ground=0.0):
+        from ackermann_msgs.msg import AckermannDriveStamped
+        from diagnostic_msgs.msg import DiagnosticArray
+        from geometry_msgs.msg import PoseStamped
+        from nav_msgs.msg import Odometry
+        from std_msgs.msg import String
+
+        from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT
+
+        self.peer, self.ground = peer, ground
+        self.time, self.position, self.yaw = 100.0, np.array([0.0, 0.0, ground + UP]), 0.0
+        self.velocity, self.mode, self.told = np.zeros(3), "DISARMED", ""
+        self.modes, self.way = ["DISARMED"], []
+        self.drives = peer.receive(AckermannDriveStamped, "cmd/ackermann", COMMANDS)
+        self.targets = peer.receive(PoseStamped, "cmd/pose", COMMANDS)
+        self.requests = peer.receive(String, "cmd/mode", COMMANDS)
+        self.poses = peer.receive(PoseStamped, "pose", STATE_OUT)
+        self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        self._odometry = peer.node.create_publisher(Odometry, "odometry/filtered", STATE_OUT)
+        self._mode = peer.node.create_publisher(String, "mode", LATCHED)
+        self._seen = 0
+
+    def tell(self):
+        from nav_msgs.msg import Odometry
+        from std_msgs.msg import String
+
+        from rfly_common.ros import ns_to_stamp
+
+        if self.told != self.mode:
+            self.told = self.mode
+            self._mode.publish(String(data=self.mode))
+        message = Odometry()
+        message.header.frame_id, message.child_frame_id = "map", "amphibious/base_link"
+        message.header.stamp = ns_to_stamp(round(self.time * 1e9))
+        pose, twist = message.pose.pose, message.twist.twist
+        pose.position.x, pose.position.y, pose.position.z = self.position.tolist()
+        pose.orientation.w, pose.orientation.z = math.cos(self.yaw / 2), math.sin(self.yaw / 2)
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        vx, vy, twist.linear.z = self.velocity.tolist()
+        twist.linear.x, twist.linear.y = c * vx + s * vy, c * vy - s * vx
+        self._odometry.publish(message)
+
+    def obey(self):
+        before = self.position.copy()
+        for request in self.requests[self._seen :]:
+            self.mode = {("DISARMED", "arm"): "DRIVE", ("DRIVE", "takeoff"): "TAKEOFF", ("FLIGHT", "land"): "LAND"}.get(
+                (self.mode, request.data), self.mode
+            )
+        self._seen = len(self.requests)
+        height = self.position[2] - UP - self.ground
+        if self.mode == "DRIVE" and self.drives:
+            drive = self.drives[-1].drive
+            self.yaw += self.STEP * drive.speed * math.tan(drive.steering_angle) / 0.66
+            self.position += self.STEP * drive.speed * np.array((math.cos(self.yaw), math.sin(self.yaw), 0.0))
+        elif self.mode == "TAKEOFF":
+            self.position[2] += self.STEP * 1.0
+            self.mode = "FLIGHT" if height > 0.5 else "TAKEOFF"
+        elif self.mode == "FLIGHT" and self.targets:
+            p, q = self.targets[-1].pose.position, self.targets[-1].pose.orientation
+            self.position[:] = p.x, p.y, p.z
+            self.yaw = 2.0 * math.atan2(q.z, q.w)
+        elif self.mode == "LAND":
+            self.position[2] = max(self.position[2] - self.STEP * 1.0, UP + self.ground)
+            self.mode = "LAND" if height > 1e-6 else "DRIVE"
+        self.velocity = (self.position - before) / self.STEP
+        if self.modes[-1] != self.mode:
+            self.modes.append(self.mode)
+        self.way.append((self.mode, *self.position))
+        self.time += self.STEP
+
+    def go_on(self, ready, seconds=90.0):
+        """Until it is so, each step answered by the node."""
+        end = self.time + seconds
+        while not ready():
+            assert self.time < end, (self.mode, self.position, self.doing())
+            self.poses.clear()
+            self.tell()
+            self.peer.spin_until(lambda: self.poses)
+            self.peer.spin_for(0.0)
+            self.obey()
+
+    def doing(self):
+        from node_harness import diagnostic
+
+        return diagnostic(self.said, "guidance")
+
+
+@pytest.fixture
+def puppet(domain_id):
+    from node_harness import Peer
+
+    peer = Peer(domain_id)
+    yield Puppet(peer)
+    peer.close()
+
+
+@pytest.fixture
+def start(domain_id, tmp_path):
+    from node_harness import NodeProcess
+
+    (tmp_path / "short.yaml").write_text(SCENARIO)
+    nodes = []
+
+    def run(**parameters):
+        node = NodeProcess("guidance_node", domain_id, parameters)
+        nodes.append(node)
+        return node
+
+    yield run
+    for node in nodes:
+        with node:
+            assert "Traceback" not in node.output
+
+
+def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
+    from std_srvs.srv import Trigger
+
+    peer, node = puppet.peer, start(scenario=str(tmp_path / "short.yaml"))
+    answer = peer.call(Trigger, "guidance_node/start")
+    assert (answer.success, answer.message) == (
+        False,
+        "nothing is known of the vehicle yet: no odometry/filtered and no mode",
+    )
+    peer.spin_until(lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count())
+    puppet.tell()
+    peer.spin_until(lambda: puppet.poses)
+    peer.spin_until(lambda: (puppet.doing() or ("", ""))[1] == "idle")
+    p = puppet.poses[-1].pose.position
+    assert (p.x, p.y, p.z, puppet.poses[-1].header.frame_id) == (0.0, 0.0, UP, "map")
+    assert not puppet.requests, "it waits to be told"
+    answer = peer.call(Trigger, "guidance_node/start")
+    assert (answer.success, answer.message) == (True, "3 legs")
+    puppet.time += 1.0
+    puppet.go_on(lambda: puppet.doing()[1].endswith("is done"))
+    assert puppet.modes == ["DISARMED", "DRIVE", "TAKEOFF", "FLIGHT", "LAND", "DRIVE"]
+    words = [m.data for m in puppet.requests]
+    assert list(dict.fromkeys(words)) == ["arm", "takeoff", "land"]
+    way = np.array([place for mode, *place in puppet.way if mode == "DRIVE"])
+    assert np.linalg.norm(way[:, :2] - (3, 0), axis=1).min() < 0.3
+    assert np.linalg.norm(way[-1, :2] - (6, 5)) < 0.4
+    flown = np.array([place for mode, *place in puppet.way if mode == "FLIGHT"])
+    assert flown[:, 2].max() == pytest.approx(3.0 + UP, abs=1e-3)
+    assert np.linalg.norm(flown[-1, :2] - (6, 2)) < 0.1
+    assert puppet.drives[-1].drive.speed == 0.0
+    assert puppet.drives[-1].header.frame_id == "amphibious/base_link"
+    assert node.stop() == 0
+
+
+def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
+    """In the axes of RflySim (north, east, down) over ground of 20 m; the way leads north, then up and east."""
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from rfly_suite.msg import TerrainMap
+    from std_srvs.srv import Trigger
+
+    from rfly_common.ros import LATCHED
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    peer = puppet.peer
+    puppet.ground, puppet.mode, puppet.yaw = 20.0, "DRIVE", math.pi / 2
+    puppet.position[2] += 20.0
+    start(fly_speed="8", autostart="true")
+    ways = peer.publisher(Path, "follow_path", LATCHED)
+    maps = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+    path = Path()
+    path.header.frame_id = "map_ned"
+    for north, east, down in [(0, 0, -20), (4, 0, -20), (4, 0, -32), (4, 30, -32), (4, 30, -20)]:
+        pose = PoseStamped()
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(north), float(east), float(down)
+        path.poses.append(pose)
+    peer.spin_until(lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count())
+    ways.publish(path)
+    peer.spin_until(lambda: "waits for terrain_map" in (puppet.doing() or ("", ""))[1])
+    terrain = HeightMap(np.full((3, 3), 20.0), origin_x=-100, origin_y=-100, step_x=100, step_y=100, name="high")
+    maps.publish(height_map_to_msg(terrain, (47.0, 8.0, 500.0), 1, 10**6))
+    puppet.go_on(lambda: puppet.mode == "FLIGHT" and puppet.position[0] > 10.0)
+    driven = np.array([place for mode, *place in puppet.way if mode == "DRIVE"])
+    assert np.linalg.norm(driven[-1, :2] - (0, 4)) < 0.4
+    assert puppet.position[2] == pytest.approx(32.0 + UP, abs=1e-3)
+    assert peer.call(Trigger, "guidance_node/stop").message == "hovering"
+    held = puppet.position.copy()
+    until = puppet.time + 2.0
+    puppet.go_on(lambda: puppet.time > until)
+    assert puppet.position == pytest.approx(held, abs=0.3)
+    assert puppet.mode == "FLIGHT"
+    path.poses = path.poses[2:]
+    ways.publish(path)
+    puppet.go_on(lambda: puppet.mode == "LAND")
+    assert np.linalg.norm(puppet.position[:2] - (30, 4)) < 0.1

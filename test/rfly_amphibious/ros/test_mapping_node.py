@@ -1,0 +1,286 @@
+"""mapping_node: clouds of a sensor that moves while it measures become the voxels of the walls that were there."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.ros
+
+SIDE = 0.2
+SPEED, TURN = 10.0, 2.0
+"""m/s east and rad/s to the left"""
+MOUNT = np.array((0.4, 0.0, 0.5))
+"""of the lidar on base_link, which it looks backwards from"""
+START = 1_000_000_000_000
+"""ns"""
+
+
+def pose_at(seconds):
+    """(position, yaw) of base_link."""
+    return np.array((SPEED * seconds, 2.1, 1.0)), TURN * seconds
+
+
+def turned(points, yaw):
+    c, s = math.cos(yaw), math.sin(yaw)
+    return points @ np.array(((c, s, 0), (-s, c, 0), (0, 0, 1)))
+
+
+def wall(columns=100, seconds=0.1):
+    """(points in the sensor's axes, times s) of a wall at y = 8.1 seen by a sensor that drives along and turns."""
+    times = np.linspace(0.0, seconds, columns)
+    points, places = [], []
+    for when in times:
+        position, yaw = pose_at(when)
+        sensor = position + turned(MOUNT[None], yaw)[0]
+        for bearing, height in ((1.2, -0.02), (1.7, 0.1), (2.0, -0.05)):
+            direction = np.array((math.cos(bearing), math.sin(bearing), height))
+            end = sensor + direction * (8.1 - sensor[1]) / direction[1]
+            # looking backwards: half a turn about z
+            points.append(turned((end - sensor)[None], -(yaw + math.pi))[0])
+            places.append(end)
+    return np.array(points), np.repeat(times, 3), np.array(places)
+
+
+def cloud(points, times, stamp_ns, frame="amphibious/lidar_link", extra=4):
+    from sensor_msgs.msg import PointCloud2, PointField
+
+    from rfly_common.ros import ns_to_stamp
+
+    kind = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("pad", "u1", extra), ("ring", "<u2"), ("time", "<f4")])
+    table = np.zeros(len(points), kind)
+    for name, values in zip("xyz", points.T, strict=True):
+        table[name] = values
+    table["time"] = times
+    message = PointCloud2(height=1, width=len(points), point_step=kind.itemsize, row_step=kind.itemsize * len(points))
+    message.fields = [
+        PointField(name=name, offset=kind.fields[name][1], datatype=datatype, count=1)
+        for name, datatype in (("x", 7), ("y", 7), ("z", 7), ("ring", 4), ("time", 7))
+    ]
+    message.data = table.tobytes()
+    message.header.frame_id, message.header.stamp = frame, ns_to_stamp(stamp_ns)
+    return message
+
+
+def cells(points):
+    return {tuple(cell) for cell in np.floor(np.asarray(points) / SIDE).astype(int).tolist()}
+
+
+def test_clouds_are_read_with_their_times():
+    from rfly_amphibious.ros.mapping_msgs import msg_to_points
+    from rfly_common.errors import SensorMessageError
+
+    points = np.array(((1.0, 2.0, 3.0), (np.nan, 0.0, 0.0), (4.0, 5.0, 6.0)))
+    message = cloud(points, [0.0, 0.02, 0.05], START)
+    read = msg_to_points(message)
+    assert read.points.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert (read.times_ns - START).tolist() == pytest.approx([0, 50_000_000], abs=10)
+    message.fields[4].name, message.fields[4].datatype = "t", 6  # Ouster's nanoseconds
+    message.data = cloud(points, np.array([0, 7, 9], "<u4").view("<f4"), START).data
+    assert (msg_to_points(message).times_ns - START).tolist() == [0, 9]
+    message.fields = message.fields[:4]
+    assert (msg_to_points(message).times_ns == START).all(), "all at once without a time"
+    for change, expected in (
+        ({"fields": message.fields[:2]}, "z is missing"),
+        ({"width": 4}, r"bytes do not hold 1 x 4 points|row"),
+        ({"width": 3_000_000}, "3000000 points, allowed: up to 2000000"),
+        ({"point_step": 10}, "field z lies beyond its points of 10 bytes"),
+    ):
+        broken = cloud(points, [0.0] * 3, START)
+        for name, value in change.items():
+            setattr(broken, name, value)
+        with pytest.raises(SensorMessageError, match=expected):
+            msg_to_points(broken)
+    with pytest.raises(SensorMessageError, match="field time is more than 10 s off its stamp"):
+        msg_to_points(cloud(points, [0.0, 0.0, 1e9], START))
+
+
+class Rig:
+    """The node, and a vehicle that tells it poses and clouds."""
+
+    def __init__(self, peer):
+        from diagnostic_msgs.msg import DiagnosticArray
+        from geometry_msgs.msg import TransformStamped
+        from nav_msgs.msg import Odometry
+        from octomap_msgs.msg import Octomap
+        from sensor_msgs.msg import PointCloud2
+        from tf2_msgs.msg import TFMessage
+
+        from rfly_common.ros import LATCHED, SENSORS, STATE_OUT, TF_STATIC_OUT
+
+        self.peer = peer
+        self.maps = peer.receive(Octomap, "octomap", LATCHED)
+        self.voxels = peer.receive(PointCloud2, "occupied_voxels", LATCHED)
+        self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        static = TransformStamped()
+        static.header.frame_id, static.child_frame_id = "amphibious/base_link", "amphibious/lidar_link"
+        shift = static.transform.translation
+        shift.x, shift.y, shift.z = MOUNT.tolist()
+        static.transform.rotation.z, static.transform.rotation.w = 1.0, 0.0
+        self.static = peer.publisher(TFMessage, "/tf_static", TF_STATIC_OUT)
+        self.static.publish(TFMessage(transforms=[static]))
+        self.odometry = peer.publisher(Odometry, "odometry/filtered", STATE_OUT)
+        self.clouds = peer.publisher(PointCloud2, "lidar/points", SENSORS)
+
+    def tell_pose(self, seconds, base_ns=START, frame="map"):
+        from nav_msgs.msg import Odometry
+
+        from rfly_common.ros import ns_to_stamp
+
+        message = Odometry(child_frame_id="amphibious/base_link")
+        message.header.frame_id = frame
+        message.header.stamp = ns_to_stamp(base_ns + round(seconds * 1e9))
+        position, yaw = pose_at(seconds)
+        place, attitude = message.pose.pose.position, message.pose.pose.orientation
+        place.x, place.y, place.z = position.tolist()
+        attitude.z, attitude.w = math.sin(yaw / 2), math.cos(yaw / 2)
+        self.odometry.publish(message)
+
+    def value(self, name):
+        from node_harness import diagnostic
+
+        status = diagnostic(self.said, "mapping")
+        return None if status is None else status[2].get(name)
+
+    def counter(self, name):
+        return int(self.value(name) or 0)
+
+
+@pytest.fixture(scope="module")
+def running(shared_domain_id, tmp_path_factory):
+    from node_harness import NodeProcess, Peer
+
+    domain = shared_domain_id
+    file = tmp_path_factory.mktemp("maps") / "wall.bt"
+    parameters = {"file": str(file), "publish_rate": "20.0", "max_range": "30", "rate": "9.0"}
+    with NodeProcess("mapping_node", domain, parameters) as node:
+        peer = Peer(domain)
+        try:
+            yield Rig(peer), file, node
+        finally:
+            peer.close()
+        assert node.stop() == 0, node.output
+        assert "Traceback" not in node.output
+
+
+def test_a_wall_seen_on_the_way_is_where_it_is(running):
+    """At 10 m/s and 2 rad/s one pose for the whole sweep would bend the wall by a metre."""
+    from std_srvs.srv import Trigger
+
+    from rfly_terrain.ros.terrain_msgs import msg_to_cloud
+
+    rig, file, _ = running
+    points, times, places = wall()
+    bent = turned(points, math.pi)[:, 1] + 2.1  # all from the first pose
+    assert np.ptp(bent) > 0.9
+    # the node may meet a publisher after that has met the node, and what is said between is lost
+    rig.peer.spin_until(lambda: rig.tell_pose(-0.01) or rig.value("newest_pose_s") == "999.990")
+    for seconds in np.arange(0.0, 0.095, 0.01):
+        rig.tell_pose(seconds)
+    rig.peer.spin_until(lambda: rig.clouds.publish(cloud(points, times, START)) or rig.value("waiting_clouds") == "1")
+    assert not rig.voxels, "it waits for a pose after the last point"
+    for seconds in np.arange(0.1, 0.13, 0.01):
+        rig.tell_pose(seconds)
+    message = rig.peer.spin_until(lambda: rig.voxels and rig.voxels[-1])
+    got = msg_to_cloud(message).reshape(-1, 3).astype(float)
+    assert message.header.frame_id == "map"
+    # poses of a turn lie on lines between those that are told: some millimetres off the arc
+    near = cells(places) | cells(places + 0.003) | cells(places - 0.003)
+    assert cells(got) <= near
+    assert len(cells(got) & cells(places)) > 0.97 * len(cells(places))
+    assert {y for _, y, _ in cells(got)} == {40}, "a wall of one voxel"
+    octomap = rig.peer.spin_until(lambda: rig.maps and rig.maps[-1])
+    assert (octomap.binary, octomap.id, octomap.resolution) == (True, "OcTree", SIDE)
+    answer = rig.peer.call(Trigger, "mapping_node/save")
+    assert answer.success, answer.message
+    assert answer.message.endswith(f"voxels in {file}")
+    head, _, data = file.read_bytes().partition(b"\ndata\n")
+    assert head.startswith(b"# Octomap OcTree binary file\n")
+    assert data == np.array(octomap.data, np.int8).tobytes(), "the message is the file without its head"
+
+
+def test_octomap_reads_what_the_node_saved(running):
+    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
+    _, file, _ = running
+    assert os.path.exists(file), "written by the test before"
+    tree = pyoctomap.OcTree(0.1)
+    assert tree.readBinary(str(file))
+    _, _, places = wall()
+    known = [tree.search(place) for place in places[::7]]
+    assert sum(node is not None and tree.isNodeOccupied(node) for node in known) > 0.95 * len(known)
+    free = tree.search(0.5 * (pose_at(0.0)[0] + MOUNT + places[0]))
+    assert free is not None
+    assert not tree.isNodeOccupied(free)
+
+
+def test_too_many_clouds_are_skipped_and_a_jump_of_the_clock_begins_anew(running):
+    rig, _, _ = running
+    points, times, _ = wall()
+    later = START + 60 * 1_000_000_000
+    skipped = rig.counter("skipped_clouds")
+    for seconds in np.arange(-0.01, 0.12, 0.01):
+        rig.tell_pose(seconds, later)
+    rig.clouds.publish(cloud(points, times, later))
+    rig.clouds.publish(cloud(points, times, later + 20_000_000))  # 50 clouds a second, 9 are taken
+    rig.peer.spin_until(lambda: rig.counter("skipped_clouds") > skipped)
+    for seconds in np.arange(-0.01, 0.12, 0.01):  # simulated time begins anew
+        rig.tell_pose(seconds)
+    rig.peer.spin_until(lambda: rig.value("newest_pose_s") == "1000.110")
+    taken = rig.counter("clouds")
+    assert taken >= 1
+    rig.clouds.publish(cloud(points, times, START))
+    rig.peer.spin_until(lambda: rig.counter("clouds") == taken + 1)
+
+
+def test_what_can_not_be_used_is_counted_and_told(running):
+    rig, _, _ = running
+    points, times, _ = wall()
+    cases = (
+        ("refused_poses", lambda: rig.tell_pose(0.2, frame="nowhere"), "odometry/filtered: frame 'nowhere' is not"),
+        (
+            "refused_clouds",
+            lambda: rig.clouds.publish(cloud(points, [1e6] * 300, START + 10**10)),
+            "field time is more than 10 s",
+        ),
+        ("lost_clouds", lambda: rig.clouds.publish(cloud(points, times, START - 5 * 10**9)), "before the oldest pose"),
+    )
+    for name, tell, expected in cases:
+        before = rig.counter(name)
+        tell()
+        rig.peer.spin_until(lambda name=name, before=before: rig.counter(name) == before + 1)
+        rig.peer.spin_until(lambda expected=expected: expected in rig.value("last_trouble"))
+
+
+def test_reset_forgets_and_save_says_why_it_can_not(running):
+    from rcl_interfaces.srv import SetParameters
+    from rclpy.parameter import Parameter
+    from std_srvs.srv import Trigger
+
+    rig, file, _ = running
+    before = len(rig.voxels)
+    assert rig.peer.call(Trigger, "mapping_node/reset").success
+    rig.peer.spin_until(lambda: len(rig.voxels) > before and rig.voxels[-1].width == 0)
+
+    def save_to(name):
+        given = [Parameter("file", value=name).to_parameter_msg()]
+        rig.peer.call(SetParameters, "mapping_node/set_parameters", parameters=given)
+        answer = rig.peer.call(Trigger, "mapping_node/save")
+        return answer.success, answer.message
+
+    assert save_to(str(file.parent / "no" / "map.bt"))[0] is False
+    assert save_to("") == (False, "the parameter file is empty; set it to the name of a .bt file")
+    assert save_to("map.ply") == (False, "map.ply: maps are written as .bt, not '.ply'")
+    assert save_to(str(file)) == (True, f"0 voxels in {file}")
+
+
+def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(shared_domain_id):
+    from node_harness import NodeProcess
+
+    with NodeProcess("mapping_node", shared_domain_id, {"hit": "-1.0"}) as node:
+        assert node.process.wait(20) == 2
+        node.stop()
+        assert "hit is -1.0, allowed: 0.01 … 20" in node.output
+        assert "Traceback" not in node.output

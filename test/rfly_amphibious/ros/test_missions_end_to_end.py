@@ -1,0 +1,163 @@
+"""ExecuteMission and PlanPath reach the simulated vehicle: all nodes of the loop, in lock-step, on sensors only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+VEHICLE_CLASSES = """version: 1
+classes:
+  - name: hopper
+    kind: land_air
+    mass: 30
+    radius: 0.6
+    drive: {speed: 3, turning_radius: 1.6, half_wheelbase: 0.33, max_slope_deg: 15, rolling_resistance: 0.02,
+            efficiency: 0.8}
+    fly: {min_height: 2, speed: 5, climb_rate: 2, sink_rate: 1.5, power: 3200, hover_power: 3200, efficiency: 0.6}
+"""
+
+
+def ridge():
+    """Level but for a wall of 3 m along y, 4 m wide, at x = 10."""
+    from rfly_terrain.height_map.height_map import HeightMap
+
+    x = np.arange(-20.0, 41.0, 1.0)
+    heights = np.repeat(np.where(np.abs(x - 10.0) <= 2.0, 3.0, 0.0)[:, None], len(x), axis=1)
+    return HeightMap(heights, origin_x=-20.0, origin_y=-30.0, step_x=1.0, step_y=1.0, name="ridge")
+
+
+class Loop:
+    """The nodes of one vehicle, and what they say of it."""
+
+    def __init__(self, stack, peer, domain_id):
+        from nav_msgs.msg import Odometry
+        from node_harness import NodeProcess
+        from rfly_suite.msg import TerrainMap
+        from std_msgs.msg import String
+
+        from rfly_common.ros import LATCHED, STATE_OUT
+        from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+        self.peer = peer
+        common = {"lock_step": "true"}
+        # the wall leaves no room for the metres by which GPS is off
+        simulation = {**common, "real_time_factor": "0.0", "publish_clock": "true", "noise": "false"}
+        self.nodes = [
+            stack.enter_context(NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", *to_all))
+            for to_all in [("-r", "terrain_map:=/terrain_map", "-r", "vehicle_states:=/vehicle_states")]
+            for name, parameters in (
+                ("state_estimator_node", common),
+                ("flight_control_node", common),
+                ("chassis_control_node", common),
+                ("guidance_node", {"drive_speed": "4.0", "fly_speed": "4.0"}),
+                ("amphibious_sim_node", simulation),
+            )
+        ]
+        self.truth = peer.receive(Odometry, "/duck/ground_truth/odom", STATE_OUT)
+        self.modes = peer.receive(String, "/duck/mode", LATCHED)
+        self._map = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+        self._map.publish(height_map_to_msg(ridge(), (47.0, 8.0, 500.0), 1, 10**6))
+        try:
+            peer.spin_until(lambda: self.truth and self.mode, 120.0)
+        except AssertionError:
+            raise AssertionError(self.output()) from None
+
+    @property
+    def mode(self):
+        return self.modes[-1].data if self.modes else ""
+
+    @property
+    def words(self):
+        """The modes, without repetitions."""
+        words = [m.data for m in self.modes]
+        return [word for k, word in enumerate(words) if k == 0 or words[k - 1] != word]
+
+    @property
+    def place(self):
+        p = self.truth[-1].pose.pose.position
+        return np.array((p.x, p.y, p.z))
+
+    def output(self):
+        return "\n".join(node.output for node in self.nodes)
+
+
+@pytest.fixture
+def loop(domain_id):
+    from contextlib import ExitStack
+
+    from node_harness import Peer
+
+    peer = Peer(domain_id)
+    with ExitStack() as stack:
+        made = Loop(stack, peer, domain_id)
+        made.stack, made.domain_id = stack, domain_id
+        yield made
+        assert "Traceback" not in made.output()
+    peer.close()
+
+
+FLIGHT = ["DISARMED", "DRIVE", "TAKEOFF", "FLIGHT", "LAND", "SPOOL_DOWN", "DRIVE"]
+
+
+def test_a_mission_by_action_is_driven_and_flown(loop):
+    from geometry_msgs.msg import Point
+    from node_harness import NodeProcess
+    from rclpy.action import ActionClient
+    from rfly_suite.action import ExecuteMission
+    from rfly_suite.msg import MissionItem
+
+    peer = loop.peer
+    parameters = {"vehicles": "['duck']", "duck.uav_type": "land-air", "simulate": "false", "use_sim_time": "true"}
+    loop.nodes.append(loop.stack.enter_context(NodeProcess("mission_node", loop.domain_id, parameters)))
+    client = ActionClient(peer.node, ExecuteMission, "duck/execute_mission")
+    peer.spin_until(client.server_is_ready)
+
+    def item(mode, x, y, z, radius=1.0):
+        return MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=[math.nan, radius, 0.0, 0.0])
+
+    items = [
+        item(2, 3.0, 0.0, 0.0),
+        item(1, 3.0, 0.0, 3.0),
+        item(2, 5.0, 1.0, 3.0),
+        item(4, 5.0, 1.0, 0.0),
+    ]
+    sent = client.send_goal_async(ExecuteMission.Goal(items=items, home_source=2))
+    peer.spin_until(sent.done)
+    ended = sent.result().get_result_async()
+    peer.spin_until(ended.done, 150.0)
+    result = ended.result().result
+    assert result.success, result.message + loop.output()
+    assert loop.words == FLIGHT
+    assert np.linalg.norm(loop.place[:2] - (5.0, 1.0)) < 1.0
+
+
+def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
+    from geometry_msgs.msg import PoseStamped
+    from node_harness import NodeProcess
+    from rfly_suite.srv import PlanPath
+
+    peer = loop.peer
+    (tmp_path / "classes.yaml").write_text(VEHICLE_CLASSES)
+    parameters = {"vehicle_classes": str(tmp_path / "classes.yaml")}
+    loop.nodes.append(loop.stack.enter_context(NodeProcess("planner_node", loop.domain_id, parameters)))
+    goal, start = PoseStamped(), PoseStamped()
+    goal.header.frame_id = start.header.frame_id = "map"
+    goal.pose.position.x = 32.0
+    answer = None
+    for _ in range(60):
+        answer = peer.call(PlanPath, "plan_path", 60.0, name="duck", start=start, goal=goal, mode=2)
+        if answer.success or "terrain_map" not in answer.message:
+            break
+        peer.spin_for(0.1)
+    assert answer.success, answer.message
+    assert set(answer.segment_mode) == {0, 1}, "the wall is flown over, the rest is driven"
+    peer.spin_until(lambda: loop.words.count("LAND") == 1, 150.0)
+    highest = max(m.pose.pose.position.z for m in loop.truth)
+    peer.spin_until(lambda: "a planned path is done" in loop.output(), 100.0)
+    assert loop.words == FLIGHT
+    assert 4.0 < highest < 8.0
+    assert np.linalg.norm(loop.place[:2] - (32.0, 0.0)) < 0.8

@@ -1,0 +1,304 @@
+"""Lidar and cameras of amphibious_sim_node as others meet them: a running process and real DDS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.ros
+
+HEIGHT = 0.22 + 0.25
+"""of the lidar above level ground, m"""
+CAMERA_HEIGHT = 0.22 + 0.08
+TYPES = {2: np.uint8, 4: np.uint16, 7: np.float32}
+"""numbers of PointField"""
+
+
+def stamp(message) -> float:
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+def points_of(cloud) -> np.ndarray:
+    """As a package reads them that goes by the names of the fields."""
+    dtype = np.dtype(
+        {
+            "names": [field.name for field in cloud.fields],
+            "formats": [TYPES[field.datatype] for field in cloud.fields],
+            "offsets": [field.offset for field in cloud.fields],
+            "itemsize": cloud.point_step,
+        }
+    )
+    return np.frombuffer(cloud.data, dtype)
+
+
+class Watcher:
+    """A peer that looks at the vehicle in `/seer`."""
+
+    def __init__(self, domain_id: int, name: str) -> None:
+        from diagnostic_msgs.msg import DiagnosticArray
+        from node_harness import Peer
+
+        from rfly_common.ros import STATE_OUT
+
+        self.peer = Peer(domain_id, name)
+        self.until = self.peer.spin_until
+        self.diagnostics = self.peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+
+    def receive(self, kind, topic, qos=None):
+        from rfly_common.ros import STATE_OUT
+
+        return self.peer.receive(kind, f"/seer/{topic}", qos or STATE_OUT)
+
+    def next(self, heard):
+        """The next message of a list, which holds no older ones then."""
+        del heard[:]
+        return self.until(lambda: heard and heard[-1])
+
+    def said(self, ready=lambda level, text, values: True):
+        """The newest diagnostic, once it is as wanted."""
+        from node_harness import diagnostic
+
+        def look():
+            found = diagnostic(self.diagnostics, "lidar and cameras")
+            return found if found is not None and ready(*found) else None
+
+        return self.until(look, 40.0)  # a node that begins may have to compile first
+
+
+@pytest.fixture(scope="module")
+def watcher(shared_domain_id):
+    """A vehicle that stands on level ground and reads the truth, in real time."""
+    from node_harness import NodeProcess
+
+    parameters = {"ground": "level", "noise": "false", "id": "610"}
+    with NodeProcess("amphibious_sim_node", shared_domain_id, parameters, "-r", "__ns:=/seer") as node:
+        made = Watcher(shared_domain_id, "watcher")
+        made.node = node
+        yield made
+        made.peer.close()
+        assert node.stop() == 0
+
+
+def test_nothing_is_computed_for_nobody_then_a_cloud(watcher) -> None:
+    """Fields of Velodyne's driver; the start of the sweep as stamp; the ground where it is."""
+    from sensor_msgs.msg import PointCloud2
+
+    _, _, values = watcher.said()
+    assert {key: values[f"{key}_made"] for key in ("lidar", "depth_camera", "color_camera")} == {
+        "lidar": "0",
+        "depth_camera": "0",
+        "color_camera": "0",
+    }
+    clouds = watcher.receive(PointCloud2, "lidar/points")
+    cloud = watcher.next(clouds)
+    assert cloud.header.frame_id == "seer/lidar_link"
+    assert stamp(cloud) / 0.1 == pytest.approx(round(stamp(cloud) / 0.1), abs=1e-6)
+    layout = [(field.name, field.offset, field.datatype) for field in cloud.fields]
+    assert layout == [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 20, 7)]
+    points = points_of(cloud)
+    assert (cloud.height, cloud.is_dense, len(points), len(cloud.data)) == (1, True, cloud.width, 24 * cloud.width)
+    assert np.abs(points["z"] + HEIGHT).max() < 0.01
+    assert np.median(points["z"]) == pytest.approx(-HEIGHT, abs=0.002)
+    assert points["ring"].min() == 2  # what rings 0 and 1 see is nearer than 1 m
+    assert points["ring"].max() == 22
+    assert 0.0 <= points["time"].min() < points["time"].max() < 0.1
+    azimuth = np.arctan2(points["y"], points["x"])
+    turned = np.angle(np.exp(1j * (math.pi - 2 * math.pi * points["time"] / 0.1 - azimuth)))
+    assert np.abs(turned).max() < 0.01  # clockwise from the rear
+    _, _, values = watcher.said(lambda level, text, values: int(values["lidar_made"]) > 1)
+    assert (values["depth_camera_made"], values["color_camera_made"]) == ("0", "0")
+
+
+def test_a_scan_of_others_not_of_oneself(watcher) -> None:
+    """A multirotor (1.1 m wide) ahead, a crate to the left; its own id is itself."""
+    from bridge_harness import fleet
+    from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
+    from sensor_msgs.msg import LaserScan
+
+    from rfly_common.ros import FLEET_OUT, LATCHED, SENSORS
+
+    scans = watcher.receive(LaserScan, "scan", SENSORS)
+    scan = watcher.next(scans)
+    assert (scan.header.frame_id, len(scan.ranges)) == ("seer/lidar_link", 1800)
+    assert scan.angle_min == pytest.approx(math.pi)
+    assert scan.angle_increment == pytest.approx(-2 * math.pi / 1800)
+    assert scan.angle_max == pytest.approx(scan.angle_min + 1799 * scan.angle_increment, abs=1e-5)
+    assert scan.time_increment == pytest.approx(0.1 / 1800)
+    assert np.isinf(scan.ranges).all()
+    states = watcher.peer.publisher(VehicleStateArray, "/seer/vehicle_states", FLEET_OUT)
+    objects = watcher.peer.publisher(PlacedObjectArray, "/seer/placed_objects", LATCHED)
+    crate = PlacedObjectArray(
+        id=[900],
+        vehicle_type=[40],
+        position=[0.0, 8.0, 0.0],
+        orientation=[0.0, 0.0, 0.0, 1.0],
+        box_origin=[0.0, 8.0, 0.5],
+        box_half_extent=[1.0, 1.0, 0.5],
+        offset=[0.0],
+        scale=[1.0, 1.0, 1.0],
+        use_ground_packet=[0],
+    )
+    crate.header.frame_id = "map"
+    objects.publish(crate)
+
+    def seen():
+        states.publish(fleet([5, 610], position=[10.0, 0, 0.5, -4.0, 0, 0.5], orientation=[0.0, 0, 0, 1.0] * 2))
+        return scans and np.isfinite(scans[-1].ranges[900]) and np.isfinite(scans[-1].ranges[450]) and scans[-1]
+
+    scan = watcher.until(seen)
+    assert scan.ranges[900] == pytest.approx(10.0 - 0.55, abs=0.02)  # straight ahead, half way through the turn
+    assert scan.ranges[450] == pytest.approx(7.0, abs=0.02)
+    assert np.isinf(scan.ranges[0])  # behind: a state of its own id
+    watcher.until(lambda: scans and np.isinf(scans[-1].ranges[900]))  # silent for a second
+    objects.publish(PlacedObjectArray(header=crate.header))
+
+
+def test_images_their_geometry_and_the_gimbal(watcher) -> None:
+    """Depth of the ground by hand, before and after the gimbal has looked down."""
+    from sensor_msgs.msg import CameraInfo, Image
+    from std_msgs.msg import Float64
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros import COMMANDS, TF, TF_STATIC_IN
+
+    heard = {kind: watcher.receive(Image, f"camera/{kind}/image_raw") for kind in ("depth", "ir", "color")}
+    infos = {kind: watcher.receive(CameraInfo, f"camera/{kind}/camera_info") for kind in heard}
+    frames = watcher.peer.receive(TFMessage, "/tf", TF)
+    fixed = watcher.peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)
+    watcher.until(lambda: all(heard.values()) and all(infos.values()))
+    expected = {"depth": ("32FC1", 256, 212, 4), "ir": ("mono16", 256, 212, 2), "color": ("rgb8", 320, 180, 3)}
+    for kind, (encoding, width, height, size) in expected.items():
+        image, info = heard[kind][-1], infos[kind][-1]
+        assert (image.encoding, image.width, image.height, image.step) == (encoding, width, height, size * width)
+        assert image.header.frame_id == info.header.frame_id == "seer/camera_optical"
+        assert (info.width, info.height, len(info.d)) == (width, height, 5)
+        assert len(image.data) == size * width * height
+
+    def row_depths(message):
+        return np.frombuffer(message.data, np.float32).reshape(212, 256)[:, 128]
+
+    focal, middle = infos["depth"][-1].k[4], infos["depth"][-1].k[5]
+    below = (np.arange(212) - middle) / focal
+    depth = row_depths(watcher.next(heard["depth"]))
+    near = np.isfinite(depth)
+    assert near.sum() > 50
+    assert depth[near] == pytest.approx(CAMERA_HEIGHT / below[near], rel=0.01)
+    looks = watcher.peer.publisher(Float64, "/seer/gimbal/cmd", COMMANDS)
+    looks.publish(Float64(data=math.nan))
+    looks.publish(Float64(data=0.4))
+
+    def pitch():
+        links = [t for message in frames for t in message.transforms if t.child_frame_id == "seer/camera_link"]
+        return links and links[-1].header.frame_id == "seer/base_link" and 2 * math.asin(links[-1].transform.rotation.y)
+
+    watcher.until(lambda: pitch() and abs(pitch() - 0.4) < 1e-5)
+    depth = row_depths(watcher.next(heard["depth"]))
+    down = below * math.cos(0.4) + math.sin(0.4)
+    near = np.isfinite(depth)
+    assert near.sum() > 50
+    assert depth[near] == pytest.approx(CAMERA_HEIGHT / down[near], rel=0.01)
+    assert int(watcher.said(lambda level, text, values: values["refused_gimbal"] != "0")[2]["refused_gimbal"]) == 1
+    places = {t.child_frame_id: t for message in watcher.until(lambda: fixed) for t in message.transforms}
+    watcher.until(lambda: "seer/lidar_link" in {t.child_frame_id for m in fixed for t in m.transforms})
+    places = {t.child_frame_id: t for message in fixed for t in message.transforms}
+    assert places["seer/lidar_link"].header.frame_id == "seer/base_link"
+    assert places["seer/lidar_link"].transform.translation.z == pytest.approx(0.25)
+    assert places["seer/camera_optical"].transform.rotation.x == pytest.approx(-0.5)
+
+
+def test_fog_comes_while_it_runs(watcher) -> None:
+    """The parameter `visibility`: what was seen 18 m away is gone."""
+    from rcl_interfaces.msg import Parameter, ParameterValue
+    from rcl_interfaces.srv import SetParameters
+    from sensor_msgs.msg import PointCloud2
+
+    clouds = watcher.receive(PointCloud2, "lidar/points")
+
+    def farthest() -> float:
+        points = points_of(watcher.next(clouds))
+        return np.hypot(points["x"], points["y"]).max()
+
+    assert farthest() > 18.0
+    service = "/seer/amphibious_sim_node/set_parameters"
+    for metres, ready in ((10.0, lambda far: far < 9.0), (0.0, lambda far: far > 18.0)):
+        value = ParameterValue(type=3, double_value=metres)
+        assert (
+            watcher.peer.call(SetParameters, service, parameters=[Parameter(name="visibility", value=value)])
+            .results[0]
+            .successful
+        )
+        watcher.until(lambda ready=ready: ready(farthest()))
+
+
+def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_id) -> None:
+    """With noise: after 25 answered ticks the first cloud, reliably; after a reset the same one, byte by byte."""
+    from node_harness import NodeProcess
+    from rfly_suite.msg import RotorCommand, SimulationTick, WheelCommand
+    from sensor_msgs.msg import PointCloud2
+    from simulation_interfaces.srv import ResetSimulation
+
+    from rfly_common.ros import COMMANDS, STATE_OUT
+
+    parameters = {"ground": "level", "lock_step": "true", "seed": "5", "real_time_factor": "0.0"}
+    with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer"):
+        watcher = Watcher(domain_id, "stepper")
+        peer = watcher.peer
+        rotors = peer.publisher(RotorCommand, "/seer/cmd/rotors", COMMANDS)
+        wheels = peer.publisher(WheelCommand, "/seer/cmd/wheels", COMMANDS)
+        clouds = watcher.receive(PointCloud2, "lidar/points")
+        ticks = peer.receive(SimulationTick, "/seer/simulation_tick", STATE_OUT)
+        peer.spin_until(lambda: peer.node.count_publishers("/seer/lidar/points") and ticks)
+
+        def run(count: int) -> bytes:
+            del clouds[:]
+            answered = set()
+            for _ in range(count):
+                peer.spin_until(lambda: stamp(ticks[-1]) not in answered)
+                answered.add(stamp(ticks[-1]))
+                header = ticks[-1].header
+                rotors.publish(RotorCommand(header=header, value=[0.0] * 6))
+                wheels.publish(WheelCommand(header=header, brake_torque=[10.0] * 4))
+            peer.spin_until(lambda: stamp(ticks[-1]) == pytest.approx(0.004 * count))
+            cloud = peer.spin_until(lambda: clouds and clouds[0])
+            assert (len(clouds), stamp(cloud)) == (1, 0.0)
+            return bytes(cloud.data)
+
+        first = run(27)
+        del ticks[:]
+        assert peer.call(ResetSimulation, "/seer/amphibious_sim_node/reset_simulation").result.result == 1
+        peer.spin_until(lambda: ticks and stamp(ticks[-1]) == 0.0)
+        assert run(27) == first
+        assert len(first) > 24 * 20_000
+        peer.close()
+
+
+def test_a_rate_that_cannot_be_held_is_told(domain_id, tmp_path) -> None:
+    """640,000 pixels at 25 Hz: images are left out and counted, the vehicle goes on in real time."""
+    from importlib.resources import files
+
+    from node_harness import NodeProcess, diagnostic
+    from sensor_msgs.msg import CameraInfo
+
+    text = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
+    for before, after in (
+        ("rate_hz: 5\n  width_px: 256", "rate_hz: 25\n  width_px: 800"),
+        ("height_px: 212", "height_px: 800"),
+    ):
+        assert before in text
+        text = text.replace(before, after, 1)
+    (tmp_path / "sharp.yaml").write_text(text, encoding="utf-8")
+    parameters = {"ground": "level", "sensors": str(tmp_path / "sharp.yaml")}
+    with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer") as node:
+        watcher = Watcher(domain_id, "hurried")
+        infos = watcher.receive(CameraInfo, "camera/depth/camera_info")
+        _, text, values = watcher.said(lambda level, text, values: level == 1)
+        assert text.startswith("rates that can't be held, left out in the last second: depth_camera: ")
+        assert int(values["depth_camera_left_out"]) > 0
+        watcher.until(lambda: infos)
+        assert infos[-1].width == 800
+        _, told, _ = watcher.until(lambda: diagnostic(watcher.diagnostics, "simulation"))
+        assert told == "playing" or told.startswith("runs at")
+        watcher.peer.close()
+        assert node.stop() == 0

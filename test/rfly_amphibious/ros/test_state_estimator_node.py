@@ -1,0 +1,177 @@
+"""state_estimator_node over DDS, with messages of real sensors, against the library's own estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+pytestmark = pytest.mark.ros
+
+SENSORS, PARAMS = SensorParameters.load("scale"), VehicleParameters.load("scale")
+TICK_S = 0.004
+TOPICS = {
+    "imu": "imu/data",
+    "gps": "gps/fix gps/vel",
+    "magnetometer": "imu/mag",
+    "barometer": "baro",
+    "joints": "joint_states",
+    "height": "height_above_ground",
+    "wheel_loads": "wheel_loads",
+}
+
+
+class Vehicle:
+    """A vehicle whose sensors are published tick by tick, as the simulation does in lock-step."""
+
+    def __init__(self, peer, lock_step):
+        from diagnostic_msgs.msg import DiagnosticArray
+        from geometry_msgs.msg import TwistStamped
+        from nav_msgs.msg import Odometry
+        from rfly_suite.msg import SimulationTick
+        from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
+        from std_msgs.msg import Float64MultiArray
+        from tf2_msgs.msg import TFMessage
+
+        from rfly_amphibious.ros.amphibious_msgs import SampleMessages
+        from rfly_common.ros import STATE_OUT, TF, TF_STATIC_IN, sensor_qos
+
+        self.peer, self.lock_step = peer, lock_step
+        self.odometry = peer.receive(Odometry, "odometry/filtered", STATE_OUT)
+        self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        self.tf, self.tf_static = (
+            peer.receive(TFMessage, "/tf", TF),
+            peer.receive(TFMessage, "/tf_static", TF_STATIC_IN),
+        )
+        types = (Imu, NavSatFix, TwistStamped, MagneticField, FluidPressure, JointState, Range, Float64MultiArray)
+        topics = " ".join(TOPICS.values()).split()
+        qos = sensor_qos(lock_step)
+        # its kernels may have to be compiled first
+        peer.spin_until(lambda: peer.node.count_subscribers("imu/data"), 120.0)
+        self._out = {topic: peer.publisher(of, topic, qos) for topic, of in zip(topics, types, strict=True)}
+        self._tick = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT) if lock_step else None
+        self.begin()
+        self._messages = SampleMessages(self.suite, "amphibious")
+
+    def begin(self):
+        self.model = AmphibiousModel(PARAMS)
+        self.state, self.time_ns = self.model.standing(), 0
+        self.suite = SensorSuite(self.model, SENSORS, seed=5)
+        self.library = StateEstimator(EstimatorParameters.load("scale"), SENSORS, PARAMS, self.suite.geo_origin)
+        self.expected = None
+
+    def go_on(self, controls):
+        """A tick: the samples are published, and go into the library too."""
+        self.state, samples = self.suite.advance(self.state, controls, TICK_S, method="semi_implicit_euler")
+        self.expected = self.library.update(samples)
+        self.time_ns = round(self.state.time * 1e9)
+        counts = [0] * 10
+        for index, kind in ((4, "joints"), (7, "wheel_loads"), (1, "gps"), (2, "magnetometer"), (3, "barometer"),
+                            (6, "height"), (0, "imu")):  # fmt: skip
+            given = getattr(samples, kind)
+            for message in getattr(self._messages, kind)(given) if given is not None else []:
+                parts = message if kind == "gps" else (message,)
+                counts[index] += 1
+                for topic, part in zip(TOPICS[kind].split(), parts, strict=True):
+                    self._out[topic].publish(part)
+        if self.lock_step:
+            self.tell_tick(counts)
+
+    def tell_tick(self, counts=(0,) * 10):
+        """And waits for the answer."""
+        from rfly_suite.msg import SimulationTick
+
+        from rfly_common.ros import ns_to_stamp, stamp_to_ns
+
+        tick = SimulationTick(count=list(counts))
+        tick.header.stamp = ns_to_stamp(self.time_ns)
+        before = len(self.odometry)
+        self._tick.publish(tick)
+        self.peer.spin_until(lambda: len(self.odometry) > before)
+        assert stamp_to_ns(self.odometry[-1].header.stamp) == self.time_ns
+
+    def diagnostic(self, ready):
+        """(level, text, values) once they are as wanted."""
+        from node_harness import diagnostic
+
+        self.peer.spin_until(lambda: (now := diagnostic(self.said, "estimation")) and ready(now))
+        return diagnostic(self.said, "estimation")
+
+
+@pytest.fixture
+def made(domain_id, request):
+    from node_harness import NodeProcess, Peer
+
+    peer = Peer(domain_id)
+    lock_step = request.param
+    with NodeProcess("state_estimator_node", domain_id, {"lock_step": str(lock_step).lower()}) as node:
+        yield Vehicle(peer, lock_step)
+        assert node.stop() == 0
+    peer.close()
+
+
+@pytest.mark.parametrize("made", [True], indirect=True)
+def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
+    """Also the first, when nothing is known yet; one that is told again is answered alike; a new start begins anew."""
+    from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
+
+    made.tell_tick()
+    assert is_unknown(made.odometry[-1])
+    compared = 0
+    for k in range(500):
+        drives = Controls(drive_torque=(3.0,) * 4) if k > 330 else Controls(brake_torque=(15.0,) * 4)
+        made.go_on(drives)
+        assert is_unknown(made.odometry[-1]) == (made.expected is None)
+        if made.expected is None:
+            continue
+        got = odometry_to_estimate(made.odometry[-1])
+        # what differs: stamps of whole nanoseconds, a range of 32 bits
+        assert np.allclose(got.position, made.expected.position, atol=1e-5)
+        assert np.allclose(got.velocity, made.expected.velocity, atol=1e-5)
+        assert np.allclose(np.abs(got.quaternion @ made.expected.quaternion), 1.0, atol=1e-9)
+        assert np.allclose(got.rates, made.expected.rates, atol=1e-6)
+        assert np.allclose(got.covariance[:3, :3], made.expected.covariance[:3, :3], rtol=1e-3, atol=1e-9)
+        assert np.allclose(got.covariance[3:6, 3:6], made.expected.covariance[3:6, 3:6], rtol=1e-3, atol=1e-9)
+        compared += 1
+    assert compared > 200
+    assert np.linalg.norm(made.expected.velocity) > 0.5
+    last = made.odometry[-1]
+    made.tell_tick()
+    assert made.odometry[-1] == last
+
+    assert {t.child_frame_id for m in made.tf_static for t in m.transforms} == {"amphibious/odom"}
+    place = made.tf[-1].transforms[0]
+    assert (place.header.frame_id, place.child_frame_id) == ("amphibious/odom", "amphibious/base_link")
+    _, _, values = made.diagnostic(lambda now: now[2].get("initialised") == "True")
+    assert int(values["rejected_gps_position"]) == 0
+    assert 0.0 < float(values["innovation_magnetometer"]) < 10.0
+
+    made.begin()
+    for _ in range(3):
+        made.go_on(Controls())
+        assert is_unknown(made.odometry[-1])
+
+
+@pytest.mark.parametrize("made", [False], indirect=True)
+def test_free_running_it_publishes_once_it_knows_and_says_when_the_imu_is_silent(made):
+    from rfly_common.ros import OK, STALE
+
+    stale, ok = int.from_bytes(STALE, "big"), int.from_bytes(OK, "big")
+    made.diagnostic(lambda now: now[0] == stale and "no imu/data yet" in now[1])
+    for _ in range(400):
+        made.go_on(Controls(brake_torque=(15.0,) * 4))
+        made.peer.spin_for(0.002)
+    made.peer.spin_until(lambda: made.odometry)
+    made.diagnostic(lambda now: now[0] == ok)
+    pose = made.odometry[-1].pose
+    assert np.allclose([pose.pose.position.x, pose.pose.position.y], made.expected.position[:2], atol=0.5)
+    assert pose.covariance[0] > 0.0
+    stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in made.odometry])
+    assert np.diff(stamps).min() > 0.0095  # 100 Hz, as the parameter says
+    made.diagnostic(lambda now: now[0] == stale and "no imu/data for" in now[1])

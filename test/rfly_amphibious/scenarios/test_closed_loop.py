@@ -1,0 +1,67 @@
+"""Scenarios closed through sensors and estimates only: done, softly, and where the estimate says, not the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.scenarios.closed_loop import run_closed_loop
+from rfly_amphibious.scenarios.scenario import Scenario
+
+SHORT = """version: 1
+vehicle: scale
+seed: {seed}
+method: semi_implicit_euler
+wind: {{mean_mps: [1.5, -1, 0], gust_sigma_mps: [0.5, 0.5, 0.2]}}
+mission:
+  items:
+    - {{mode: waypoint, position_m: [2, 0]}}
+    - {{mode: takeoff, height_m: 1}}
+    - {{mode: waypoint, position_m: [3, 1]}}
+    - {{mode: land}}
+events: [{events}]
+end: {{when: {when}, time_s: {time}}}
+"""
+
+
+def short(seed, events="", when="mission_done", time=60):
+    return Scenario.parse(SHORT.format(seed=seed, events=events, when=when, time=time).encode(), "s.yaml")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_mission_is_done_without_the_truth(seed):
+    done = run_closed_loop(short(seed))
+    run = done.run
+    assert run.reached, run.ending
+    flight = [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert [mode for _, mode in run.modes] == flight
+    (touchdown,) = run.touchdowns
+    assert 0.2 < touchdown.sink_speed < 0.7
+    assert touchdown.level_speed < 0.5
+    # GPS is off by metres: who sees the truth lands at (3, 1), who estimates lands beside it by the error
+    error, missed = done.position_error[-1, :2], run.final.position[:2] - (3, 1)
+    assert np.linalg.norm(error) > 2.0
+    assert missed == pytest.approx(-error, abs=1.0)
+    assert done.largest_error() < 7.0, "three and more standard deviations of the drift of the shipped GPS"
+    level, upright = done.rms_error()
+    assert level > 1.0
+    assert upright < 0.5
+
+
+def test_the_same_seed_gives_the_same_bits():
+    one, two = (run_closed_loop(short(4, when="time", time=2)) for _ in range(2))
+    assert one.run.reached
+    assert one.run.x.tobytes() == two.run.x.tobytes()
+    assert one.estimated.tobytes() == two.estimated.tobytes()
+    other = run_closed_loop(short(5, when="time", time=2))
+    assert other.run.x.tobytes() != one.run.x.tobytes()
+
+
+def test_a_vehicle_without_an_imu_does_not_move():
+    events = "{time_s: 0, sensor_off: imu}"
+    done = run_closed_loop(short(1, events=events, time=2))
+    assert not done.run.reached
+    assert [text for _, text in done.run.told] == ["imu is off", "the simulation's fail-safe acts"]
+    assert np.isnan(done.estimated).all()
+    assert np.linalg.norm(done.run.final.position[:2]) < 0.01

@@ -1,0 +1,246 @@
+"""Sweeps: what is varied, what is refused, the same results however they are run, and the table of them."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from rfly_amphibious.scenarios.run import run_scenario
+from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.scenarios.sweep import MAX_RUNS, Sweep, Variation, run_sweep, run_sweep_on_dask
+from rfly_amphibious.scenarios.sweep_results import check_table, result_of, spreads, write_results
+from rfly_amphibious.vehicle.key_changes import parse_key_path
+from rfly_common.errors import ConfigError
+
+TEXT = """version: 1
+vehicle: scale
+start: {heading_deg: 0}
+wind: {mean_mps: [0, 1, 0], gust_sigma_mps: [2, 2, 0]}
+method: semi_implicit_euler
+mission: {drive_speed_mps: 2, items: [{mode: waypoint, position_m: [20, 0]}]}
+end: {when: time, time_s: 0.6}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "drive.yaml"
+    path.write_text(TEXT, encoding="utf-8")
+    return str(path)
+
+
+def load(scenario, *variations):
+    return Sweep.load(scenario, [Variation.parse(text) for text in variations])
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "values"),
+    [
+        ("seed=0:4", "seed", (0, 1, 2, 3)),
+        ("seed=1,5,7:9", "seed", (1, 5, 7, 8)),
+        ("wind.mean_mps[1]=-2,0.5", "wind.mean_mps[1]", (-2, 0.5)),
+        ("end.time_s=0:1:0.25", "end.time_s", (0.0, 0.25, 0.5, 0.75)),
+        ("end.time_s=0.1:0.4:0.1", "end.time_s", (0.1, 0.2, 0.3)),
+        ("x=3:0:-1", "x", (3, 2, 1)),
+        ("vehicle=scale, full", "vehicle", ("scale", "full")),
+    ],
+)
+def test_what_a_variation_says(text, key, values):
+    variation = Variation.parse(text)
+    assert (variation.key, variation.values) == (key, values)
+    assert [type(value) for value in variation.values] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("seed", "'seed': expected KEY=VALUE,VALUE,… or KEY=START:STOP"),
+        ("seed=", "'seed=': expected KEY=VALUE"),
+        ("seed=1,,2", "'seed=1,,2': a value between commas is missing"),
+        ("seed=3:3", "'seed=3:3': 3:3 is empty"),
+        ("seed=0:3:0", "'seed=0:3:0': 0:3:0 is empty"),
+        ("seed=0:1e9", f"'seed=0:1e9': 1000000000 values, allowed: up to {MAX_RUNS}"),
+        ("wind..mean=1", "'wind..mean' is no key path"),
+        ("[0]=1", "'[0]' is no key path"),
+        ("seed={a: 1}", "'seed={a: 1}': {a: 1} is no single value"),
+    ],
+)
+def test_what_is_no_variation(text, expected):
+    with pytest.raises(ConfigError) as error:
+        Variation.parse(text)
+    assert str(error.value).startswith(expected)
+
+
+def test_key_paths():
+    assert parse_key_path("mission.items[2].height_m") == ("mission", "items", 2, "height_m")
+    assert parse_key_path("seed") == ("seed",)
+
+
+def test_all_combinations_the_last_one_fastest(scenario):
+    sweep = load(scenario, "seed=0:2", "wind.mean_mps[0]=0,3", "vehicle.mass.body_kg=19.2,25")
+    assert [tuple(values.values()) for values in sweep.combinations()] == [
+        (seed, wind, mass) for seed in (0, 1) for wind in (0, 3) for mass in (19.2, 25)
+    ]
+    for values, made in zip(sweep.combinations(), sweep.scenarios, strict=True):
+        assert made.wind.seed == values["seed"]
+        assert made.wind.mean == (values["wind.mean_mps[0]"], 1, 0)
+        assert made.params.mass_body == values["vehicle.mass.body_kg"]
+        assert made.params.mass_rotor_frame == 6.0
+    assert len(sweep) == 8
+
+
+def test_what_is_not_in_the_file_can_be_varied(tmp_path):
+    """Keys that are left out, and the components of a wind that the file does not have; what an alias shares stays."""
+    sweep = load("hop", "wind.gust_sigma_mps[1]=0.5,1", "seed=3", "start.heading_deg=90")
+    assert [s.wind.gust_sigma for s in sweep.scenarios] == [(0, 0.5, 0), (0, 1, 0)]
+    assert {(s.wind.mean, s.wind.seed, s.heading) for s in sweep.scenarios} == {((0, 0, 0), 3, math.pi / 2)}
+    shared = TEXT.replace("mean_mps: [0, 1, 0]", "mean_mps: &w [0, 1, 0]").replace("[2, 2, 0]", "*w")
+    (tmp_path / "shared.yaml").write_text(shared, encoding="utf-8")
+    (made,) = load(str(tmp_path / "shared.yaml"), "wind.mean_mps[1]=7").scenarios
+    assert (made.wind.mean, made.wind.gust_sigma) == ((0, 7, 0), (0, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("variations", "expected"),
+    [
+        (["seed=0:2", "seed=5"], "seed and seed are varied both"),
+        (["wind.mean_mps[0]=0", "wind=3"], "wind.mean_mps[0] and wind are varied both"),
+        (["seed=0:1000", "end.time_s=1:201"], "200000 runs, allowed: up to 100000"),
+        (["sede=1"], r"with sede=1: {file}:1: sede: unknown key; did you mean seed? allowed: "),
+        (["seed=1,-1"], "with seed=-1: {file}:1: seed: -1, allowed: 0 … 4294967295"),
+        (["seed=2", "wind.mean_mps[3]=1"], "with seed=2, wind.mean_mps[3]=1: wind.mean_mps[3]: wind.mean_mps has the"),
+        (
+            ["mission.items[0].mode.x=1"],
+            "with mission.items[0].mode.x=1: mission.items[0].mode.x: mission.items[0].mode ",
+        ),
+        (["events[0].time_s=1"], "with events[0].time_s=1: events[0].time_s: events is not in the file"),
+        (["vehicle=lorry"], "with vehicle=lorry: {file}:2: vehicle: vehicle parameters 'lorry': no such file"),
+        (
+            ["vehicle.mass.body_kg=-1"],
+            "with vehicle.mass.body_kg=-1: {file}:2: vehicle: scale.yaml:4: mass.body_kg: -1",
+        ),
+        (["end.time_s=0.05"], "with end.time_s=0.05: {file}:7: end.time_s: 0.05, allowed: 0.1 … 3600"),
+    ],
+)
+def test_a_combination_that_can_not_be_is_named_before_anything_runs(variations, expected, scenario):
+    with pytest.raises(ConfigError) as error:
+        load(scenario, *variations)
+    assert str(error.value).startswith(expected.format(file=scenario))
+
+
+def test_which_vehicle_and_its_parameters_go_together(scenario):
+    sweep = load(scenario, "vehicle=scale,scale_quad", "vehicle.brake.max_torque_nm=10,20")
+    assert [(s.params.name, s.params.max_brake_torque) for s in sweep.scenarios] == [
+        ("scale", 10),
+        ("scale", 20),
+        ("scale_quad", 10),
+        ("scale_quad", 20),
+    ]
+
+
+def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
+    sweep = load(scenario, "seed=0:3", "vehicle.mass.body_kg=19.2,25")
+    told: list[tuple[int, int]] = []
+    alone = run_sweep(sweep, 1, lambda done, runs: told.append((done, runs)))
+    assert told == [(done, 6) for done in range(1, 7)]
+    by_hand = [result_of(run_scenario(s)) for s in sweep.scenarios]
+    assert [result.end_x_m for result in alone] == [result.end_x_m for result in by_hand]
+    assert len({result.end_x_m for result in alone}) == 6
+    main = sys.modules["__main__"]
+    told.clear()
+    spread = run_sweep(sweep, 2, lambda done, runs: told.append((done, runs)))
+    assert sys.modules["__main__"] is main
+    assert told == [(done, 6) for done in range(1, 7)]
+    assert list(map(repr, spread)) == list(map(repr, alone))
+
+
+def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
+    distributed = pytest.importorskip("distributed", reason="the program distributed is not installed")
+    text = TEXT.replace("vehicle: scale", "map: JacksboroFault\nvehicle: scale").replace(
+        "heading_deg: 0", "position_m: [-963, -435]"
+    )
+    with open(scenario, "w", encoding="utf-8") as file:
+        file.write(text.replace("[20, 0]", "[-950, -435]"))
+    sweep = load(scenario, "seed=0:3")
+    assert len(sweep.terrains) == 1, "one map for all runs"
+    told: list[tuple[int, int]] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        ) as cluster,
+    ):
+        of_cluster = run_sweep_on_dask(sweep, cluster.scheduler_address, lambda done, runs: told.append((done, runs)))
+        with distributed.Client(cluster) as client:
+            again = run_sweep_on_dask(sweep, client)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    alone = run_sweep(sweep, 1)
+    assert len({result.end_y_m for result in alone}) == 3
+    assert list(map(repr, of_cluster)) == list(map(repr, again)) == list(map(repr, alone))
+
+
+def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
+    with pytest.raises(ConfigError, match=r"'nonsense', expected the address of a scheduler"):
+        run_sweep_on_dask(load(scenario, "seed=0"), "nonsense")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"distributed; install it: pip install 'rfly_suite\[sweep\]'$"):
+        run_sweep_on_dask(load(scenario, "seed=0"), "tcp://127.0.0.1:1")
+
+
+def test_results_are_those_of_the_run(scenario):
+    """Worked out from the samples in other ways."""
+    text = TEXT.replace("{mode: waypoint, position_m: [20, 0]}", "{mode: takeoff, height_m: 1}, {mode: land}")
+    run = run_scenario(Scenario.parse(text.replace("when: time, time_s: 0.6", "time_s: 30").encode(), "s.yaml"))
+    result = result_of(run)
+    assert (result.reached, result.crashed, result.ending, result.duration_s) == (
+        True,
+        False,
+        run.ending,
+        run.duration,
+    )
+    assert result.energy_j == run.rotor_energy + run.wheel_energy
+    assert (result.touchdowns, result.touchdown_sink_mps) == (1, run.touchdowns[0].sink_speed)
+    assert result.driven_m + result.flown_m == pytest.approx(
+        np.linalg.norm(np.diff(run.position, axis=0), axis=1).sum()
+    )
+    upward = Rotation.from_quat(np.roll(run.x[:, 6:10], -1, axis=1)).apply((0.0, 0.0, 1.0))
+    tilt = np.degrees(np.arctan2(np.hypot(upward[:, 0], upward[:, 1]), upward[:, 2]))
+    assert result.largest_tilt_deg == pytest.approx(tilt.max(), abs=1e-6)
+    assert result.largest_clearance_m == pytest.approx(1.0, abs=0.35)
+    assert (result.end_x_m, result.end_y_m, result.end_z_m) == tuple(run.final.position.tolist())
+
+
+def test_a_table_holds_one_row_a_run(scenario, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
+    sweep = load(scenario, "vehicle=scale,scale_quad", "end.time_s=0.2,1")
+    results = run_sweep(sweep, 1)
+    results[3] = replace(results[3], reached=False, ending='crashed, "badly"')
+    for name in ("table.csv", "table.parquet"):
+        write_results(sweep.combinations(), results, tmp_path / name)
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = parquet.read_table(tmp_path / "table.parquet").to_pydict()
+    assert list(rows[0]) == list(table)
+    assert [row["run"] for row in rows] == ["0", "1", "2", "3"]
+    assert [(row["vehicle"], row["end.time_s"]) for row in rows] == [
+        ("scale", "0.2"),
+        ("scale", "1"),
+        ("scale_quad", "0.2"),
+        ("scale_quad", "1"),
+    ]
+    assert (rows[3]["ending"], rows[3]["reached"], rows[0]["reached"]) == ('crashed, "badly"', "False", "True")
+    assert table["end.time_s"] == [0.2, 1.0, 0.2, 1.0]
+    assert table["end_x_m"] == [result.end_x_m for result in results]
+    assert [float(row["end_x_m"]) for row in rows] == pytest.approx(table["end_x_m"], rel=1e-8)
+    assert table["reached"] == [True, True, True, False]
+    by_name = {spread.name: spread[1:] for spread in spreads(results)}
+    assert by_name["duration_s"] == pytest.approx((0.2, 0.6, 1.0))
+    assert "touchdown_sink_mps" not in by_name, "nobody touched down"
+    with pytest.raises(ConfigError, match=r"table\.xlsx: tables can be written as \.csv or \.parquet, not '\.xlsx'"):
+        check_table(tmp_path / "table.xlsx")

@@ -1,0 +1,142 @@
+"""Sensor files: the shipped sets hold the description's defaults, and what wrong files are told."""
+
+from __future__ import annotations
+
+import math
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from rfly_amphibious import AmphibiousModel, SensorParameters, SensorSuite, VehicleParameters
+from rfly_amphibious.sensors.sensor_parameters import Sensor, shipped_sensor_sets
+from rfly_amphibious.vehicle.parameters import shipped_parameter_sets
+from rfly_common.errors import ConfigError
+
+SCALE = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
+
+
+def changed(pattern, replacement):
+    text, count = re.subn(pattern, replacement, SCALE, count=1)
+    assert count == 1
+    return text
+
+
+def refusal(text):
+    with pytest.raises(ConfigError) as error:
+        SensorParameters.parse(text.encode(), "mine.yaml")
+    return str(error.value)
+
+
+def test_each_vehicle_has_its_sensors():
+    assert shipped_sensor_sets() == shipped_parameter_sets()
+
+
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+def test_defaults_of_the_description(name):
+    """Section 11's table, in SI units."""
+    p = SensorParameters.load(name)
+    rates = {"imu": 250, "gps": 10, "magnetometer": 50, "barometer": 25, "encoders": 100, "height": 50}
+    rates |= {"wheel_loads": 100, "wind": 10, "ground_truth": 100}
+    assert {key: sensor.rate for key, sensor in p.sensors().items()} == rates
+    noise = p.imu.noise
+    assert np.asarray(noise.white_density)[[0, 3]].tolist() == [4e-3, 3.4e-4]
+    assert np.asarray(noise.walk_density)[[0, 3]].tolist() == [6e-3, 3.9e-5]
+    assert np.asarray(noise.high)[[0, 3]] == pytest.approx([18 * 9.80665, 20.0])
+    assert (p.gps.latency, p.encoders.wheel_counts) == (0.1, 2048)
+    assert np.asarray(p.gps.noise.white_sigma).tolist() == [0.3, 0.3, 0.6, 0.1, 0.1, 0.1]
+    assert np.asarray(p.gps.noise.markov_sigma).tolist() == [1.5, 1.5, 3.0, 0.0, 0.0, 0.0]
+    assert np.asarray(p.magnetometer.noise.white_sigma) == pytest.approx(0.4e-6)
+    assert np.asarray(p.magnetometer.noise.turn_on_bias) == pytest.approx(1e-6)
+    assert p.magnetometer.earth_field == pytest.approx((0.0, 21.5e-6, -42.5e-6))
+    assert np.asarray(p.barometer.noise.walk_density)[0] * math.sqrt(3600.0) == pytest.approx(2.0)
+    assert float(p.height.noise.white_sigma[0]) == 0.02
+
+
+@pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
+def test_defaults_of_what_sees(name):
+    """Section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none of them is a SensorSuite's."""
+    p = SensorParameters.load(name)
+    assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx([-30.67, -30.67 + 41.34 / 31, 10.67])
+    assert (p.lidar.rate, len(p.lidar.azimuths), p.lidar.min_range, p.lidar.max_range) == (10, 1800, 1, 70)
+    assert (p.lidar.noise, p.lidar.dropout) == (0.02, 0.001)
+    assert p.scan.ring(p.lidar) == 23
+    depth, color = p.depth_camera, p.color_camera
+    assert (depth.width, depth.height, depth.rate, depth.min_range, depth.max_range) == (256, 212, 5, 0.5, 4.5)
+    assert (depth.noise, depth.noise_square, color.noise) == (0.002, 0.002, 2.0)
+    assert (color.width, color.height, color.rate) == (320, 180, 5)
+    fields = (depth.horizontal_fov, depth.vertical_fov, color.horizontal_fov, color.vertical_fov)
+    assert np.degrees(fields) == pytest.approx([70.6, 60.0, 84.1, 53.8])
+    assert p.gimbal.lag == 0.1
+    assert not {"lidar", "scan", "depth_camera", "color_camera", "gimbal"} & set(p.sensors())
+
+
+def test_scan_needs_a_lidar():
+    assert (
+        refusal("version: 1\nscan: {elevation_deg: 0}\n")
+        == "mine.yaml:2: scan: a ring of the lidar, which is not there"
+    )
+
+
+def test_a_file_of_ones_own(tmp_path):
+    (tmp_path / "mine.yaml").write_text("version: 1\nwind: {rate_hz: 20}\n")
+    p = SensorParameters.load(tmp_path / "mine.yaml")
+    assert (p.name, p.wind.rate, p.imu, p.gps) == ("mine", 20, None, None)
+    assert p.replace(wind=None).sensors() == {}
+    with pytest.raises(ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad\)"):
+        SensorParameters.load(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "told"),
+    [
+        ("latency_s: 0.1", "latency_s: soon", r"mine.yaml:22: gps.latency_s: 'soon', expected a number"),
+        (
+            "latency_s: 0.1",
+            "latency_s: 0.1\n  latncy_s: 0.1",
+            r"mine.yaml:23: gps.latncy_s: unknown key; did you mean latency_s",
+        ),
+        ("  latency_s: 0.1\n", "", r"mine.yaml:20: gps: the key latency_s is missing"),
+        ("noise_pa: 5.0", "noise_pa: -5.0", r"barometer.noise_pa: -5.0"),
+        ("wheel_counts_per_turn: 2048", "wheel_counts_per_turn: 2.5", r"encoders.wheel_counts_per_turn: 2.5"),
+        (
+            r"drift_rad: \[0.009, 0.009, 0.017\]",
+            "drift_rad: [0.1]",
+            r"imu.orientation.drift_rad: 1 elements, allowed: 3",
+        ),
+        (
+            "min_range_m: 0.05",
+            "min_range_m: 200",
+            r"mine.yaml:4\d: height.min_range_m: 200, expected less than .* 100.0",
+        ),
+        ("version: 1", "version: 7", r"mine.yaml:2: version: 7"),
+        ("max_range_m: 70.0", "max_range_m: 0.5", r"lidar.min_range_m: 1.0, expected less than max_range_m, 0.5"),
+        (
+            "max_pitch_deg: 90.0",
+            "max_pitch_deg: -90.0",
+            r"gimbal.min_pitch_deg: -30.0, expected less than max_pitch_deg",
+        ),
+        ("columns_per_turn: 1800", "columns_per_turn: 0", r"lidar.columns_per_turn: 0"),
+        ("gps:", "gsp:", r"gsp: unknown key; did you mean gps"),
+        ("rate_hz: 250", "rate_hz: 0", r"mine.yaml:4: imu.rate_hz: 0"),
+        ("rate_hz: 250", "rate_hz: .nan", r"mine.yaml:4: .*nan is not a finite number"),
+    ],
+)
+def test_wrong_files_are_named(pattern, replacement, told):
+    assert re.search(told, refusal(changed(pattern, replacement))), refusal(changed(pattern, replacement))
+
+
+def test_a_rate_that_does_not_fit_the_steps_is_named():
+    p = SensorParameters.parse(changed("rate_hz: 250", "rate_hz: 400").encode(), "mine.yaml")
+    model = AmphibiousModel(VehicleParameters.load("scale"))
+    with pytest.raises(ConfigError, match=r"mine.yaml:4: imu.rate_hz: 400, .* steps of 0.001 s, such as 333.333, 500"):
+        SensorSuite(model, p)
+    SensorSuite(model, p, step=0.0005)
+
+
+def test_wrong_values_in_code_are_refused():
+    with pytest.raises(ConfigError, match="rate is -1"):
+        Sensor(rate=-1)
+    with pytest.raises(ConfigError, match="position is"):
+        Sensor(rate=1, position=(0.0, math.inf, 0.0))

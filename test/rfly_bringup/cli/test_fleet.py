@@ -1,0 +1,105 @@
+"""`rfly fleet check` and `plot`: exit codes, what is told, and what is in the picture."""
+
+from __future__ import annotations
+
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from rfly_bringup.cli.main import main
+
+GOOD = """version: 1
+min_separation: 5
+vehicles:
+  - id: 1
+    type: 3
+    speed: 10
+    shape: {type: circle, center: [-300, -50], radius: 100}
+    limits: {turn_radius: 90}
+"""
+
+
+def rfly(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["rfly", "fleet", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out = capsys.readouterr()
+    return int(end.value.code or 0), out.out, out.err
+
+
+def test_check_tells_what_a_vehicle_does(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
+    assert code == 0, out
+    row = next(line.split() for line in out.splitlines() if "vehicle_1" in line)
+    assert row[:8] == ["vehicle_1", "1", "ground", "628.3", "62.8", "10.00", "100.0", "1.00"]
+    assert "nothing is wrong" in out
+
+
+def test_check_shows_the_gap_under_wheels(tmp_path, monkeypatch, capsys):
+    """Slopes change by about 0.05 from one cell of the map to the next: over a car's track that is some centimetres."""
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD + "    wheelbase: 2.8\n    track: 1.6\n    altitude: {agl: 0.3}\n", encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
+    assert code == 0, out
+    gap = float(next(line.split() for line in out.splitlines() if "vehicle_1" in line)[-1])
+    assert 0.02 < gap < 0.08
+    assert (
+        f"vehicle 'vehicle_1': not all of its wheels can touch: one is up to {gap:.3f} m above the ground at x -" in out
+    )
+
+
+def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD.replace("turn_radius: 90", "turn_radius: 110"), encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
+    assert code == 1
+    assert f"{path}:8: vehicles[0].limits.turn_radius: vehicle 'vehicle_1': it can't turn tighter than 110" in out
+    assert "at x -" in out
+
+
+def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
+    """A line that leaves the map gets a red cross where it does, at its right end in the picture's map."""
+    path, out = tmp_path / "fleet.yaml", tmp_path / "check.png"
+    line = "{type: line, from: [2800, 0], to: [3020, 0]}"
+    path.write_text(f"version: 1\nvehicles: [{{id: 1, type: 3, speed: 10, shape: {line}}}]\n", encoding="utf-8")
+    code, told, _ = rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))
+    assert code == 1
+    assert told.endswith(f"\n1 finding\n{out}\n")
+    picture = cv2.imread(str(out)).astype(int)[:, :800]
+    red = np.nonzero(np.abs(picture - [0, 0, 255]).sum(axis=2) < 60)
+    blue = np.nonzero(np.abs(picture - [180, 119, 31]).sum(axis=2) < 60)
+    assert 8 < np.ptp(red[0]) < 20
+    assert np.mean(red[0]) == pytest.approx(np.median(blue[0]), abs=3)
+    assert np.mean(red[1]) > np.quantile(blue[1], 0.95)
+    assert rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))[0] == 2
+
+
+def test_a_broken_file_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(GOOD.replace("radius: 100", "radius: -1"), encoding="utf-8")
+    for command in (["check"], ["plot", "--out", str(tmp_path / "a.png")]):
+        code, _, err = rfly(monkeypatch, capsys, *command, str(path))
+        assert code == 2
+        assert err.count("\n") == 1
+        assert "fleet.yaml:7: vehicles[0].shape.radius: -1" in err
+
+
+def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
+    """In the map's panel there is blue (the first colour) above, below, left and right of the circle's middle."""
+    path, out = tmp_path / "fleet.yaml", tmp_path / "fleet.png"
+    path.write_text(GOOD, encoding="utf-8")
+    assert rfly(monkeypatch, capsys, "plot", str(path), "--out", str(out))[0] == 0
+    picture = cv2.imread(str(out)).astype(int)
+    blue = np.abs(picture - [180, 119, 31]).sum(axis=2) < 60  # C0 is #1f77b4; OpenCV has blue first
+    rows, columns = np.nonzero(blue[:, : picture.shape[1] // 2])
+    assert np.ptp(rows) > 200
+    assert np.ptp(rows) == pytest.approx(np.ptp(columns), rel=0.05)
+    middle = blue[rows.min() + 30 : rows.max() - 30, (columns.min() + columns.max()) // 2]
+    assert not middle.any()
+    code, _, err = rfly(monkeypatch, capsys, "plot", str(path), "--out", str(tmp_path / "fleet.doc"))
+    assert code == 2
+    assert "pictures can be written as" in err

@@ -1,0 +1,164 @@
+"""`rfly mission` as a user meets it: what it prints and writes, and one line with exit code 2 for each mistake."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from rfly_bringup.cli.main import main
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, ned_to_geodetic
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.missions.files import read_mission
+
+
+def place(north, east):
+    return ned_to_geodetic((north, east, 0.0), DEFAULT_GEO_ORIGIN)[:2].tolist()
+
+
+def simple(command, frame, params):
+    return {"type": "SimpleItem", "command": command, "frame": frame, "params": params}
+
+
+ORIGIN = ("--geo-origin", *DEFAULT_GEO_ORIGIN)
+ITEMS = [
+    simple(22, 3, [0, 0, 0, None, *place(0, 0), 15]),
+    simple(178, 2, [1, 12, -1, 0, 0, 0, 0]),
+    simple(16, 3, [0, 3, 0, None, *place(60, 80), 20]),
+    simple(203, 2, [0, 0, 0, 0, 1, 0, 0]),
+    simple(21, 3, [0, 0, 0, None, *place(40, 20), 0]),
+]
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """Writes a plan of these items, and returns its path."""
+
+    def write(*items, **changes):
+        mission = {"plannedHomePosition": list(DEFAULT_GEO_ORIGIN), "items": list(items), "version": 2}
+        path = tmp_path / "some.plan"
+        path.write_text(json.dumps({"fileType": "Plan", "version": 1, "mission": mission, **changes}))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def rfly(monkeypatch, capsys):
+    """Runs the command; (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rfly", "mission", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        streams = capsys.readouterr()
+        return end.value.code, streams.out, streams.err
+
+    return run
+
+
+def test_check_lists_items_and_what_is_not_flown(rfly, plan):
+    code, out, _ = rfly("check", plan(*ITEMS, simple(23, 3, [0, 0, 0, 0, *place(0, 9), 5])))
+    assert code == 0
+    assert "6 items about home 47.3977420, 8.5455940, 488 m" in out
+    assert "WAYPOINT              60.00    80.00   20.00  nan, 3, 0, 0" in out
+    assert "CUSTOM (MAVLink 178)" in out
+    assert "note: item 4 (command 203): params[4] = 1 has no place in CUSTOM" in out
+    assert "note: item 6 (command 23) is not carried out; it ends when is_mode_done says so" in out
+
+
+def test_check_refuses_what_leaves_the_fence(rfly, plan):
+    fence = {"circles": [{"circle": {"center": place(0, 0), "radius": 70}, "inclusion": True}], "version": 2}
+    code, _, err = rfly("check", plan(*ITEMS, geoFence=fence))
+    assert code == 2
+    assert err.startswith("rfly: mission item 2 (WAYPOINT), or the way to it, breaches area 1")
+
+
+def test_convert_writes_the_other_format_once(rfly, plan, tmp_path):
+    target = tmp_path / "some.waypoints"
+    code, out, _ = rfly("convert", plan(*ITEMS), target)
+    assert (code, out.splitlines()[-1]) == (0, f"{target}: 5 items")
+    for a, b in zip(read_mission(target).items, read_mission(tmp_path / "some.plan").items, strict=True):
+        assert a.mode is b.mode
+        np.testing.assert_allclose(a.position, b.position, atol=1e-6)
+    code, _, err = rfly("convert", plan(*ITEMS), target)
+    assert (code, err) == (2, f"rfly: {target} exists; choose another name or add --overwrite\n")
+    assert rfly("convert", plan(*ITEMS), target, "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize("uav_type", ["multirotor", "fixed-wing"])
+def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
+    """The track begins and ends on the ground, and every item is told."""
+    track = tmp_path / "track.csv"
+    code, out, _ = rfly("fly", plan(*ITEMS), "--map", "JacksboroFault", *ORIGIN, "--uav-type", uav_type, "--csv", track)
+    assert code == 0, out
+    assert [line.split()[4] for line in out.splitlines() if " item " in line] == [
+        "TAKEOFF",
+        "CUSTOM",
+        "WAYPOINT",
+        "CUSTOM",
+        "LAND",
+    ]
+    assert "finished, lowest " in out.splitlines()[-1]
+    rows = np.loadtxt(track, delimiter=",", skiprows=1)
+    height = rows[:, 3] - HeightMap.load("JacksboroFault").altitude(rows[:, 1], rows[:, 2])
+    assert height.min() >= -1e-3
+    assert height[[0, -1]] == pytest.approx([0.0, 0.0], abs=0.4)
+    assert np.hypot(rows[-1, 1] - 20, rows[-1, 2] - 40) <= 1.01
+
+
+def test_fly_tells_of_a_mission_without_an_end(rfly, plan):
+    code, out, _ = rfly("fly", plan(ITEMS[0], simple(177, 2, [1, -1, 0, 0, 0, 0, 0])), "--limit", 60)
+    assert code == 1
+    assert out.splitlines()[-1].endswith("not finished")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("check", "no.plan"), "rfly: no.plan: No such file or directory"),
+        (("check", "some.plan", "--map", "NoSuchMap"), "NoSuchMap"),
+        (("convert", "some.plan", "x.txt"), "rfly: x.txt: extension '.txt', expected .plan or .waypoints"),
+        (("fly", "some.plan", "--uav-type", "ground"), "mission item 0: TAKEOFF, which a ground vehicle can't do"),
+        (("fly", "some.plan", "--csv", "no/track.csv"), "--csv: no/track.csv: there is no folder"),
+        (("fly", "some.plan", "--loiter-radius", "nan"), "--loiter-radius"),
+    ],
+)
+def test_mistakes_are_one_line(rfly, plan, monkeypatch, arguments, text):
+    monkeypatch.chdir(plan(*ITEMS).parent)
+    code, _, err = rfly(*arguments)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert text in err
+
+
+def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_path):
+    """A gripper's navigation command never ends by itself; a car's way lies on the ground, notes on stderr."""
+    code, out, err = rfly("fly", plan(ITEMS[0], simple(94, 3, [0, 0, 0, 0, *place(9, 9), 5])))
+    assert (code, out) == (2, "")
+    assert "item 2 (command 94) is not carried out" in err
+    track = tmp_path / "track.csv"
+    code, out, err = rfly(
+        "fly", plan(*ITEMS[1:4]), "--map", "JacksboroFault", *ORIGIN, "--uav-type", "ground", "--csv", track
+    )
+    assert code == 0
+    assert out.splitlines()[-1].endswith("s  finished")
+    assert err == "note: item 3 (command 203): params[4] = 1 has no place in CUSTOM\n"
+    rows = np.loadtxt(track, delimiter=",", skiprows=1)
+    height = rows[:, 3] - HeightMap.load("JacksboroFault").altitude(rows[:, 1], rows[:, 2])
+    assert height.min() >= -1e-3
+    assert height.max() < 0.1
+    assert np.hypot(rows[-1, 1] - 80, rows[-1, 2] - 60) <= 3.1
+    code, _, err = rfly("fly", plan(*ITEMS), "--csv", track)
+    assert (code, err) == (2, f"rfly: {track} exists; choose another name or add --overwrite\n")
+
+
+def test_a_mission_on_another_continent_is_told(rfly, tmp_path):
+    (tmp_path / "far.waypoints").write_text(
+        "QGC WPL 110\n0 1 0 16 0 0 0 0 -35.0 149.0 580 1\n1 0 3 22 0 0 0 0 -35 149 9 1\n"
+    )
+    code, _, err = rfly("fly", tmp_path / "far.waypoints", "--map", "JacksboroFault")
+    assert code == 2
+    assert "lies off the map 'JacksboroFault'" in err

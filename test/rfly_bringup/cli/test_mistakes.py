@@ -1,0 +1,80 @@
+"""What a user mistypes: one line that helps and exit code 2, before anything is started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from rfly_bringup.cli.main import main
+
+
+@pytest.fixture
+def rfly(monkeypatch, capsys, tmp_path):
+    """Runs the command in an empty folder; (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rfly", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return run
+
+
+@pytest.mark.parametrize("arguments", [(), ("terrain",)])
+def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
+    code, out, err = rfly(*arguments)
+    assert code == 2
+    assert "Usage" in out + err
+    assert "rfly:" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nonsense",), "nonsense"),
+        (("up", "--map", "Jacksborofault"), "JacksboroFault"),
+        (("up", "--fleet", "demo"), "demo_convoy"),
+        (("up", "--fleet", "broken.yaml"), "broken.yaml:3: not valid YAML"),
+        (("up", "--windows", "x"), "windows: 'x' is not a whole number"),
+        (("up", "--frame-id", "world"), "map, map_ned"),
+        (("up", "--params-file", "none.yaml"), "none.yaml"),
+        (("up", "extra"), "extra"),
+        (("terrain", "info", "Jacksborofault"), "JacksboroFault"),
+    ],
+)
+def test_a_mistake_is_one_line(rfly, arguments, told):
+    Path("broken.yaml").write_text("version: 1\nvehicles: {\n", encoding="utf-8")
+    code, out, err = rfly(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("rfly: ")
+    assert err.count("\n") == 1
+    assert told in err
+
+
+def test_a_map_of_the_search_path_is_found(rfly, monkeypatch, tmp_path):
+    """Where everything is right, the nodes are started with it."""
+    import rfly_bringup.runner.up as up_module
+    from rfly_terrain.files.search import package_maps
+
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    for ending in ("png", "txt"):
+        (folder / f"Mine.{ending}").write_bytes((package_maps() / f"JacksboroFault.{ending}").read_bytes())
+    started = []
+
+    class Started(Exception):
+        pass
+
+    def supervisor(arguments, printer, lan):
+        started.append(arguments)
+        raise Started
+
+    monkeypatch.setattr(up_module, "node_supervisor", supervisor)
+    with pytest.raises(Started):
+        up_module.up({"map": "Mine", "map_search_path": str(folder), "fleet": "ring_convoy"})
+    assert started[0]["map"] == "Mine"

@@ -1,0 +1,168 @@
+"""`rfly sim run`: exit codes, what is told, and what is written."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import socket
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from rfly_amphibious.scenarios import sweep
+from rfly_bringup.cli.main import main
+
+SHORT = """version: 1
+vehicle: scale
+method: semi_implicit_euler
+mission: {items: [{mode: waypoint, position_m: [3, 0]}]}
+end: {time_s: 20}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.yaml").write_text(SHORT, encoding="utf-8")
+    return tmp_path / "short.yaml"
+
+
+def rfly(monkeypatch, capsys, *words, command="run"):
+    monkeypatch.setattr(sys, "argv", ["rfly", "sim", command, *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out = capsys.readouterr()
+    return int(end.value.code or 0), out.out, out.err
+
+
+def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
+    code, out, err = rfly(
+        monkeypatch, capsys, scenario, "--plot", "run.png", "--csv", "run.csv", "--save", "run.npz", "--seed", "2"
+    )
+    assert (code, err) == (0, "")
+    assert "DRIVE" in out
+    assert "mission done at" in out
+    driven = float(out.split("driven, flown")[1].split("m,")[0])
+    assert driven == pytest.approx(3.0, abs=0.4)
+    assert cv2.imread("run.png").std() > 10.0
+    lines = (scenario.parent / "run.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("mode,time_s,position_x_m,")
+    assert float(lines[-1].split(",")[2]) == pytest.approx(3.0, abs=0.4)
+    assert (scenario.parent / "run.npz").stat().st_size > 1000
+    code, _, err = rfly(monkeypatch, capsys, scenario, "--csv", "run.csv")
+    assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
+
+
+def test_logs_are_written_beside(scenario, monkeypatch, capsys):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
+    reader = pytest.importorskip("mcap.reader", reason="the program mcap is not installed")
+    pytest.importorskip("mcap_ros2", reason="the program mcap-ros2-support is not installed")
+    code, out, err = rfly(monkeypatch, capsys, scenario, "--parquet", "run.parquet", "--mcap", "run.mcap")
+    assert (code, err) == (0, "")
+    assert out.endswith("run.parquet\nrun.mcap\n")
+    table = parquet.read_table("run.parquet")
+    assert table["position_x_m"][-1].as_py() == pytest.approx(3.0, abs=0.4)
+    with open("run.mcap", "rb") as file:
+        statistics = reader.make_reader(file).get_summary().statistics
+    assert statistics.message_end_time == round(table["time_s"][-1].as_py() * 1e9)
+    code, _, err = rfly(monkeypatch, capsys, scenario, "--mcap", "run.mcap")
+    assert (code, err) == (2, "rfly: run.mcap exists; choose another name or add --overwrite\n")
+
+
+@pytest.mark.parametrize(("option", "library"), [("--mcap", "mcap-ros2-support"), ("--parquet", "pyarrow")])
+def test_a_missing_library_is_told_before_the_run(option, library, scenario, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, out, err = rfly(monkeypatch, capsys, scenario, option, "run.log")
+    assert (code, out) == (2, "")
+    assert f"files need {library}; install it: pip install 'rfly_suite[log]'\n" in err
+    assert err.count("\n") == 1
+
+
+def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, capsys):
+    scenario.write_text(SHORT.replace("time_s: 20", "time_s: 1"), encoding="utf-8")
+    code, out, err = rfly(monkeypatch, capsys, scenario)
+    assert (code, err) == (1, "rfly: not reached: mission_done; time is up at 1.00 s\n")
+    assert "driven, flown" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("nothing.yaml",), "rfly: scenario 'nothing.yaml': no such file, and no shipped set of this name (hills, "),
+        (("short.yaml", "--plot", "run.docx"), "rfly: run.docx: pictures can be written as "),
+        (("short.yaml", "--csv", "no/run.csv"), "rfly: --csv: no/run.csv: there is no folder "),
+        (("bad.yaml",), "rfly: bad.yaml:4: mission.items[0].mode: 'swim', allowed: waypoint, takeoff, land\n"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words, expected, scenario, monkeypatch, capsys):
+    (scenario.parent / "bad.yaml").write_text(SHORT.replace("mode: waypoint", "mode: swim"), encoding="utf-8")
+    code, out, err = rfly(monkeypatch, capsys, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(expected)
+    assert err.count("\n") == 1
+
+
+def test_a_sweep_is_summed_up_and_written(scenario, monkeypatch, capsys):
+    words = (scenario, "--vary", "end.time_s=1,20", "--vary", "vehicle.mass.body_kg=18:20", "--jobs", "1")
+    code, out, err = rfly(monkeypatch, capsys, *words, "--out", "table.csv", command="sweep")
+    assert (code, err) == (0, "")
+    assert "2 × not reached: mission_done; time is up\n" in out
+    assert "end reached: 2 of 4 (50.0 %)\n" in out
+    least, _, largest = out.split("duration_s")[1].split()[:3]
+    assert float(least) == 1.0 < float(largest) < 20.0
+    lines = (scenario.parent / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:4] for line in lines] == [
+        ["run", "end.time_s", "vehicle.mass.body_kg", "reached"],
+        ["0", "1", "18", "False"],
+        ["1", "1", "19", "False"],
+        ["2", "20", "18", "True"],
+        ["3", "20", "19", "True"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--vary", "sede=0:3"), "rfly: with sede=0: short.yaml:1: sede: unknown key; did you mean seed? "),
+        (("--vary", "seed"), "rfly: 'seed': expected KEY=VALUE,VALUE,… or KEY=START:STOP\n"),
+        (("--out", "table.xlsx"), "rfly: table.xlsx: tables can be written as .csv or .parquet, not '.xlsx'\n"),
+        (("--out", "no/table.csv"), "rfly: --out: no/table.csv: there is no folder "),
+        (("--out", "short.csv"), "rfly: short.csv exists; choose another name or add --overwrite\n"),
+        (("--jobs", "2", "--dask", "tcp://127.0.0.1:1"), "rfly: --jobs and --dask: the cluster's workers say how many"),
+    ],
+)
+def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scenario, monkeypatch, capsys):
+    (scenario.parent / "short.csv").touch()
+    code, out, err = rfly(monkeypatch, capsys, "short.yaml", *words, command="sweep")
+    assert (code, out) == (2, "")
+    assert err.startswith(expected)
+    assert err.count("\n") == 1
+
+
+def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, capsys):
+    pytest.importorskip("distributed", reason="the program distributed is not installed")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        monkeypatch.setattr(sweep, "CONNECT_TIMEOUT", 0.2)
+        code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"rfly: Dask: {address}: no scheduler answers (")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
+    assert (code, err) == (2, "rfly: a Dask cluster needs distributed; install it: pip install 'rfly_suite[sweep]'\n")
+
+
+def test_a_run_by_estimates_tells_their_error(scenario, monkeypatch, capsys):
+    code, out, err = rfly(monkeypatch, capsys, scenario, "--estimate", "--seed", "1", "--csv", "run.csv")
+    assert (code, err) == (0, "")
+    assert "DISARMED" in out
+    found = re.search(r"estimated position +off by ([\d.]+) m across the ground, ([\d.]+) m upright", out)
+    assert 0.5 < float(found[1]) < 6.0
+    assert float(found[2]) < 0.5
+    rows = (scenario.parent / "run.csv").read_text(encoding="utf-8").splitlines()
+    start, end = (np.array(rows[k].split(",")[2:4], float) for k in (1, -1))
+    assert np.linalg.norm(end - start) > 1.0
+    assert np.linalg.norm(end - (3.0, 0.0)) > 0.5, "by the estimate it is at (3, 0), not in truth"

@@ -1,0 +1,76 @@
+"""`rfly view` as a command, and as the demo starts it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
+
+RFLY = [
+    sys.executable,
+    "-c",
+    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
+    "view",
+]
+pytest.importorskip("viser", reason="viser is not installed")
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--udp-port", "65535", "--window", "1"], "there is no UDP port 65536"),
+        (["--scan-folder", "/nowhere/at/all"], "no such folder"),
+        (["--lan-interface", "x", "--udp-port", "0"], "--udp-port"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, said):
+    done = subprocess.run([*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_missing_viser_says_what_to_install():
+    program = "import sys; sys.modules['viser'] = None; from rfly_bringup.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "view"], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, 'rfly: rfly view needs viser: pip install "rfly_suite[view]"\n')
+
+
+@pytest.mark.slow
+def test_the_demos_window_answers_and_ends_with_ctrl_c():
+    """`answers` is False before the process runs, True while it does; SIGINT ends it with 0 within two seconds."""
+    lines = []
+    viewer = DemoViewer(free_port(), lambda name, line: lines.append((name, line)))
+    assert not viewer.answers()
+    process = subprocess.Popen([*viewer.command, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    reader = threading.Thread(target=lambda: [viewer.take_line(VIEWER, line) for line in process.stdout])
+    reader.start()
+    try:
+        deadline = time.monotonic() + 60
+        while not viewer.answers():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert time.monotonic() - begun < 2
+        reader.join()
+        process.stdout.close()
+    assert lines[0][0] == VIEWER
+    assert not viewer.answers()

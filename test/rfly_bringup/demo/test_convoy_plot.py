@@ -1,0 +1,65 @@
+"""The demo's picture: where the tracks are, also for odd fleets."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from rfly_bringup.demo.convoy_plot import draw_convoy
+from rfly_terrain.height_map.height_map import HeightMap
+
+AXIS = np.arange(-1000.0, 1001.0, 20.0)
+GROUND = HeightMap(
+    40 * np.sin(AXIS[:, None] / 300) * np.cos(AXIS / 200), origin_x=-1000, origin_y=-1000, step_x=20, step_y=20
+)
+
+
+def track(x, y, lift=0.0):
+    """Positions of which the last one lies `lift` m above the ground."""
+    z = np.asarray(GROUND.altitude(np.asarray(x, float), np.asarray(y, float)))
+    z[-1] += lift
+    return np.column_stack([x, y, z])
+
+
+@pytest.fixture
+def panels(monkeypatch):
+    """The panels of the picture that was drawn last, by their titles."""
+    made = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path: made.append(figure) or save(figure, path))
+    return lambda: {axes.get_title(): axes for axes in made[-1].axes}
+
+
+def test_tracks_legend_and_distance_from_the_ground(tmp_path, panels):
+    way = np.linspace(0, 300, 61)
+    draw_convoy(GROUND, {7: track(way, 0 * way), 9: track(way + 50, 0 * way + 40, 0.012)}, tmp_path / "a.png")
+    assert cv2.imread(str(tmp_path / "a.png")).std() > 10
+    shown = panels()
+    near, heights = (
+        shown[": 2 vehicles, 122 positions read from UDP datagrams"],
+        shown["height of each vehicle, within 12 mm of the ground"],
+    )
+    x_min, x_max = near.get_xlim()
+    assert -1000 < x_min < 0
+    assert 350 < x_max < 1000
+    assert [text.get_text() for text in near.texts if text.get_weight() == "bold"] == ["7", "9"]
+    lines = {line.get_label(): line for line in heights.lines}
+    np.testing.assert_allclose(lines["7"].get_xdata(), way, atol=1e-9)
+    np.testing.assert_allclose(lines["7"].get_ydata(), GROUND.altitude(way, 0 * way))
+
+
+@pytest.mark.parametrize(
+    "tracks",
+    [
+        {},
+        {1: track([10.0], [20.0])},
+        {1: track([1e5, 1e5 + 1], [2e5, 2e5])},
+        {vehicle: track([10.0 * vehicle, 500], [0, 0]) for vehicle in range(1, 40)},
+    ],
+    ids=["none", "standing", "beside the map", "many"],
+)
+def test_odd_fleets_make_a_picture_too(tmp_path, tracks):
+    draw_convoy(GROUND, tracks, tmp_path / "a.png")
+    assert cv2.imread(str(tmp_path / "a.png")).std() > 10

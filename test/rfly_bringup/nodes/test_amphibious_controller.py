@@ -1,0 +1,52 @@
+"""`--controller` of `rfly up amphibious` and its launch file: which nodes a controller outside replaces."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from rfly_bringup.nodes import entry_points
+from rfly_bringup.nodes.amphibious_set import LINK, MAVLINK, amphibious_nodes
+
+
+def of_vehicles(**arguments):
+    return [node for node in amphibious_nodes(arguments) if node.namespace]
+
+
+@pytest.mark.parametrize("way", ["udp", "tcp"])
+def test_link_node_takes_the_place_of_the_control_nodes(way):
+    simulation, estimator, link = of_vehicles(controller=way, lock_step="true", vehicle="full")
+    assert (simulation.executable, estimator.executable) == ("amphibious_sim_node", "state_estimator_node")
+    assert link.executable == "link_node"
+    given = {"lock_step": True, "vehicle": "full", "transport": way, "port": 14660, "controller_port": 14661}
+    assert given.items() <= link.parameters.items()
+
+
+def test_every_vehicle_has_ports_of_its_own():
+    ports = [
+        (node.parameters["port"], node.parameters["controller_port"])
+        for node in of_vehicles(controller="udp", count="3", scenario="hop")
+        if node.executable == "link_node"
+    ]
+    assert ports == [(14660, 14661), (14662, 14663), (14664, 14665)]
+    autopilots = of_vehicles(controller="mavlink", count="2", scenario="hop")[2::3]
+    assert [(node.executable, node.parameters["port"]) for node in autopilots] == [
+        ("mavlink_hil_node", 4560),
+        ("mavlink_hil_node", 4561),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [({"controller": "serial"}, "expected one of udp, tcp, mavlink"), ({"autopilot": "betaflight"}, "expected one")],
+)
+def test_what_cannot_be_is_refused(more, why):
+    with pytest.raises(ValueError, match=why):
+        amphibious_nodes({"controller": "udp", **more})
+
+
+@pytest.mark.parametrize("node", [LINK, MAVLINK], ids=lambda node: node.executable)
+def test_both_have_an_executable(node):
+    assert callable(getattr(entry_points, node.executable))
+    assert importlib.util.find_spec(node.module) is not None

@@ -1,0 +1,128 @@
+"""Which processes `rfly up amphibious` and its launch file start, with which parameters."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from importlib.resources import files
+
+import pytest
+
+from rfly_bringup.nodes import amphibious_set, entry_points
+from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes, parameter_file, ros_arguments
+from rfly_common.errors import ConfigError
+
+SIMULATION = "amphibious_sim_node"
+
+
+def of(nodes, executable):
+    return [node for node in nodes if node.executable == executable]
+
+
+def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
+    nodes = amphibious_nodes({})
+    terrain, bridge, *vehicle = nodes
+    assert (terrain.executable, terrain.namespace, terrain.parameters["map"]) == ("terrain_node", "", "JacksboroFault")
+    assert (bridge.executable, bridge.namespace) == ("ue_bridge_node", "")
+    assert {node.namespace for node in vehicle} == {"amphibious_1"}
+    [simulation] = of(vehicle, SIMULATION)
+    given = simulation.parameters
+    # what the shipped file says, and RflySim's class 3 with six rotors
+    assert given["start"] == pytest.approx([-1074, -479, math.radians(22)])
+    assert (given["scenario"], given["vehicle"], given["seed"]) == ("valley", "scale", 7)
+    assert (given["id"], given["type"], given["lock_step"], given["noise"]) == (601, 600003, False, True)
+    assert given["publish_clock"] is False
+    assert given["command_patience"] == 1.0
+    assert simulation.remappings["vehicle_states"] == "/vehicle_states"
+    assert of(vehicle, "guidance_node")[0].parameters["autostart"] is True
+
+
+def test_vehicles_stand_one_behind_the_other_with_numbers_of_their_own() -> None:
+    nodes = amphibious_nodes(
+        {"scenario": "hop", "count": "3", "seed": "40", "lock_step": "true", "noise": "false", "use_sim_time": "true"}
+    )
+    assert of(nodes, "terrain_node") == []  # level ground
+    simulations = of(nodes, SIMULATION)
+    assert [node.label for node in simulations] == [f"amphibious_{k}/{SIMULATION}" for k in (1, 2, 3)]
+    # it begins at the origin, towards its first way-point in the east
+    assert [node.parameters["start"] for node in simulations] == [[0, 0, 0], [-8, 0, 0], [-16, 0, 0]]
+    assert [node.parameters["seed"] for node in simulations] == [40, 41, 42]
+    assert [node.parameters["id"] for node in simulations] == [601, 602, 603]
+    assert [node.parameters["publish_clock"] for node in simulations] == [True, False, False]
+    for node in nodes:
+        assert node.parameters["use_sim_time"] is True
+    assert all(node.parameters["lock_step"] and not node.parameters["noise"] for node in simulations)
+
+
+def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:
+    maps = files("rfly_terrain") / "data" / "maps"
+    for ending in ("png", "txt"):
+        (tmp_path / f"hills.{ending}").write_bytes((maps / f"JacksboroFault.{ending}").read_bytes())
+    (tmp_path / "trip.yaml").write_text(
+        "version: 1\nmap: hills\nvehicle: car.yaml\nend: {time_s: 5}\n"
+        "mission: {items: [{mode: waypoint, position_m: [5, 0]}]}\n",
+        encoding="utf-8",
+    )
+    car = (files("rfly_amphibious") / "data" / "vehicles" / "scale_quad.yaml").read_text(encoding="utf-8")
+    (tmp_path / "car.yaml").write_text(car, encoding="utf-8")
+    nodes = amphibious_nodes({"scenario": str(tmp_path / "trip.yaml"), "name": "car"})
+    assert nodes[0].parameters["map_search_path"] == [str(tmp_path)]
+    [simulation] = of(nodes, SIMULATION)
+    assert simulation.parameters["vehicle"] == str(tmp_path / "car.yaml")
+    assert simulation.parameters["map_folders"] == [str(tmp_path)]
+    assert simulation.parameters["type"] == 400003
+    assert simulation.namespace == "car_1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"count": "0"}, "count: '0', expected a whole number from 1 to 20"),
+        ({"seed": "-1"}, "seed: '-1'"),
+        ({"noise": "loud"}, "noise: 'loud', expected one of true, false"),
+        ({"real_time_factor": "fast"}, "real_time_factor: 'fast' is not a number"),
+        ({"fleet": "x"}, "fleet: no such argument"),
+        ({"name": "1st"}, "name: '1st'"),
+        ({"windows": "0"}, "windows: '0' is not a whole number from 1 on"),
+        ({"sensors": "nosuch"}, "sensors 'nosuch'"),
+    ],
+)
+def test_arguments_that_cannot_be_are_named(arguments, said) -> None:
+    with pytest.raises(ValueError, match=said.replace("(", r"\(")):
+        amphibious_nodes(arguments)
+
+
+def test_a_scenario_that_is_not_there_is_named() -> None:
+    with pytest.raises(ConfigError, match="'nowhere'"):
+        amphibious_nodes({"scenario": "nowhere"})
+
+
+def test_parameter_files_name_the_node_in_full_and_come_last() -> None:
+    [simulation] = of(amphibious_nodes({"scenario": "hop"}), SIMULATION)
+    [(name, _)] = parameter_file(simulation).items()
+    assert name == f"/amphibious_1/{SIMULATION}"
+    line = ros_arguments(simulation, "debug", ["mine.yaml", "ours.yaml"])
+    assert line[:2] == ["-r", "__ns:=/amphibious_1"]
+    assert line[-4:] == ["--params-file", "mine.yaml", "--params-file", "ours.yaml"]
+    assert "vehicle_states:=/vehicle_states" in line
+
+
+def test_a_3d_map_is_made_where_asked_for() -> None:
+    nodes = amphibious_set.amphibious_nodes({"scenario": "hop", "mapping": "true", "count": "2", "name": "car"})
+    mapping = [node for node in nodes if node.executable == "mapping_node"]
+    assert [(node.namespace, node.parameters) for node in mapping] == [
+        ("car_1", {"file": "car_1.bt"}),
+        ("car_2", {"file": "car_2.bt"}),
+    ]
+    assert "mapping_node" not in {node.executable for node in amphibious_set.amphibious_nodes({"scenario": "hop"})}
+
+
+@pytest.mark.parametrize("node", amphibious_set.OF_A_VEHICLE, ids=lambda node: node.executable)
+def test_every_node_has_an_executable(node) -> None:
+    assert callable(getattr(entry_points, node.executable))
+    assert importlib.util.find_spec(node.module) is not None
+
+
+def test_arguments_have_one_meaning_each() -> None:
+    names = [argument.name for argument in AMPHIBIOUS_ARGUMENTS]
+    assert len(names) == len(set(names))

@@ -1,0 +1,173 @@
+"""The one description of the nodes, and the launch files and command lines that are made from it."""
+
+import configparser
+import runpy
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from rfly_bringup.nodes import entry_points
+from rfly_bringup.nodes.amphibious_set import OF_A_VEHICLE
+from rfly_bringup.nodes.node_set import (
+    ARGUMENTS,
+    BRIDGE,
+    COLLISION,
+    MISSION,
+    NODES,
+    PLANNER,
+    TERRAIN,
+    TRAJECTORY,
+    check_arguments,
+    node_parameters,
+    started_nodes,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_node_has_a_console_script_and_an_entry_point():
+    """cmake/nodes.cfg installs exactly the entry points; the nodes of both sets are among them."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "cmake" / "nodes.cfg")
+    scripts = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines())
+    names = [name for name in vars(entry_points) if name.endswith("_node")]
+    assert scripts == {name: f"rfly_bringup.nodes.entry_points:{name}" for name in names}
+    assert {node.executable for node in (*NODES, *OF_A_VEHICLE)} <= set(names)
+
+
+def test_only_given_arguments_become_parameters():
+    """An argument that nobody gave must not override a params_file."""
+    assert node_parameters(TERRAIN, {}) == {}
+    assert node_parameters(TERRAIN, {"map": "", "frame_id": "map_ned"}) == {"frame_id": "map_ned"}
+
+
+def test_arguments_get_the_types_of_their_parameters():
+    """ROS refuses a string for an integer or a list."""
+    assert node_parameters(BRIDGE, {"windows": "2", "host": "10.0.0.5"}) == {"windows": 2, "host": "10.0.0.5"}
+    assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {"map_search_path": ["/a", "/b"]}
+    run = {"shard": "1/2", "start_time": "1700000000", "time_scale": ".5"}
+    assert node_parameters(TRAJECTORY, run) == {"shard": "1/2", "start_time": 1.7e9, "time_scale": 0.5}
+    assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
+    assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {"vehicles": ["hawk", "crow"]}
+
+
+def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
+    for arguments in ({"planner": "true"}, {"goal_vehicle": "truck_1"}, {"planner": "false", "goal_vehicle": "a"}):
+        assert PLANNER in started_nodes(arguments)
+    for arguments in ({}, {"planner": "false"}, {"vehicle_classes": "own.yaml"}):
+        assert PLANNER not in started_nodes(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"mapp": "x"}, "mapp: no such argument; there are map, "),
+        ({"windows": "two"}, "windows: 'two' is not a whole number"),
+        ({"start_time": "noon"}, "start_time: 'noon' is not a number"),
+        ({"time_scale": "-1"}, "time_scale: '-1' is not a number from 0 on"),
+        ({"frame_id": "enu"}, "frame_id: 'enu', expected one of map, map_ned"),
+        ({"params_file": "/no/such.yaml"}, "params_file: there is no file '/no/such.yaml'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, text):
+    """One line that says which argument and what would be right."""
+    with pytest.raises(ValueError, match=text):
+        check_arguments(arguments)
+
+
+class Recorded:
+    """Stands for a launch action: keeps its arguments."""
+
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+
+
+def run_launch_file(monkeypatch, name, given):
+    """(declared arguments, node actions) of a launch file, executed with recording actions in launch's place."""
+    kinds = {kind: type(kind, (Recorded,), {}) for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")}
+    modules = {
+        "launch": {"LaunchDescription": lambda entities: entities},
+        "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
+        "launch_ros": {},
+        "launch_ros.actions": {"Node": kinds["Node"]},
+    }
+    for module, members in modules.items():
+        fake = types.ModuleType(module)
+        vars(fake).update(members)
+        monkeypatch.setitem(sys.modules, module, fake)
+    entities = runpy.run_path(str(ROOT / "launch" / name))["generate_launch_description"]()
+    declared = {e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])}
+    (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
+    context = types.SimpleNamespace(
+        launch_configurations={**{n: d["default_value"] for n, d in declared.items()}, **given}
+    )
+    actions = function.kwargs["function"](context, *function.kwargs["args"])
+    return declared, [a.kwargs for a in actions]
+
+
+def test_rfly_launch_starts_the_node_set(monkeypatch, tmp_path):
+    """All arguments with a description; all nodes; a given argument after the params_file, so that it wins."""
+    params = tmp_path / "p.yaml"
+    params.write_text("/**: {ros__parameters: {}}")
+    given = {"map": "Foo", "windows": "2", "namespace": "fleet", "params_file": str(params), "respawn": "true"}
+    declared, nodes = run_launch_file(monkeypatch, "rfly.launch.py", given)
+    assert list(declared) == [a.name for a in ARGUMENTS]
+    assert all(d["description"] for d in declared.values())
+    assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY)]
+    assert {n["package"] for n in nodes} == {"rfly_suite"}
+    assert {n["namespace"] for n in nodes} == {"fleet"}
+    assert nodes[0]["parameters"] == [str(params), {"map": "Foo"}]
+    assert nodes[1]["parameters"] == [str(params), {"windows": 2}]
+    assert all(n["respawn"] for n in nodes)
+
+
+def test_mission_node_starts_where_vehicles_fly_missions(monkeypatch):
+    """It is in the set, and waits for its vehicles' names."""
+    _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"mission_vehicles": "hawk"})
+    assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY, MISSION)]
+    assert nodes[-1]["parameters"] == [{"vehicles": ["hawk"]}]
+
+
+def test_collision_node_starts_where_it_is_asked_for(monkeypatch):
+    """`collision:=true`; `false`, the default, is a value too, and starts nothing."""
+    _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"collision": "true", "collision_shapes": "mine.yaml"})
+    assert nodes[-1]["executable"] == "collision_node"
+    assert nodes[-1]["parameters"] == [{"shapes": "mine.yaml"}]
+    assert COLLISION not in started_nodes({"collision": "false"})
+    assert COLLISION in started_nodes({"collision": "true"})
+
+
+def test_terrain_launch_starts_the_terrain_alone(monkeypatch):
+    """Its arguments are those that concern the terrain or every node."""
+    declared, nodes = run_launch_file(monkeypatch, "terrain.launch.py", {})
+    assert [n["executable"] for n in nodes] == ["terrain_node"]
+    assert {"map", "map_search_path", "frame_id", "params_file", "rviz"} <= set(declared)
+    assert not {"fleet", "host", "windows", "collision"} & set(declared)
+
+
+def test_a_wrong_launch_argument_is_refused(monkeypatch):
+    """The launch file checks what `rfly up` checks."""
+    with pytest.raises(ValueError, match="frame_id: 'x'"):
+        run_launch_file(monkeypatch, "rfly.launch.py", {"frame_id": "x"})
+
+
+def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
+    """The command lines of the runner, from the same description; the given parameters name the node and come last."""
+    import yaml
+
+    from rfly_bringup.runner import supervisor
+
+    monkeypatch.setattr(supervisor, "executable_path", lambda name: Path("/x") / name)
+    arguments = {"windows": "2", "host": "it's", "namespace": "a", "params_file": "p"}
+    runner = supervisor.node_supervisor(arguments, print, extra={"ue_bridge_node": {"port": 7}})
+    commands = dict(runner.commands)
+    *start, given = commands["ue_bridge_node"]
+    assert start == ["/x/ue_bridge_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p", "--params-file"]
+    assert yaml.safe_load(Path(given).read_text()) == {
+        "/a/ue_bridge_node": {"ros__parameters": {"host": "it's", "windows": 2, "port": 7}}
+    }
+    assert commands["terrain_node"] == ["/x/terrain_node", "--ros-args", "-r", "__ns:=/a", "--params-file", "p"]
+    runner.stop()
+    assert not Path(given).exists()

@@ -1,0 +1,233 @@
+"""`rfly up` and the demo as a user runs them: processes, real DDS, real sockets."""
+
+import errno
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rfly_bringup.nodes.feedback_address import facing
+from rfly_bringup.runner.up import check_params_file
+from rfly_common.errors import ConfigError
+
+pytestmark = pytest.mark.ros
+
+RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
+DEMO = [sys.executable, "-m", "rfly_bringup.demo"]
+
+
+class Running:
+    """A program whose output is read while it runs."""
+
+    def __init__(self, command, cwd=None, **environment):
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+        self.output = ""
+
+    def read_until(self, pattern, timeout_s=30.0):
+        """The match of a pattern in the output so far."""
+        deadline = time.monotonic() + timeout_s
+        while not (found := re.search(pattern, self.output)):
+            left = deadline - time.monotonic()
+            readable = left > 0 and select.select([self.process.stdout], [], [], left)[0]
+            assert readable, f"no {pattern!r} within {timeout_s} s:\n{self.output}"
+            data = os.read(self.process.stdout.fileno(), 65536)
+            assert data, f"ended before {pattern!r}:\n{self.output}"
+            self.output += data.decode()
+        return found
+
+    def end(self, timeout_s=10.0):
+        """Exit code; the rest of the output is read."""
+        self.output += self.process.communicate(timeout=timeout_s)[0].decode()
+        return self.process.returncode
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def pid_of(executable, domain_id):
+    """The process of a node of this test's domain."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with (
+                    open(f"/proc/{entry}/cmdline", "rb") as command,
+                    open(f"/proc/{entry}/environ", "rb") as environment,
+                ):
+                    words, variables = command.read().split(b"\0"), environment.read().split(b"\0")
+            except OSError:
+                continue
+            is_node = any(w.endswith(f"/{executable}".encode()) for w in words[:3])
+            if is_node and f"ROS_DOMAIN_ID={domain_id}".encode() in variables:
+                return int(entry)
+    raise AssertionError(f"no process of {executable} in domain {domain_id}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
+def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
+    """Lines bear the node's name; Ctrl-C, kill or a closed terminal ends all in seconds, exit code 0, no trace."""
+    with Running([*RFLY, "up", "--frame-id", "map_ned"]) as up:
+        for pattern in (r"terrain_node +\| .*JacksboroFault", r"ue_bridge_node +\| .*127\.0\.0\.1:20010"):
+            up.read_until(pattern)
+        up.process.send_signal(number)
+        started = time.monotonic()
+        assert up.end() == 0, up.output
+        assert time.monotonic() - started < 4
+        assert "Traceback" not in up.output
+
+
+@pytest.mark.parametrize("content", ["a: [", "- 1", b"\xff"], ids=["broken", "a list", "no text"])
+def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml: "):
+        check_params_file(str(path))
+
+
+def test_up_survives_a_killed_node_and_says_so(domain_id):
+    """The others go on; the exit code is 1 in the end."""
+    with Running([*RFLY, "up"]) as up:
+        up.read_until(r"terrain_node +\| .*JacksboroFault")
+        up.read_until(r"ue_bridge_node +\| .*sending to")
+        os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
+        up.read_until(r"ue_bridge_node +\| ended by itself with signal SIGKILL")
+        assert pid_of("terrain_node", domain_id)
+        up.process.send_signal(signal.SIGINT)
+        assert up.end() == 1
+
+
+def test_up_respawns(domain_id):
+    """--respawn starts a node that died again."""
+    with Running([*RFLY, "up", "--respawn"]) as up:
+        up.read_until(r"ue_bridge_node +\| .*sending to")
+        os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
+        up.read_until(r"starting again")
+        up.output = ""
+        up.read_until(r"ue_bridge_node +\| .*sending to")
+        up.process.send_signal(signal.SIGINT)
+        up.end()
+
+
+def test_an_argument_wins_over_the_params_file(domain_id, tmp_path):
+    """params_file over the nodes' defaults, arguments over both."""
+    params = tmp_path / "params.yaml"
+    params.write_text(
+        "/**:\n  ros__parameters:\n    frame_id: map_ned\n"
+        "ue_bridge_node:\n  ros__parameters:\n    host: 127.0.0.2\n    port: 20333\n"
+    )
+    with Running([*RFLY, "up", "--params-file", str(params), "--host", "127.0.0.3"]) as up:
+        up.read_until(r"ue_bridge_node +\| .*127\.0\.0\.3:20333")
+        up.process.send_signal(signal.SIGINT)
+        up.end()
+
+
+def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp_path):
+    """On the address that faces the host; a machine without a way there is told that it will not hear it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("", 0))
+        port = sock.getsockname()[1]
+    params = tmp_path / "params.yaml"
+    params.write_text(f"ue_bridge_node:\n  ros__parameters:\n    feedback_port: {port}\n")
+    address = facing("203.0.113.9")
+    expected = f"listening to RflySim3D on {address}:{port}" if address else "feedback_bind is 127.0.0.1"
+    with Running([*RFLY, "up", "--params-file", str(params), "--host", "203.0.113.9"]) as up:
+        up.read_until(r"ue_bridge_node +\| .*" + re.escape(expected))
+        up.process.send_signal(signal.SIGINT)
+        assert up.end() == 0
+        assert not address or "feedback_bind is" not in up.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["up", "--frame-id", "enu"], "frame_id: 'enu', expected one of map, map_ned"),
+        (["up", "--params-file", "/no/such.yaml"], "there is no file '/no/such.yaml'"),
+        (["up", "--windows", "two"], "windows: 'two' is not a whole number"),
+        (["up", "--shard", "2/2"], "shard: '2/2', expected i/n with i from 0 to n - 1"),
+        (["up", "--nonsense"], "nonsense"),
+        (["fly"], "fly"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(arguments, text):
+    """No trace, no usage text, one line that says what is wrong."""
+    run = subprocess.run([*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.startswith("rfly: ")
+    assert text in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
+    """DURATION: exit code 0, vehicles on the ground by the service's word, a picture of the received tracks."""
+    environment = {**os.environ, "DURATION": "4"}
+    run = subprocess.run(DEMO, capture_output=True, text=True, timeout=90, cwd=tmp_path, check=False, env=environment)
+    assert run.returncode == 0, run.stdout + run.stderr
+    lines = re.findall(r"(\d+) datagrams received.*? (\d+) vehicles\s+within ([\d.]+) mm", run.stdout)
+    datagrams, vehicles, millimetres = lines[-1]
+    assert int(datagrams) > 100
+    assert int(vehicles) >= 2
+    assert float(millimetres) < 5.0
+    assert (tmp_path / "build" / "demo" / "convoy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_fails_when_the_bridge_is_killed(domain_id, tmp_path):
+    """Exit code 1, and the reason."""
+    with Running(DEMO, tmp_path, DURATION="60") as demo:
+        demo.read_until(r"datagrams received")
+        os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
+        assert demo.end(20.0) == 1
+        assert "demo failed: ue_bridge_node has ended" in demo.output
+
+
+def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
+    """A stopped process is still there, but no datagram arrives."""
+    with Running(DEMO, tmp_path, DURATION="60") as demo:
+        demo.read_until(r"datagrams received")
+        os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGSTOP)
+        assert demo.end(30.0) == 1
+        assert "no datagram has arrived" in demo.output
+
+
+def is_bound(blocker, port):
+    try:
+        blocker.bind(("127.0.0.1", port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
+
+
+def take_port(blocker, port):
+    """Bind it, as soon as nobody else has it."""
+    deadline = time.monotonic() + 30.0
+    while not is_bound(blocker, port):
+        assert time.monotonic() < deadline, f"port {port} is taken for 30 s"
+        time.sleep(0.1)
+
+
+def test_a_taken_port_is_said(domain_id, tmp_path):
+    """RflySim3D's port in use: the demo goes elsewhere and says so."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as blocker:
+        take_port(blocker, 20010)
+        with Running(DEMO, tmp_path, DURATION="1") as demo:
+            demo.read_until(r"UDP port 20010 is in use")
+            assert demo.end(40.0) == 0

@@ -1,0 +1,67 @@
+"""`rfly up amphibious` as a user runs it: processes, real DDS, and a vehicle that sets out by itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.ros
+
+RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", "up", "amphibious"]
+
+
+@pytest.mark.slow
+def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id) -> None:
+    from diagnostic_msgs.msg import DiagnosticArray
+    from nav_msgs.msg import Odometry
+    from node_harness import Peer, diagnostic
+    from rfly_suite.msg import VehicleStateArray
+    from std_msgs.msg import String
+
+    from rfly_common.ros import FLEET_IN, LATCHED, SENSORS, STATE_OUT
+
+    command = [*RFLY, "--scenario", "hop", "--seed", "2"]
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    peer = Peer(domain_id)
+    try:
+        truth = peer.receive(Odometry, "/amphibious_1/ground_truth/odom", SENSORS)
+        mode = peer.receive(String, "/amphibious_1/mode", LATCHED)
+        shown = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
+        said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        # the first way-point lies 8 m to the east
+        peer.spin_until(lambda: truth and truth[-1].pose.pose.position.x > 2.0, 120.0)
+        assert mode[-1].data == "DRIVE"
+        assert abs(truth[-1].pose.pose.position.y) < 1.5
+        assert list(shown[-1].id) == [601]
+        speeds = list(shown[-1].motor_speed)
+        wheel = truth[-1].twist.twist.linear.x / 0.11  # the wheels' radius
+        assert speeds[6:8] == pytest.approx([wheel, wheel], rel=0.3)
+        assert max(speeds[:6]) < 0.1 * max(speeds)
+        peer.spin_until(lambda: diagnostic(said, "bridge"))
+        assert int(diagnostic(said, "bridge")[2]["fleet_vehicles"]) == 1
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        output, _ = process.communicate(timeout=15)
+        assert process.returncode == 0, output
+        assert time.monotonic() - begin < 6.0
+        assert "Traceback" not in output
+    finally:
+        peer.close()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def test_mistakes_are_one_line() -> None:
+    run = subprocess.run([*RFLY, "--count", "many"], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (2, "rfly: count: 'many', expected a whole number from 1 to 20\n")
+    before = [*RFLY[:-1], "--map", "JacksboroFault", "amphibious"]
+    run = subprocess.run(before, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2
+    assert "--map: expected behind 'amphibious'" in run.stderr

@@ -1,0 +1,122 @@
+"""Which boxes overlap: beside all pairs, for sizes of many orders, and what filters drop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rfly_collision import Bodies, Box, Scene, Sphere
+from rfly_collision.broad_phase import kernels as broad_kernels
+from rfly_collision.broad_phase import kernels_numpy
+from rfly_collision.broad_phase.overlaps import place
+from rfly_collision.shapes.shape_table import table_of
+
+NONE = np.empty(0, np.int64)
+
+
+def all_pairs(low, high):
+    """Sorted keys a·n + b of the boxes that overlap, each with each."""
+    touch = ((low[:, None] <= high) & (high[:, None] >= low)).all(axis=2)
+    a, b = np.nonzero(np.triu(touch, 1))
+    return a * len(low) + b
+
+
+def found(module, low, high, static=None, group=None, ignored=NONE):
+    n = len(low)
+    static = np.zeros(n, bool) if static is None else static
+    group = np.full(n, -1) if group is None else group
+    keys = np.empty(n * n, np.int64)
+    return np.sort(keys[: module.overlaps(low, high, static, group, ignored, keys)])
+
+
+SCENES = {
+    "equal": lambda rng, n: rng.uniform(2, 2.1, (n, 3)),
+    "all sizes": lambda rng, n: 10.0 ** rng.uniform(-4, 2, (n, 1)) * rng.uniform(0.1, 1, (n, 3)),
+    "needles": lambda rng, n: rng.permuted(np.tile((50.0, 0.1, 0.1), (n, 1)), axis=1),
+    "one giant": lambda rng, n: np.vstack([np.full((1, 3), 1e4), rng.uniform(0.1, 1, (n - 1, 3))]),
+    "points": lambda rng, n: np.zeros((n, 3)),
+}
+
+
+@pytest.mark.parametrize("module", [broad_kernels, kernels_numpy])
+@pytest.mark.parametrize("name", SCENES)
+def test_all_overlaps_once(name, module):
+    rng = np.random.default_rng(3)
+    for n, width in ((2, 1), (40, 3), (600, 60)):
+        # on a raster of 1/4: many sides meet exactly
+        middle, half = np.round(4 * rng.uniform(-width, width, (n, 3))) / 4, SCENES[name](rng, n) / 2
+        low, high = middle - half, middle + half
+        assert found(module, low, high).tolist() == all_pairs(low, high).tolist()
+
+
+def test_a_list_that_is_too_short_is_told():
+    low = np.zeros((50, 3))
+    keys = np.empty(7, np.int64)
+    assert broad_kernels.overlaps(low, low + 1, np.zeros(50, bool), np.full(50, -1), NONE, keys) == 50 * 49 // 2
+    assert kernels_numpy.overlaps(low, low + 1, np.zeros(50, bool), np.full(50, -1), NONE, keys) == 50 * 49 // 2
+
+
+@pytest.mark.parametrize("module", [broad_kernels, kernels_numpy])
+def test_filters(module):
+    """Six boxes in one place; of 15 pairs fall: static 0-1, one group 2-3, ignored 4-5 and 0-5."""
+    low = np.zeros((6, 3))
+    static, group = np.array([1, 1, 0, 0, 0, 0], bool), np.array([-1, -1, 7, 7, 8, -1])
+    keys = found(module, low, low + 1, static, group, np.array([5, 4 * 6 + 5]))
+    dropped = {(0, 1), (2, 3), (4, 5), (0, 5)}
+    assert keys.tolist() == [a * 6 + b for a in range(6) for b in range(a + 1, 6) if (a, b) not in dropped]
+
+
+def test_filters_of_a_scene():
+    """The same through bodies, where ignored pairs come in any order."""
+    bodies = Bodies(
+        (Sphere(1.0),),
+        np.zeros(6, int),
+        np.random.default_rng(0).normal(0, 0.1, (6, 3)),
+        np.tile((0.0, 0, 0, 1), (6, 1)),
+        static=np.array([1, 1, 0, 0, 0, 0], bool),
+        group=[-1, -1, 7, 7, 8, -1],
+        ignore=[(5, 4), (0, 5), (2, -1)],
+    )
+    contacts = Scene().contacts(bodies)
+    pairs = list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
+    dropped = {(0, 1), (2, 3), (4, 5), (0, 5)}
+    assert pairs == [(a, b) for a in range(6) for b in range(a + 1, 6) if (a, b) not in dropped]
+
+
+@pytest.mark.parametrize("dt", [0.0, 0.3])
+def test_boxes_hold_bodies_at_every_moment(dt):
+    """Corners of tumbling boxes at 50 moments of the step lie within; NumPy's and the compiled boxes are the same."""
+    rng = np.random.default_rng(1)
+    n = 50
+    size = (4.0, 2.0, 1.5)
+    quat = rng.normal(size=(n, 4))
+    quat /= np.linalg.norm(quat, axis=1, keepdims=True)
+    bodies = Bodies(
+        (Box(size, (0.5, 0, 0)), Sphere(0.5, (1, 0, 0))),
+        np.arange(n) % 2,
+        rng.uniform(-100, 100, (n, 3)),
+        quat,
+        rng.normal(0, 20, (n, 3)),
+        rng.normal(0, 5, (n, 3)),
+    )
+    table = table_of(bodies.shapes)
+    placed = place(table, bodies, dt)
+    plain = [np.empty_like(part) for part in placed]
+    motion = (bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity, dt)
+    kernels_numpy.swept_boxes(table, bodies.shape_index, *motion, *plain)
+    for one, other in zip(placed, plain, strict=True):
+        assert one == pytest.approx(other, abs=1e-9)
+    from scipy.spatial.transform import Rotation
+
+    corners = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).T.reshape(-1, 3) * size + (0.5, 0, 0)
+    for moment in np.linspace(0, dt, 50):
+        turned = Rotation.from_quat(quat) * Rotation.from_rotvec(bodies.angular_velocity * (moment - dt))
+        middle = bodies.position + bodies.velocity * (moment - dt)
+        for index in range(n):
+            points = corners if index % 2 == 0 else np.array([(1.0, 0, 0)])
+            world = turned[index].apply(points) + middle[index]
+            radius = 0.0 if index % 2 == 0 else 0.5
+            assert (world.min(axis=0) - radius >= placed.low[index] - 1e-9).all()
+            assert (world.max(axis=0) + radius <= placed.high[index] + 1e-9).all()
+    if dt == 0.0:
+        assert np.ptp(corners, axis=0) == pytest.approx(size)

@@ -1,0 +1,320 @@
+"""The whole world step by step, without ROS: poses in, contacts out, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.world.collision_world import CollisionWorld, within_limits
+from rfly_collision.world.contact_tracker import BEGIN, END, GROUND, STATIC, STAY
+from rfly_collision.world.ignore_rules import IgnoreRules
+from rfly_collision.world.placed_bodies import PlacedBodies
+from rfly_common.errors import ConfigError, CrowdError
+from rfly_common.frames import euler_to_quat
+from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.height_map.height_map import HeightMap
+
+MS = 1_000_000
+BOX, CAR, QUAD = 999, 50, 3
+SHAPES = load_shapes()
+
+
+def flat(height=0.0, slope=0.0):
+    """200 m x 200 m around the origin, rising by `slope` to the east."""
+    axis = np.linspace(-100.0, 100.0, 21)
+    heights = height + slope * np.repeat(axis[:, None], 21, axis=1)
+    return HeightMap(heights, origin_x=-100.0, origin_y=-100.0, step_x=10.0, step_y=10.0, name="flat")
+
+
+def states(*vehicles, **fields):
+    """VehicleStates of (id, type, position) that look east."""
+    ids, types, positions = (list(column) for column in zip(*vehicles, strict=True))
+    n = len(ids)
+    euler = fields.pop("euler", np.zeros((n, 3)))
+    return VehicleStates(
+        np.array(ids), np.array(types), np.array(positions, float), euler_to_quat(np.array(euler, float)), **fields
+    )
+
+
+def objects(*placed):
+    """PlacedBodies of (id, box middle, half extent), or (id, position, None) of type 50."""
+    n = len(placed)
+    half = np.array([(0, 0, 0) if each[2] is None else each[2] for each in placed], float).reshape(n, 3)
+    place = np.array([each[1] for each in placed], float).reshape(n, 3)
+    ids = np.array([each[0] for each in placed], np.int64)
+    return PlacedBodies(
+        ids, np.full(n, CAR), place, np.tile([0.0, 0, 0, 1], (n, 1)), np.ones((n, 3)), place.copy(), half
+    )
+
+
+class World(CollisionWorld):
+    """Steps at 50 Hz, told in tuples."""
+
+    def __init__(self, *rules, **options):
+        super().__init__(SHAPES, IgnoreRules(rules), **options)
+        self.now_ms = 0
+
+    def see(self, *vehicles, ms=20, **fields):
+        """[(event, vehicle, other, object)] after `ms` more."""
+        self.now_ms += ms
+        if vehicles:
+            self.update(states(*vehicles, **fields), self.now_ms * MS, self.now_ms * MS)
+        return self.told()
+
+    def told(self):
+        step = self.step()
+        if step is None:
+            return None
+        assert step.stamp_ns == self.now_ms * MS
+        self.last = step.events.contacts
+        rows = zip(step.events.event, self.last.vehicle, self.last.other, self.last.object_id, strict=True)
+        return [tuple(value.item() for value in row) for row in rows]
+
+
+def test_two_vehicles_crash_and_part():
+    """Boxes of 1 m, one comes from the west: at x = -0.9 they overlap by 0.1 m; the normal points from 8 to 3."""
+    world = World()
+    assert world.see((8, BOX, (0, 0, 50)), (3, BOX, (-1.2, 0, 50))) == []
+    assert world.see((3, BOX, (-0.9, 0, 50))) == [(BEGIN, 3, 8, 0)]
+    assert world.last.normal[0] == pytest.approx([-1, 0, 0])
+    assert world.last.depth[0] == pytest.approx(0.1)
+    assert world.last.position[0, 0] == pytest.approx(-0.45)
+    assert world.last.time[0] == pytest.approx(0.02 * 2 / 3, abs=1e-6)  # 0.2 of 0.3 m in 20 ms
+    assert world.see((3, BOX, (-0.8, 0, 50)), (8, BOX, (0, 0, 50))) == [(STAY, 3, 8, 0)]
+    assert world.last.time[0] == 0
+    assert world.see((3, BOX, (-1.5, 0, 50))) == [(END, 3, 8, 0)]
+    assert world.last.depth[0] == pytest.approx(0.2)
+    assert world.step() is None
+
+
+def test_a_bullet_does_not_pass_through():
+    """At 500 m/s it is 10 m away from the other at both ends of a step of 40 ms."""
+    world = World()
+    world.see((1, BOX, (-10, 0, 50)), (2, BOX, (0, 0, 50)))
+    assert world.see((1, BOX, (10, 0, 50)), ms=40) == [(BEGIN, 1, 2, 0)]
+    assert world.last.time[0] == pytest.approx(9 / 500, abs=1e-6)
+    assert world.last.normal[0] == pytest.approx([-1, 0, 0])
+    assert world.see((1, BOX, (30, 0, 50)), ms=40) == [(END, 1, 2, 0)]
+
+
+def test_one_that_was_put_elsewhere_crosses_nothing():
+    """200 m in 20 ms are 10,000 m/s: a restart, not a flight. So is a stamp that has not moved."""
+    world = World()
+    world.see((1, BOX, (-100, 0, 50)), (2, BOX, (0, 0, 50)))
+    assert world.see((1, BOX, (100, 0, 50))) == []
+    assert world.see((1, BOX, (-10, 0, 50)), ms=0) == []
+
+
+def test_states_of_several_sources_are_swept_each_from_where_it_was_tested():
+    """The first comes every 20 ms, the second every 40 ms: while no word of it comes it stands still."""
+    world = World()
+    world.see((1, BOX, (0, 0, 50)), (2, BOX, (20, 0, 50)))
+    assert world.see((1, BOX, (1, 0, 50))) == []
+    assert world.see((2, BOX, (-10, 0, 50)), (1, BOX, (1, 0.2, 50))) == [(BEGIN, 1, 2, 0)]
+
+
+def test_a_turning_vehicle_sweeps_what_it_turns_through():
+    """A car of 4.3 m turns from east to north in one step; 1.7 m north-east of its middle there is a box in the way,
+    which it touches neither before nor after."""
+    world = World()
+    post = (2, BOX, (1.8, 1.8, 50.8))
+    assert world.see((1, CAR, (0, 0, 50)), post) == []
+    assert world.see((1, CAR, (0, 0, 50)), euler=[(0, 0, math.pi / 2)]) == [(BEGIN, 1, 2, 0)]
+    assert World().see((1, CAR, (0, 0, 50)), post, euler=[(0, 0, math.pi / 2), (0, 0, 0)]) == []
+
+
+def test_silent_vehicles_are_gone_with_their_contacts():
+    world = World()
+    world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)))
+    world.see((1, BOX, (0, 0, 50)), ms=900)
+    world.forget_silent(1020 * MS)  # 2 was heard at 20 ms, not more than 1 s ago
+    assert world.told() is None
+    world.forget_silent(1021 * MS)
+    assert world.told() == [(END, 1, 2, 0)]
+    assert world.vehicles == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ("1,2", [(1, 3), (2, 3)]),
+        ("2,1", [(1, 3), (2, 3)]),
+        ("1-2, 3", [(1, 2)]),
+        ("type:3,*", [(1, 2)]),
+        ("type:50,type:50", [(1, 3), (2, 3)]),
+        ("1,ground", [(1, 2), (1, 3), (2, 3)]),
+        ("*,*", []),
+    ],
+)
+def test_ignored_pairs_never_count(rule, kept):
+    """Two cars, one with a look of its own, and a multirotor within each other."""
+    world = World(rule)
+    found = world.see((1, CAR, (0, 0, 50)), (2, 100150, (0.5, 0, 50)), (3, QUAD, (0, 0, 50.5)))
+    if rule == "type:50,type:50":  # 150 is a class of its own
+        kept = [(1, 2), *kept]
+    assert [row[1:3] for row in found] == kept
+
+
+def test_rules_for_ground_and_objects():
+    world = World("1,ground", "2,static", "3,object:7-8")
+    world.set_terrain(flat())
+    world.set_objects(objects((6, (0, 0, 0), (50, 50, 0.1)), (7, (0, 0, 0), (50, 50, 0.1))))
+    found = world.see((1, BOX, (0, 0, 0)), (2, BOX, (10, 0, 0)), (3, BOX, (20, 0, 0)))
+    assert [row[1:] for row in found] == [
+        (1, STATIC, 6), (1, STATIC, 7), (2, GROUND, 0), (3, GROUND, 0), (3, STATIC, 6),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        ("1", "ignore: '1' has 1 sides, expected an id or range"),
+        ("1,2,3", "has 3 sides"),
+        ("1,car", "ignore: 'car' in '1,car', expected an id"),
+        ("5-3,1", "ignore: '5-3' in '5-3,1', expected numbers that rise"),
+        ("1,9999999999", "expected numbers that rise"),
+        ("type:-1,2", "'type:-1' in"),
+    ],
+)
+def test_wrong_rules_are_named(rule, error):
+    with pytest.raises(ConfigError, match=error):
+        IgnoreRules([rule])
+
+
+def test_placed_objects_by_their_box_or_by_their_type():
+    """A box of 2 x 2 x 4 m, and a car without a size; the objects stand in each other, which never counts."""
+    world = World()
+    world.set_objects(objects((1001, (0, 0, 2), (1, 1, 2)), (1002, (0, 2, 0), None)))
+    assert world.see((5, BOX, (1.4, 0, 3))) == [(BEGIN, 5, STATIC, 1001)]
+    assert world.last.normal[0] == pytest.approx([1, 0, 0])
+    assert world.last.depth[0] == pytest.approx(0.1)
+    found = world.see((5, BOX, (2.4, 2, 0.8)), (6, BOX, (0, 50, 0)))
+    assert found == [(END, 5, STATIC, 1001), (BEGIN, 5, STATIC, 1002)]
+    world.set_objects(objects())
+    assert world.told() == [(END, 5, STATIC, 1002)]
+
+
+def test_clearance_holds_contacts_with_objects():
+    """A box on a table of 1 m touches it still at 1.9 mm, at 2.1 mm no more. Two vehicles part at once."""
+    world = World()
+    world.set_objects(objects((9, (30, 0, 0.5), (1, 1, 0.5)), (1001, (0, 0, 0.5), (1, 1, 0.5))))
+    at = lambda z: (5, BOX, (0.3, 0, 1.5 + z))  # noqa: E731
+    assert world.see(at(-0.001)) == [(BEGIN, 5, STATIC, 1001)]
+    assert world.see(at(0.0019)) == [(STAY, 5, STATIC, 1001)]
+    assert world.last.depth.tolist() == [0]
+    assert world.see(at(0.0021)) == [(END, 5, STATIC, 1001)]
+    assert world.see((7, BOX, (50, 0, 50)), (8, BOX, (50.999, 0, 50))) == [(BEGIN, 7, 8, 0)]
+    assert world.see((7, BOX, (50, 0, 50)), (8, BOX, (51.001, 0, 50))) == [(END, 7, 8, 0)]
+
+
+def test_clearance_holds_for_a_tenth_of_a_second():
+    world = World()
+    world.set_objects(objects((1001, (0, 0, 0.5), (1, 1, 0.5))))
+    world.see((5, BOX, (0, 0, 1.499)))
+    hovering = (5, BOX, (0, 0, 1.501))
+    assert [world.see(hovering)[0][0] for _ in range(5)] == [STAY] * 4 + [END]
+
+
+def test_landing_and_standing_on_the_ground():
+    """A multirotor stands 0.2 m below its origin; on the ground it touches, and at 1 mm goes on to touch."""
+    world = World()
+    world.set_terrain(flat(10.0))
+    assert world.see((1, QUAD, (3, 4, 10.3))) == []
+    assert world.see((1, QUAD, (3, 4, 10.199))) == [(BEGIN, 1, GROUND, 0)]
+    assert world.last.normal[0] == pytest.approx([0, 0, 1])
+    assert world.last.depth[0] == pytest.approx(0.001, abs=1e-6)
+    assert world.last.position[0, 2] == pytest.approx(10, abs=2e-3)
+    assert world.see((1, QUAD, (3, 4, 10.201))) == [(STAY, 1, GROUND, 0)]
+    assert world.see((1, QUAD, (3, 4, 10.21))) == [(END, 1, GROUND, 0)]
+
+
+def test_cars_stand_on_wheels_that_never_count():
+    """0.2 m of clearance: at 0.19 m deep a car does not touch the ground, at 0.21 m it does; a scaled one later."""
+    world = World()
+    world.set_terrain(flat())
+    assert world.see((1, CAR, (0, 0, 0)), (2, CAR, (20, 0, -0.19)), (3, CAR, (40, 0, -0.21))) == [(BEGIN, 3, GROUND, 0)]
+    assert world.see((3, CAR, (40, 0, -0.39)), scale=[(1, 1, 2)]) == [(END, 3, GROUND, 0)]
+
+
+def test_fitted_vehicles_are_tested_on_the_ground():
+    """On a slope of 0.5 a car sent level and 5 m up stands on its wheels along the slope: it does not touch the ground,
+    but a box 1.5 m above its place. One that is not fitted does touch, and a person stays upright."""
+    world = World()
+    world.set_terrain(flat(100.0, slope=0.5))
+    fit = np.array([True, True, False])
+    person = (2, 30, (20, 0, -50))
+    assert world.see((1, CAR, (0, 0, 105)), person, (3, CAR, (40, 0, 120.5)), fit_ground=fit) == [(BEGIN, 3, GROUND, 0)]
+    assert (BEGIN, 1, 4, 0) in world.see((4, BOX, (0, 0, 101.5)))
+    assert (END, 1, 4, 0) in world.see((4, BOX, (0, 0, 105)))
+
+
+def test_outside_the_map_the_edge_goes_on_or_nothing():
+    deep = (1, BOX, (500, 0, -5))
+    for outside, expected in (("extend", [(BEGIN, 1, GROUND, 0)]), ("void", [])):
+        world = World(outside=outside)
+        world.set_terrain(flat())
+        assert world.see(deep) == expected
+
+
+def test_another_terrain_is_tested_at_once():
+    world = World()
+    world.set_terrain(flat())
+    assert world.see((1, BOX, (0, 0, 5))) == []
+    world.set_terrain(flat(10.0))
+    assert world.told() == [(BEGIN, 1, GROUND, 0)]
+
+
+def test_a_check_moves_nothing():
+    """Hypothetical poses with each other, with vehicles that are there and not asked for, with objects and ground."""
+    world = World()
+    world.set_terrain(flat())
+    world.set_objects(objects((1001, (30, 0, 0), (1, 1, 1))))
+    world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)), (3, BOX, (10, 0, 0.2)))
+    found = world.check(states((3, BOX, (30, 0, 0.5)), (4, BOX, (0, 0.5, 50)), (9, BOX, (30.5, 0, 0.5))))
+    rows = zip(found.vehicle.tolist(), found.other.tolist(), found.object_id.tolist(), strict=True)
+    assert list(rows) == [
+        (1, 4, 0), (2, 4, 0), (3, GROUND, 0), (3, 9, 0), (3, STATIC, 1001), (9, GROUND, 0), (9, STATIC, 1001),
+    ]  # fmt: skip
+    assert found.time.tolist() == [0] * 7
+    assert world.see((1, BOX, (0, 0, 50))) == [(STAY, 1, 2, 0), (STAY, 3, GROUND, 0)]
+    assert world.vehicles == 3
+
+
+def test_in_a_crowd_only_the_ground_is_tested():
+    """Five in one place are ten pairs; one of them is gone, six are left."""
+    world = World(max_pairs=9)
+    world.set_terrain(flat())
+    five = [(i, BOX, (0, 0, 0.1 * i)) for i in range(1, 6)]
+    assert world.see(*five) == [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
+    assert world.crowd.startswith("only the ground is tested: the boxes of 10 pairs of bodies overlap, at most 9")
+    with pytest.raises(CrowdError, match="10 pairs"):
+        world.check(states(*five))
+    found = world.see((5, BOX, (50, 0, 50)))
+    assert [row[1:3] for row in found if row[0] == BEGIN] == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
+    assert world.crowd == ""
+
+
+def test_a_restart_ends_all_contacts_and_sweeps_nothing():
+    world = World()
+    world.see((1, BOX, (-9, 0, 50)), (2, BOX, (0, 0, 50)), (3, BOX, (0.5, 0, 50)))
+    ended = world.restart().events
+    assert (ended.contacts.vehicle.tolist(), ended.event.tolist()) == ([2], [END])
+    world.now_ms = 0
+    assert world.see((1, BOX, (9, 0, 50)), ms=20) == [(BEGIN, 2, 3, 0)]
+
+
+def test_types_without_a_shape_are_told():
+    world = World()
+    world.see((1, BOX, (0, 0, 50)), (2, CAR, (9, 0, 50)), (3, 777, (20, 0, 50)))
+    assert world.default_types == {777, BOX}
+
+
+def test_what_cannot_be_tested_is_counted():
+    given = states((1, 3, (0, 0, 0)), (0, 3, (0, 0, 0)), (-2, 3, (0, 0, 0)), (4, 3, (0, 0, 0)), (5, 3, (1e7, 0, 0)))
+    given.scale[3] = (1, 0, 1)
+    good, reasons = within_limits(given)
+    assert good.tolist() == [True, False, False, False, False]
+    assert reasons == {"bad_id": 2, "bad_scale": 1, "too_far": 1}

@@ -1,0 +1,339 @@
+"""Elevation models into height maps, against their own formulas and PROJ's geodesics, not the importer's path."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+import rasterio
+from matplotlib.cbook import get_sample_data
+from pyproj import Geod
+from rasterio.transform import Affine, from_origin
+from scipy.ndimage import map_coordinates
+
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_terrain.exports.geotiff import write_geotiff
+from rfly_terrain.files.arrays import import_array, write_npy, write_npz
+from rfly_terrain.files.dem_import import import_dem
+from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
+from rfly_terrain.files.writer import write_height_map
+from rfly_terrain.height_map.height_map import HeightMap
+
+UTM32 = "EPSG:32632"
+
+
+def write_tif(path, raster, transform, crs=UTM32, nodata=None, **tags):
+    raster = np.asarray(raster)
+    with rasterio.open(
+        path,
+        "w",
+        driver="GTiff",
+        width=raster.shape[1],
+        height=raster.shape[0],
+        count=1,
+        dtype=raster.dtype,
+        crs=crs,
+        transform=transform,
+        nodata=nodata,
+    ) as dataset:
+        dataset.write(raster, 1)
+        if "unit" in tags:
+            dataset.set_band_unit(1, tags["unit"])
+        if "scale" in tags:
+            dataset.scales, dataset.offsets = (tags["scale"],), (tags["offset"],)
+    return path
+
+
+def rows_and_columns(rows, columns):
+    return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+
+
+def test_a_metric_raster_keeps_its_cells(tmp_path):
+    """3 rows x 4 columns of 10 x 20 m: row 0 is the north, the middle is the origin, every value bit by bit."""
+    raster = rows_and_columns(3, 4) / 3
+    terrain = import_dem(write_tif(tmp_path / "a.tif", raster, from_origin(500_000, 5_200_060, 10, 20)))
+    assert (terrain.rows, terrain.columns, terrain.step_x, terrain.step_y) == (4, 3, 10, 20)
+    assert terrain.bounds == (-15, 15, -20, 20)
+    np.testing.assert_array_equal(terrain.heights, raster[::-1].T)
+    assert terrain.altitude(-15.0, 20.0) == raster[0, 0]  # north-west corner
+    assert terrain.altitude(15.0, -20.0) == raster[2, 3]  # south-east corner
+    assert terrain.name == "a"
+
+
+def test_the_origin_is_found_on_the_globe(tmp_path):
+    """UTM zone 32's central meridian, 9 degrees east; the latitude from the distance along the meridian."""
+    path = write_tif(tmp_path / "a.tif", rows_and_columns(10, 10), from_origin(500_000 - 50, 5_300_000 + 50, 10, 10))
+    latitude, longitude, altitude = import_dem(path).geo_origin
+    assert longitude == pytest.approx(9.0, abs=1e-9)
+    along_meridian = Geod(ellps="WGS84").inv(9.0, 0.0, 9.0, latitude)[2]
+    assert along_meridian == pytest.approx(5_300_000 / 0.9996, abs=0.01)
+    assert altitude == 0
+
+
+def test_part_of_a_metric_raster(tmp_path):
+    """--size cuts whole cells around the center, which may lie between them; nothing is resampled."""
+    raster = rows_and_columns(20, 30)
+    path = write_tif(tmp_path / "a.tif", raster, from_origin(400_000, 5_000_200, 10, 10))
+    terrain = import_dem(path, size=(100, 60))
+    # the middle lies between columns 14 and 15 (centres at -45 … 45) and between rows 9 and 10 (-25 … 25)
+    assert terrain.bounds == (-45, 45, -25, 25)
+    np.testing.assert_array_equal(terrain.heights, raster[7:13, 10:20][::-1].T)
+    with pytest.raises(ConfigError, match="asks for -200 … 200 m"):
+        import_dem(path, size=(400, 60))
+
+
+def test_a_plane_survives_resampling(tmp_path):
+    """z = 100 + 0.1 east - 0.2 north on cells of 10 m, asked for at 4 m: bilinear resampling of a plane is exact."""
+    row, column = np.mgrid[0:50, 0:60]
+    raster = (100 + 0.1 * (column - 29.5) * 10 - 0.2 * (24.5 - row) * 10).astype(np.float32)
+    terrain = import_dem(write_tif(tmp_path / "a.tif", raster, from_origin(500_000, 5_200_000, 10, 10)), resolution=4)
+    assert (terrain.step_x, terrain.step_y) == (4, 4)
+    x, y = np.meshgrid(np.linspace(-280, 280, 23), np.linspace(-230, 230, 19))
+    np.testing.assert_allclose(terrain.altitude(x, y), 100 + 0.1 * x - 0.2 * y, atol=2e-3)
+
+
+def test_a_south_up_and_a_turned_raster(tmp_path):
+    """A raster whose rows run north, and one turned by 30 degrees (cut to where it has data): the same ground."""
+
+    def ground(x, y):
+        return 50 + 0.05 * x + 0.03 * y
+
+    column, row = np.meshgrid(np.arange(80) + 0.5, np.arange(80) + 0.5)
+    south_up = Affine(10, 0, 500_000, 0, 10, 5_200_000)
+    turned = Affine(10 * math.cos(0.5), 10 * math.sin(0.5), 500_000, 10 * math.sin(0.5), -10 * math.cos(0.5), 5_200_800)
+    for transform in (south_up, turned):
+        a, b, c, d, e, f = transform[:6]
+        x, y = a * column + b * row + c, d * column + e * row + f
+        x_0 = (a + b) * 40 + c
+        y_0 = (d + e) * 40 + f
+        path = write_tif(tmp_path / "a.tif", ground(x - x_0, y - y_0).astype(np.float32), transform)
+        terrain = import_dem(path, size=(400, 400), resampling="bilinear")
+        # a turned raster comes on the local grid: grid north of UTM and true north differ by up to a degree here
+        latitude, longitude, _ = terrain.geo_origin
+        turn = math.radians((longitude - 9.0) * math.sin(math.radians(latitude))) if b else 0.0
+        for east, north in ((0, 0), (150, 0), (0, 150), (-180, 120)):
+            along_x = east * math.cos(turn) - north * math.sin(turn)
+            along_y = east * math.sin(turn) + north * math.cos(turn)
+            expected = ground(along_x, along_y)
+            assert terrain.altitude(float(east), float(north)) == pytest.approx(expected, abs=0.1)
+
+
+def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
+    """Peaks at known places: distance and azimuth from the origin on the ellipsoid give their x east and y north."""
+    raster = np.zeros((200, 300), np.float32)
+    peaks = [(30, 40), (150, 260), (100, 150), (190, 20)]
+    for row, column in peaks:
+        raster[row, column] = 100
+    transform = from_origin(8.0, 47.0, 1 / 3600, 1 / 3600)
+    path = write_tif(tmp_path / "deg.tif", raster, transform, crs="EPSG:4326")
+    terrain = import_dem(path, resolution=5)
+    latitude, longitude, _ = terrain.geo_origin
+    assert (latitude, longitude) == (pytest.approx(47 - 100 / 3600), pytest.approx(8 + 150 / 3600))
+    for row, column in peaks:
+        azimuth, _, distance = Geod(ellps="WGS84").inv(
+            longitude, latitude, 8 + (column + 0.5) / 3600, 47 - (row + 0.5) / 3600
+        )
+        x, y = distance * math.sin(math.radians(azimuth)), distance * math.cos(math.radians(azimuth))
+        window = terrain.altitude(*np.meshgrid(x + np.arange(-40, 41, 2.0), y + np.arange(-40, 41, 2.0)))
+        v, u = np.unravel_index(np.argmax(window), window.shape)
+        assert math.hypot(u - 20, v - 20) * 2 < 6  # a cell of 5 m, and sampling steps of 2 m
+        assert window.max() > 70
+
+
+def test_center_and_altitude(tmp_path):
+    """The origin where it was asked for, on the ground or at a given elevation."""
+    row, column = np.mgrid[0:200, 0:300]
+    path = write_tif(
+        tmp_path / "d.tif", (column + 10 * row).astype(np.int16), from_origin(8, 47, 0.001, 0.001), "EPSG:4326"
+    )
+    place = (47 - 80.5 * 0.001, 8 + 120.5 * 0.001)  # the cell of row 80, column 120: 920 m
+    ground = import_dem(path, center=place, size=(2000, 3000), resolution=10, origin_altitude="ground")
+    assert ground.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)
+    assert ground.geo_origin == (*place, pytest.approx(920, abs=0.5))
+    assert ground.bounds == (-1000, 1000, -1500, 1500)
+    given = import_dem(path, center=place, size=(2000, 3000), resolution=10, origin_altitude=500.0)
+    np.testing.assert_allclose(given.heights, ground.heights + (ground.geo_origin[2] - 500), atol=1e-3)
+    with pytest.raises(ConfigError, match="choose another --center or --size"):
+        import_dem(path, center=(46.0, 8.1), size=(2000, 3000))
+
+
+def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
+    """Meridians converge, so the raster is no rectangle on the ground: the map is cut to where it has data."""
+    path = write_tif(
+        tmp_path / "d.tif", np.full((300, 300), 7, np.int16), from_origin(8, 60, 0.001, 0.001), "EPSG:4326"
+    )
+    terrain = import_dem(path)
+    assert (terrain.z_min, terrain.z_max) == (7, 7)
+    assert terrain.bounds[3] - terrain.bounds[2] == pytest.approx(299 * 0.001 * 111_400, rel=0.01)
+    assert terrain.step_x == terrain.step_y
+
+
+def test_units_scales_and_offsets(tmp_path):
+    """Feet become metres; stored numbers become heights by the band's scale and offset."""
+    where = from_origin(500_000, 5_200_000, 10, 10)
+    feet = import_dem(write_tif(tmp_path / "f.tif", np.full((3, 3), 100, np.int16), where, unit="ft"))
+    assert feet.z_min == pytest.approx(30.48)
+    scaled = import_dem(write_tif(tmp_path / "s.tif", np.full((3, 3), 100, np.int16), where, scale=0.1, offset=5.0))
+    assert scaled.z_min == pytest.approx(15.0)
+    with pytest.raises(TerrainFormatError, match="'parsec', expected metres or feet"):
+        import_dem(write_tif(tmp_path / "p.tif", np.full((3, 3), 100, np.int16), where, unit="parsec"))
+
+
+def test_cells_without_data_are_refused_or_filled(tmp_path):
+    """A hole of one cell in a plane: refused by default, interpolated on request."""
+    raster = np.add.outer(np.arange(12.0), np.arange(9.0)).astype(np.float32)
+    raster[5, 4] = -9999
+    path = write_tif(tmp_path / "n.tif", raster, from_origin(500_000, 5_200_000, 10, 10), nodata=-9999)
+    with pytest.raises(TerrainFormatError, match="1 of 108 cells hold no data; interpolate them with --fill-nodata"):
+        import_dem(path)
+    filled = import_dem(path, fill_nodata=True)
+    assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=0.5)
+    empty = write_tif(tmp_path / "e.tif", np.full((3, 3), -9999.0), from_origin(5e5, 5e6, 10, 10), nodata=-9999)
+    with pytest.raises(TerrainFormatError, match="no cell holds data"):
+        import_dem(empty, fill_nodata=True)
+
+
+def test_faults_are_named(tmp_path):
+    where = from_origin(500_000, 5_200_000, 10, 10)
+    with pytest.raises(TerrainFileNotFound, match="no such file"):
+        import_dem("/vsicurl/http://127.0.0.1:9/dem.tif")
+    (tmp_path / "x.tif").write_bytes(b"no raster")
+    with pytest.raises(TerrainFormatError, match="cannot be read as a raster"):
+        import_dem(tmp_path / "x.tif")
+    unplaced = write_tif(tmp_path / "u.tif", rows_and_columns(3, 3), where, crs=None)
+    with pytest.raises(TerrainFormatError, match="names no coordinate reference system; say which one"):
+        import_dem(unplaced)
+    assert import_dem(unplaced, crs=UTM32).rows == 3
+    good = write_tif(tmp_path / "g.tif", rows_and_columns(3, 3), where)
+    for bad, text in (
+        ({"band": 2}, "band 2, expected 1 … 1"),
+        ({"crs": "EPSG:nothing"}, "crs 'EPSG:nothing'"),
+        ({"resolution": 0.0}, "above 0 m"),
+        ({"resolution": 1e-3}, "choose another --resolution"),
+        ({"size": (10.0, -1.0)}, "two lengths above 0"),
+        ({"center": (91.0, 0.0)}, "latitude within"),
+    ):
+        with pytest.raises(ConfigError, match=text):
+            import_dem(good, **bad)
+
+
+def test_without_rasterio_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rasterio", None)
+    with pytest.raises(ConfigError, match=r"pip install 'rfly_suite\[geo\]'"):
+        import_dem(tmp_path / "any.tif")
+
+
+def test_progress_ends_at_one(tmp_path):
+    shares = []
+    path = write_tif(tmp_path / "p.tif", np.zeros((700, 5), np.float32), from_origin(500_000, 5_200_000, 10, 10))
+    import_dem(path, progress=shares.append)
+    assert shares == sorted(shares)
+    assert len(shares) > 1
+    assert shares[-1] == 1.0
+
+
+def hills(rows=60, columns=40, step_x=5.0, step_y=-8.0) -> HeightMap:
+    r, c = np.mgrid[0:rows, 0:columns]
+    heights = 300 + 40 * np.sin(r / 9) + 25 * np.cos(c / 5)
+    place = (46.5, 7.9, 1200.0)
+    return HeightMap(heights, origin_x=-100, origin_y=200, step_x=step_x, step_y=step_y, name="hills", geo_origin=place)
+
+
+def test_a_geotiff_goes_out_and_comes_back(tmp_path):
+    """Export, import with the same origin and altitude: the same ground, to float32."""
+    terrain = hills()
+    write_geotiff(terrain, tmp_path / "h.tif")
+    with rasterio.open(tmp_path / "h.tif") as dataset:
+        assert dataset.read(1).min() == pytest.approx(1200 + terrain.z_min, abs=1e-3)
+        assert dataset.units == ("metre",)
+    back = import_dem(tmp_path / "h.tif", center=(46.5, 7.9), origin_altitude=1200)
+    assert back.bounds == pytest.approx(terrain.bounds, abs=1e-6)
+    x, y = np.meshgrid(np.linspace(-100, 195, 31), np.linspace(-112, 200, 31))
+    np.testing.assert_allclose(back.altitude(x, y), terrain.altitude(x, y), atol=2e-3)
+
+
+def test_a_map_without_a_place_makes_a_geotiff_without_one(tmp_path):
+    bare = HeightMap(np.eye(4), origin_x=0, origin_y=0, step_x=1, step_y=1)
+    write_geotiff(bare, tmp_path / "b.tif")
+    with rasterio.open(tmp_path / "b.tif") as dataset:
+        assert dataset.crs is None
+        assert dataset.bounds == (-0.5, -0.5, 3.5, 3.5)
+        np.testing.assert_array_equal(dataset.read(1), np.eye(4)[::-1])
+
+
+def test_numpy_files_go_out_and_come_back(tmp_path):
+    """.npz keeps everything, .npy the raster alone."""
+    terrain = hills()
+    write_npz(terrain, tmp_path / "h.npz")
+    back = import_array(tmp_path / "h.npz")
+    np.testing.assert_array_equal(back.heights, terrain.heights)
+    assert (back.bounds, back.geo_origin) == (terrain.bounds, terrain.geo_origin)
+    assert (back.step_x, back.step_y) == (5, -8)
+    write_npy(terrain, tmp_path / "h.npy")
+    raster = np.load(tmp_path / "h.npy")
+    assert raster[0, 0] == terrain.altitude(-100.0, 200.0)  # north-west
+    middle = import_array(tmp_path / "h.npy", cell_size=(5, 8))
+    assert middle.altitude(-147.5, 156.0) == pytest.approx(terrain.altitude(-100.0, 200.0))
+    south = import_array(tmp_path / "h.npy", cell_size=(5, 8), first_row="south")
+    assert south.altitude(-147.5, -156.0) == pytest.approx(terrain.altitude(-100.0, 200.0))
+
+
+def test_array_faults_are_named(tmp_path):
+    np.savez(tmp_path / "two.npz", a=np.eye(3), b=np.eye(4), c=np.arange(3))
+    np.save(tmp_path / "objects.npy", np.array([[{}, 1], [2, 3]], object), allow_pickle=True)
+    np.save(tmp_path / "nan.npy", np.array([[1.0, np.nan], [0, 0]]))
+    (tmp_path / "junk.npz").write_bytes(b"PK\3\4 junk")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "heights.csv").write_text("1,2")
+    cell = {"cell_size": (1.0, 1.0)}
+    for name, options, error, text in (
+        ("two.npz", cell, ConfigError, "2 arrays with rows and columns .*choose one with --key"),
+        ("two.npz", {**cell, "key": "z"}, ConfigError, "no array 'z', only a, b, c"),
+        ("two.npz", {**cell, "key": "c"}, TerrainFormatError, "expected numbers in rows and columns"),
+        ("two.npz", {}, ConfigError, "--cell-size"),
+        ("two.npz", {"cell_size": (1.0, 0.0), "key": "a"}, ConfigError, "above 0 m"),
+        ("objects.npy", cell, TerrainFormatError, "cannot be read as NumPy arrays"),
+        ("nan.npy", cell, TerrainFormatError, r"nan\.npy: heights_up"),
+        ("junk.npz", cell, TerrainFormatError, "cannot be read"),
+        ("empty.npy", cell, TerrainFormatError, "cannot be read"),
+        ("heights.csv", cell, ConfigError, r"expected a \.npy or \.npz"),
+        ("missing.npy", cell, TerrainFileNotFound, "no such file"),
+    ):
+        with pytest.raises(error, match=text):
+            import_array(tmp_path / name, **options)
+    assert import_array(tmp_path / "two.npz", key="b", **cell).rows == 4
+
+
+def test_an_imported_model_becomes_a_map(tmp_path):
+    """The whole way: raster, png and txt, and the same ground read from them within half a count."""
+    terrain = import_dem(
+        write_tif(tmp_path / "a.tif", (rows_and_columns(30, 40) % 97) - 20, from_origin(500_000, 5_200_000, 10, 10))
+    )
+    back = to_height_map(read_map(write_height_map(terrain, tmp_path / "map")))
+    assert np.abs(back.heights - terrain.heights).max() <= (terrain.z_max - terrain.z_min) / 65535 / 2 * 1.01
+    assert back.geo_origin == pytest.approx(terrain.geo_origin)
+
+
+def test_the_demo_map_is_the_ground_of_its_source():
+    """At least 250 x 250 cells in under 1 MB, and everywhere near the source's own samples, found by geodesics."""
+    files = find_map("JacksboroFault")
+    terrain = to_height_map(read_map(files))
+    assert min(terrain.rows, terrain.columns) >= 250
+    assert files.png.stat().st_size < 1_000_000
+    assert terrain.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)
+
+    source = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
+    latitude, longitude, altitude = terrain.geo_origin
+    x, y = (v.ravel() for v in np.meshgrid(np.linspace(-2950, 2950, 60), np.linspace(-2950, 2950, 60)))
+    azimuth, distance = np.degrees(np.arctan2(x, y)), np.hypot(x, y)
+    lon, lat, _ = Geod(ellps="WGS84").fwd(np.full_like(x, longitude), np.full_like(x, latitude), azimuth, distance)
+    column = (lon - float(source["xmin"])) / float(source["dx"]) - 0.5
+    row = (float(source["ymin"]) - lat) / float(source["dy"]) - 0.5  # its ymin is the northern edge
+    expected = map_coordinates(source["elevation"].astype(float), [row, column], order=3)
+    difference = terrain.altitude(x, y) + altitude - expected
+    # the map's spline smooths a little where the reference interpolates; a shift by one source cell is far worse
+    assert np.sqrt(np.mean(difference**2)) < 6
+    shifted = map_coordinates(source["elevation"].astype(float), [row + 1, column], order=3)
+    assert np.sqrt(np.mean((terrain.altitude(x, y) + altitude - shifted) ** 2)) > 2 * np.sqrt(np.mean(difference**2))

@@ -1,0 +1,226 @@
+"""Compiled kernels, their Python source and the NumPy path: the same bits for the same points."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rfly_terrain
+from rfly_terrain import HeightMap
+from rfly_terrain.height_map import kernels_numpy
+from rfly_terrain.height_map.scalar import altitude_function
+
+kernels = pytest.importorskip("rfly_terrain.height_map.kernels", reason="numba is not installed")
+
+POINT_KERNELS = {
+    "altitudes": ((), [()]),
+    "insides": ((), [()]),
+    "gradients": ((True, False), [(2,)]),
+    "queries": ((True, False), [(), (3,), ()]),
+}
+
+
+def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, np.ndarray, np.ndarray]:
+    """A rough map and points on it, on its nodes and edges, and off it."""
+    rng = np.random.default_rng(seed)
+    step_x, step_y = rng.choice([-1, 1], 2) * 10 ** rng.uniform(-2, 2, 2)
+    heights = rng.normal(0, 10 ** rng.uniform(-2, 4), (rows, columns))
+    terrain = HeightMap(heights, origin_x=rng.normal(0, 100), origin_y=rng.normal(0, 100), step_x=step_x, step_y=step_y)
+    u, v = rng.uniform(-1, rows, count), rng.uniform(-1, columns, count)
+    u[::3], v[::4] = np.round(u[::3]), np.round(v[::4])
+    return terrain, terrain.origin_x + u * step_x, terrain.origin_y + v * step_y
+
+
+def outputs(shapes: list[tuple[int, ...]], count: int) -> list[np.ndarray]:
+    return [np.full((count, *shape), 77.0) for shape in shapes]
+
+
+def assert_same(
+    implementations: list[Any], terrain: HeightMap, inputs: list[Any], options: tuple[Any, ...], shapes: Any
+):
+    results = []
+    for implementation in implementations:
+        result = outputs(shapes, inputs[0].size)
+        assert implementation(terrain.heights, terrain.grid, *inputs, *options, *result)
+        results.append(result)
+    for result in results[1:]:
+        for ours, theirs in zip(result, results[0], strict=True):
+            assert np.array_equal(ours, theirs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), rows=st.integers(2, 9), columns=st.integers(2, 9))
+def test_compiled_and_numpy_give_the_same_bits(seed, rows, columns):
+    terrain, x, y = example(seed, rows, columns, 700)
+    for name, (options, shapes) in POINT_KERNELS.items():
+        for option in options or (None,):
+            chosen = () if option is None else (option,)
+            assert_same([getattr(kernels, name), getattr(kernels_numpy, name)], terrain, [x, y], chosen, shapes)
+    velocity = list(np.random.default_rng(seed).normal(0, 10, (2, x.size)))
+    both = [kernels.gradient_rates, kernels_numpy.gradient_rates]
+    assert_same(both, terrain, [x, y, *velocity], (), [(2,)])
+    assert_surfaces_are_those_one_by_one([kernels.surfaces, kernels_numpy.surfaces], terrain, x, y, *velocity)
+
+
+def assert_surfaces_are_those_one_by_one(implementations: list[Any], terrain: HeightMap, *inputs: np.ndarray):
+    expected = np.empty((7, inputs[0].size))
+    grid = terrain.heights, terrain.grid
+    kernels_numpy.altitudes(*grid, *inputs[:2], expected[0])
+    kernels_numpy.gradients(*grid, *inputs[:2], False, expected[1:3].T)
+    kernels_numpy.gradients(*grid, *inputs[:2], True, expected[3:5].T)
+    kernels_numpy.gradient_rates(*grid, *inputs, expected[5:].T)
+    for implementation in implementations:
+        out = np.full_like(expected, 77.0)
+        assert implementation(*grid, *inputs, out)
+        assert np.array_equal(out, expected)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 7), (7, 2), (5, 6)])
+def test_the_python_source_gives_the_same_bits(rows, columns):
+    """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
+    terrain, x, y = example(rows * 10 + columns, rows, columns, 300)
+    for name, (options, shapes) in POINT_KERNELS.items():
+        kernel = getattr(kernels, name)
+        for option in options or (None,):
+            chosen = () if option is None else (option,)
+            assert_same([kernel, kernel.py_func], terrain, [x, y], chosen, shapes)
+    velocity = list(np.random.default_rng(1).normal(0, 10, (2, x.size)))
+    assert_same([kernels.gradient_rates, kernels.gradient_rates.py_func], terrain, [x, y, *velocity], (), [(2,)])
+    assert_surfaces_are_those_one_by_one([kernels.surfaces.py_func], terrain, x, y, *velocity)
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**32), rows=st.integers(2, 9), columns=st.integers(2, 9))
+def test_one_point_gives_the_bits_of_an_array(seed, rows, columns):
+    """With numba and without."""
+    terrain, x, y = example(seed, rows, columns, 12)
+    (expected,) = outputs([()], x.size)
+    kernels_numpy.altitudes(terrain.heights, terrain.grid, x, y, expected)
+    plain = altitude_function(terrain.heights, terrain.grid)
+    for a, b, z in zip(x.tolist(), y.tolist(), expected.tolist(), strict=True):
+        assert plain(0, a, b) == z
+        assert terrain.altitude(a, b) == z
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 255, 256, 257, 1000])
+def test_blocks_of_every_length(count):
+    """The blocks of the kernels, 256 and 64 points, begin and end where they should."""
+    terrain, x, y = example(3, 6, 5, count)
+    assert_same([kernels_numpy.altitudes, kernels.altitudes], terrain, [x, y], (), [()])
+    assert_surfaces_are_those_one_by_one([kernels.surfaces], terrain, x, y, np.cos(x), np.sin(y))
+
+
+@pytest.mark.parametrize("module", [kernels, kernels_numpy], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 255, 256, 299])
+def test_not_finite_is_reported_from_any_place(module, bad, place):
+    terrain, x, y = example(1, 4, 4, 300)
+    for coordinate in (0, 1):
+        inputs = [x.copy(), y.copy()]
+        inputs[coordinate][place] = bad
+        for name, (options, shapes) in POINT_KERNELS.items():
+            chosen = options[:1]
+            assert not getattr(module, name)(terrain.heights, terrain.grid, *inputs, *chosen, *outputs(shapes, 300))
+        (rates,) = outputs([(2,)], 300)
+        assert not module.gradient_rates(terrain.heights, terrain.grid, *inputs, x, y, rates)
+        assert not module.gradient_rates(terrain.heights, terrain.grid, x, y, *inputs, rates)
+        out = np.empty((7, 300))
+        assert not module.surfaces(terrain.heights, terrain.grid, *inputs, x, y, out)
+        assert not module.surfaces(terrain.heights, terrain.grid, x, y, *inputs, out)
+
+
+@pytest.mark.parametrize("ned", [False, True])
+def test_clouds_are_the_same(ned):
+    terrain, _, _ = example(2, 9, 7, 1)
+    x, y = np.arange(4, dtype=np.float32), np.arange(10, 13, dtype=np.float32)
+    clouds = []
+    for fill in (kernels.cloud, kernels.cloud.py_func, kernels_numpy.cloud):
+        points = np.zeros((4, 3, 3), np.float32)
+        fill(terrain.heights, x, y, 1, 2, 2, ned, points)
+        clouds.append(points)
+    assert np.array_equal(clouds[0], clouds[1])
+    assert np.array_equal(clouds[0], clouds[2])
+    assert clouds[0][3, 2].tolist() == ([12, 3, -terrain.heights[7, 6]] if ned else [3, 12, terrain.heights[7, 6]])
+
+
+QUERY = """
+import numpy as np
+from rfly_terrain import HeightMap
+terrain = HeightMap([[0, 1], [2, 3]], origin_x=0, origin_y=0, step_x=1, step_y=1)
+x = np.linspace(0, 1, 200_001)
+print(terrain.altitude(x, x)[100_000], terrain._altitude_at.__class__.__name__)
+"""
+
+
+def query_elsewhere(packages: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", QUERY],
+        cwd=packages,
+        env={**os.environ, "PYTHONPATH": str(packages), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def copy_packages(folder: Path) -> Path:
+    root = Path(rfly_terrain.__file__).parent.parent
+    for package in ("rfly_common", "rfly_terrain"):
+        shutil.copytree(root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "maps"))
+    return folder
+
+
+def test_where_no_cache_can_be_written(tmp_path):
+    """A read-only install of a user without a home: kernels are compiled in the process and answer."""
+    packages = copy_packages(tmp_path / "install")
+    not_a_folder = tmp_path / "file"
+    not_a_folder.write_text("")
+    for package in ("rfly_common", "rfly_terrain"):
+        (packages / package / "__pycache__").write_text(
+            ""
+        )  # a file of this name: no one, root included, can write there
+    nowhere = str(not_a_folder / "below")
+    answer = query_elsewhere(packages, HOME=nowhere, XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere, NUMBA_CACHE_DIR="")
+    assert answer == "1.5 CPUDispatcher"
+
+
+def test_without_numba(tmp_path):
+    """The variable sends everything to NumPy; answers stay."""
+    assert query_elsewhere(copy_packages(tmp_path), RFLY_DISABLE_NUMBA="1") == "1.5 function"
+
+
+def test_warm_up_leaves_nothing_to_compile():
+    """After warm_up() no query compiles another signature, whatever the caller's arrays look like."""
+    from rfly_terrain.warm_up import warm_up
+
+    warm_up()
+    compiled = {name: len(getattr(kernels, name).signatures) for name in (*POINT_KERNELS, "gradient_rates", "cloud")}
+    one = len(kernels.altitude_at.signatures)
+    terrain, x, y = example(0, 5, 5, 50)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for first in (x, frozen, x[::-1], x.astype(np.float32), np.arange(50)):
+        for second in (y, y.astype(np.float32)):
+            terrain.altitude(first, second)
+            terrain.inside(first, second)
+            for smooth in (False, True):
+                terrain.query(first, second, smooth=smooth)
+                terrain.gradient(first, second, smooth)
+            terrain.gradient_rate(first, second, 1, x)
+    terrain.altitude(1.0, 2.0)
+    terrain.altitude(1, np.float32(2))
+    terrain.point_cloud()
+    terrain.point_cloud_ned(2, (terrain.bounds))
+    assert compiled == {name: len(getattr(kernels, name).signatures) for name in compiled}
+    assert one == len(kernels.altitude_at.signatures)

@@ -1,0 +1,90 @@
+"""Compiled ray casting, its Python source and the NumPy path: the same bits for the same rays."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rfly_terrain import HeightMap
+from rfly_terrain.height_map import ray_cast, ray_kernels_numpy
+from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
+
+ray_kernels = pytest.importorskip("rfly_terrain.height_map.ray_kernels", reason="numba is not installed")
+
+
+def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, Any, Any, Any]:
+    """A rough map and rays on it, along its lines, from its nodes, from outside, up and down."""
+    rng = np.random.default_rng(seed)
+    step_x, step_y = rng.choice([-1, 1], 2) * 10 ** rng.uniform(-2, 2, 2)
+    terrain = HeightMap(
+        rng.normal(0, 10 ** rng.uniform(-2, 2), (rows, columns)),
+        origin_x=rng.normal(0, 100),
+        origin_y=rng.normal(0, 100),
+        step_x=step_x,
+        step_y=step_y,
+    )
+    u, v = rng.uniform(-1, rows, count), rng.uniform(-1, columns, count)
+    u[::3], v[::4] = np.round(u[::3]), np.round(v[::4])
+    z = rng.uniform(terrain.z_min - 1, 2 * terrain.z_max + 1, count)
+    origins = np.stack([terrain.origin_x + u * step_x, terrain.origin_y + v * step_y, z], axis=1)
+    directions = rng.normal(0, 1, (count, 3))
+    directions[rng.random((count, 3)) < 0.25] = 0
+    return terrain, origins, directions, np.where(rng.random(count) < 0.5, np.inf, rng.exponential(100, count))
+
+
+def run(function: Any, terrain: HeightMap, rays: Any, level: int = ray_cast.START_LEVEL) -> tuple[bool, Any, Any]:
+    count = len(rays[0])
+    ranges, normals = np.full(count, 77.0), np.full((count, 3), 77.0)
+    pyramid = pyramid_of(terrain)
+    surface = (terrain.heights, terrain.grid, terrain.z_max)
+    good = function(*surface, *pyramid, BLOCK_BITS, level, *rays, ranges, normals)
+    return bool(good), ranges, normals
+
+
+def assert_same(one: Any, other: Any) -> None:
+    assert one[0] == other[0]
+    assert np.array_equal(one[1], other[1])
+    assert np.array_equal(one[2], other[2], equal_nan=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), rows=st.integers(2, 70), columns=st.integers(2, 70))
+def test_compiled_and_numpy_give_the_same_bits(seed, rows, columns):
+    terrain, *rays = example(seed, rows, columns, 400)
+    ours = run(ray_kernels.cast, terrain, rays)
+    assert_same(ours, run(ray_kernels_numpy.cast, terrain, rays))
+    assert ours[0] == rays[1].any(axis=1).all()
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 9), (9, 2), (21, 34)])
+def test_the_python_source_gives_the_same_bits(rows, columns):
+    """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
+    terrain, *rays = example(rows * 10 + columns, rows, columns, 500)
+    with np.errstate(all="ignore"):
+        assert_same(run(ray_kernels.cast, terrain, rays), run(ray_kernels.cast.py_func, terrain, rays))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 9])
+def test_it_does_not_matter_where_in_the_pyramid_a_ray_begins(level):
+    for seed in range(20):
+        terrain, *rays = example(seed, 70, 50, 400)
+        assert_same(run(ray_kernels.cast, terrain, rays), run(ray_kernels.cast, terrain, rays, level))
+
+
+def test_a_few_rays_do_not_import_numba():
+    script = """
+import sys
+from rfly_terrain import HeightMap
+terrain = HeightMap([[0, 1], [1, 0]], origin_x=0, origin_y=0, step_x=1, step_y=1)
+assert terrain.cast([(0.5, 0.5, 2)] * 100, (0, 0, -1)).tolist() == [1.5] * 100
+assert "numba" not in sys.modules
+assert terrain.cast([(0.5, 0.5, 2)] * 20_000, (0, 0, -1)).tolist() == [1.5] * 20_000
+assert "rfly_terrain.height_map.ray_kernels" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -1,0 +1,118 @@
+"""A vehicle that leaves its fleet: place, heading and velocity go on; it ends where the path ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from rfly_common.errors import ConfigError
+from rfly_common.frames import quat_rotate
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
+from rfly_trajectory.fleet.follow_path import MAX_POSES, corner_radius, follow, halt, wanted_path
+from rfly_trajectory.motion.speed_profile import SpeedProfile
+from rfly_trajectory.paths.shapes import Circle, Line
+
+GOAL = np.array([[150.0, 20.0, 40.0], [150.0, 120.0, 70.0], [60.0, 160.0, 55.0]])
+RING = Circle((0.0, 0.0), 80.0).path()
+LINE = Line((-100.0, -50.0), (100.0, -50.0)).path()
+
+
+def ground():
+    axis = np.arange(-300.0, 301.0, 20.0)
+    x, y = np.meshgrid(axis, axis, indexing="ij")
+    return HeightMap(
+        4 * np.sin(x / 60) * np.cos(y / 45) + 0.05 * x, origin_x=-300.0, origin_y=-300.0, step_x=20, step_y=20
+    )
+
+
+VEHICLES = {
+    "car": Vehicle("car", 1, 3, RING, SpeedProfile(10.0), "repeat"),
+    "car with brakes": Vehicle("car", 1, 3, RING, SpeedProfile(10.0, 2.0, 4.0, 3.0), "repeat"),
+    "on the outside of a formation": Vehicle("car", 1, 3, RING, SpeedProfile(10.0), "repeat", offset=(-5.0, -20.0)),
+    "shifted": Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0), "stop", shift=(10.0, 30.0)),
+    "on wheels": Vehicle("car", 1, 3, RING, SpeedProfile(6.0), "repeat", wheelbase=2.7, track=1.6),
+    "drone": Vehicle("drone", 1, 3, RING, SpeedProfile(8.0, 3.0), "repeat", kind="multirotor", height=30.0),
+    "plane": Vehicle("plane", 1, 3, RING, SpeedProfile(15.0), "repeat", kind="fixed_wing", height=60.0, absolute=True),
+    "not off yet": Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0), "stop", delay=60.0),
+}
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
+    """Just before and after the hand-over the states are the same; after it positions move as velocities say."""
+    vehicle, time = VEHICLES[name], 12.3
+    fleet = Fleet([vehicle], ground())
+    taken = follow(fleet, 0, time, wanted_path(vehicle, GOAL))
+    assert taken is not None
+    after = Fleet([taken.vehicle], ground())
+    old, new = fleet.sample_times([time]), after.sample_times([time])
+    np.testing.assert_allclose(new.position, old.position, atol=1e-9)
+    np.testing.assert_allclose(new.velocity[..., :2], old.velocity[..., :2], atol=1e-9)
+    np.testing.assert_allclose(new.velocity[..., 2], old.velocity[..., 2], atol=2e-3 if vehicle.wheelbase else 1e-9)
+    for states in (old, new):
+        nose = quat_rotate(states.orientation[0, 0], np.array([1.0, 0.0, 0.0]))
+        assert math.atan2(nose[1], nose[0]) == pytest.approx(math.atan2(*old.velocity[0, 0, 1::-1]), abs=0.05) or not (
+            old.velocity.any()
+        )
+
+    times = np.arange(time, taken.standing_at + 1.0, 0.01)
+    states = after.sample_times(times)
+    way = np.linalg.norm(np.diff(states.position[:, 0], axis=0), axis=1)
+    speed = np.linalg.norm(states.velocity[:, 0], axis=1)
+    np.testing.assert_allclose(way, 0.005 * (speed[1:] + speed[:-1]), atol=2e-3)
+    np.testing.assert_allclose(states.position[-1, 0, :2], GOAL[-1, :2], atol=1e-6)
+    assert speed[-1] == 0.0
+    z = GOAL[-1, 2] if vehicle.kind != "ground" else ground().altitude(*GOAL[-1, :2])
+    assert states.position[-1, 0, 2] == pytest.approx(z, abs=1e-6 if vehicle.wheelbase is None else 0.2)
+    distance = np.hypot(*(states.position[:, 0, :2] - GOAL[0, :2]).T)
+    assert distance.min() < 0.2  # it does not cut off the path's start
+
+
+def test_a_car_that_drives_backwards_stops_first():
+    """On its way back it is told to follow: not yet; the halt brakes with the profile's 4 m/s², 8 m on from 8 m/s."""
+    vehicle = Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0, 4.0), "ping_pong")
+    fleet = Fleet([vehicle])
+    back = 40.0  # a leg: 4 s + 22 s + 2 s
+    assert fleet.sample_times([back]).velocity[0, 0, 0] == pytest.approx(-8.0)
+    assert follow(fleet, 0, back, wanted_path(vehicle, GOAL)) is None
+    halted = halt(fleet, 0, back)
+    assert halted.standing_at == pytest.approx(back + 2.0)
+    after = Fleet([halted.vehicle])
+    x = fleet.sample_times([back]).position[0, 0, 0]
+    np.testing.assert_allclose(
+        after.sample_times([back, back + 1, back + 2, 99]).position[:, 0, 0] - x, [0, -6, -8, -8]
+    )
+    assert follow(after, 0, halted.standing_at, wanted_path(vehicle, GOAL)) is not None
+
+
+def test_a_halt_shortly_before_the_end_does_not_run_over_it():
+    """Without accelerations a car brakes with 2 m/s²; with 1 m left from 8 m/s it takes 32 m/s²."""
+    fleet = Fleet([Vehicle("car", 1, 3, LINE, SpeedProfile(8.0), "stop")])
+    halted = halt(fleet, 0, 199.0 / 8.0)
+    np.testing.assert_allclose(Fleet([halted.vehicle]).sample_times([199 / 8, 99]).position[:, 0, 0], [99.0, 100.0])
+
+
+def test_the_radius_of_corners():
+    """That of the limits; else cruise² over the lateral acceleration of the limits, or 3 m/s² for cars."""
+    car = VEHICLES["car"]
+    assert corner_radius(car) == pytest.approx(100 / 3)
+    assert corner_radius(dataclasses.replace(car, limits=Limits(lateral_acceleration=5.0))) == pytest.approx(20.0)
+    assert corner_radius(dataclasses.replace(car, limits=Limits(turn_radius=7.0))) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("points", "text"),
+    [
+        (GOAL[:1], "1 of them, expected 2 to"),
+        (np.zeros((MAX_POSES + 1, 3)), f"{MAX_POSES + 1} of them, expected 2 to"),
+        (np.vstack([GOAL, [0, math.nan, 0]]), r"poses\[3\]: its position is not finite"),
+        (GOAL + np.array([0, 2000, 0]), "m from the vehicle"),
+    ],
+)
+def test_points_that_no_vehicle_can_follow(points, text):
+    with pytest.raises(ConfigError, match=text):
+        follow(Fleet([VEHICLES["car"]]), 0, 5.0, wanted_path(VEHICLES["car"], points))

@@ -1,0 +1,154 @@
+"""Limits and closest approach, against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
+from rfly_trajectory.fleet.fleet_file import parse_fleet
+from rfly_trajectory.fleet.limit_check import check_limits, check_separation, drive, duration
+from rfly_trajectory.fleet.track_check import check_tracks
+from rfly_trajectory.motion.speed_profile import SpeedProfile
+from rfly_trajectory.paths.shapes import Circle, Line
+
+EAST = Line((-100.0, 0.0), (100.0, 0.0)).path()
+NORTH = Line((0.0, -100.0), (0.0, 100.0)).path()
+
+
+def vehicle(number, path, speed, **keys):
+    profile = speed if isinstance(speed, SpeedProfile) else SpeedProfile(speed)
+    return Vehicle(f"v{number}", number, 3, path, profile, "repeat" if path.closed else "stop", **keys)
+
+
+def slope(rise_x, rise_y=0.0):
+    """A plane from -200 to 200 m."""
+    axis = np.linspace(-200.0, 200.0, 41)
+    x, y = np.meshgrid(axis, axis, indexing="ij")
+    return HeightMap(rise_x * x + rise_y * y, origin_x=-200, origin_y=-200, step_x=10, step_y=10)
+
+
+class TestLimits:
+    """A circle of 50 m at 10 m/s: 2 m/s² sideways. On the parallel circle of 40 m it is 8 m/s and 1.6 m/s²."""
+
+    CIRCLE = Circle((0.0, 0.0), 50.0).path()
+
+    @pytest.mark.parametrize(
+        ("limits", "texts"),
+        [
+            (Limits(turn_radius=50.0, lateral_acceleration=2.0, max_speed=10.0), []),
+            (Limits(turn_radius=50.1), ["it can't turn tighter than 50.1 m, but its radius is 50 m"]),
+            (Limits(lateral_acceleration=1.99), ["it takes up to 1.99 m/s² sideways, but gets 2 m/s²"]),
+            (Limits(max_speed=9.9), ["it goes up to 9.9 m/s, but has 10 m/s"]),
+        ],
+    )
+    def test_circle(self, limits, texts):
+        findings = check_limits(Fleet([vehicle(1, self.CIRCLE, 10.0, limits=limits)]))
+        assert [finding.text.partition(" at x ")[0] for finding in findings] == texts
+
+    def test_in_a_formation_it_is_the_members_own_way(self):
+        limits = Limits(turn_radius=40.1, lateral_acceleration=1.59, max_speed=7.9)
+        findings = check_limits(Fleet([vehicle(1, self.CIRCLE, 10.0, offset=(0.0, 10.0), limits=limits)]))
+        values = [finding.text.split(" at x ")[0].rsplit(" ", 2)[-2:] for finding in findings]
+        assert values == [["40", "m"], ["8", "m/s"], ["1.6", "m/s²"]]
+
+    def test_slope_is_that_along_the_way_and_its_place_is_told(self):
+        """The plane rises by 0.2 eastwards; a circle meets its full slope where it leads east or west: atan 0.2 is
+        11.31°. A line to the north is level."""
+        terrain = slope(0.2)
+        fleet = Fleet([vehicle(1, self.CIRCLE, 10.0, limits=Limits(max_slope_deg=11.3))], terrain)
+        (finding,) = check_limits(fleet)
+        assert finding.text.startswith("it takes slopes up to 11.3°, but has 11.31° at x ")
+        assert abs(float(finding.text.split("y ")[1])) == pytest.approx(50.0, abs=0.1)
+        assert check_limits(Fleet([vehicle(1, NORTH, 10.0, limits=Limits(max_slope_deg=0.1))], terrain)) == []
+
+    def test_an_aircraft_at_one_altitude_has_no_slope(self):
+        aircraft = vehicle(
+            1, self.CIRCLE, 10.0, kind="multirotor", height=90.0, absolute=True, limits=Limits(max_slope_deg=1.0)
+        )
+        assert check_limits(Fleet([aircraft], slope(0.2))) == []
+
+    def test_copies_on_one_track_are_told_once_and_nodes_are_told_too(self):
+        copies = [vehicle(i, self.CIRCLE, 10.0, delay=float(i), limits=Limits(max_speed=1.0)) for i in range(1, 5)]
+        assert [finding.vehicle for finding in check_tracks(Fleet(copies))] == ["v1"]
+
+    def test_a_file_tells_line_and_key(self):
+        text = """version: 1
+defaults:
+  limits:
+    max_speed: 3
+vehicles:
+  - {id: 1, type: 3, speed: 4, shape: {type: line, from: [0, 0], to: [9, 0]}}
+  - id: 2
+    type: 3
+    speed: 2
+    shape: {type: circle, center: [0, 0], radius: 2}
+    limits: {turn_radius: 3}
+"""
+        findings = check_limits(parse_fleet(text.encode(), "f.yaml"))
+        assert [(finding.vehicle, finding.where) for finding in findings] == [
+            ("vehicle_1", "f.yaml:4: defaults.limits.max_speed"),
+            ("vehicle_2", "f.yaml:11: vehicles[1].limits.turn_radius"),
+        ]
+
+
+class TestDrive:
+    def test_trapezoid_on_a_slope_by_hand(self):
+        """200 m at up to 10 m/s with 2 m/s²: 5 s and 25 m each to start and brake, 15 s at speed."""
+        fleet = Fleet([vehicle(1, EAST, SpeedProfile(10.0, 2.0), delay=7.0)], slope(0.1))
+        assert duration(fleet.vehicles[0]) == pytest.approx(25.0)
+        done = drive(fleet, 0)
+        assert done.time[-1] == pytest.approx(25.0)
+        assert done.way[-1] == pytest.approx(200.0)
+        np.testing.assert_allclose(np.interp([2.5, 12.5, 22.5], done.time, done.speed), [5, 10, 5], atol=1e-9)
+        np.testing.assert_allclose(done.slope, 0.1, atol=1e-6)
+        np.testing.assert_allclose(done.position[:, 2], 0.1 * done.position[:, 0], atol=1e-5)
+
+    def test_ping_pong_is_there_and_back_and_a_stop_is_an_end(self):
+        there = Vehicle("a", 1, 3, EAST, SpeedProfile(10.0), "ping_pong")
+        assert duration(there) == pytest.approx(60.0)  # the way out, and then the part that repeats
+        assert duration(vehicle(1, EAST, 0.0)) == 0.0
+
+
+class TestSeparation:
+    def test_crossing_ways_by_hand(self):
+        """One is 20 m late at the crossing, both at 10 m/s: they pass at 20/√2 m, 1 s before the late one is there."""
+        early, late = vehicle(1, EAST, 10.0), vehicle(2, NORTH, 10.0, delay=2.0)
+        (finding,) = check_separation(Fleet([early, late], min_separation=15.0))
+        assert finding.vehicle == "v1"
+        assert "comes within 14.1 m of 'v2' after 11.0 s at x 10.0, y 0.0; min_separation is 15 m" in finding.text
+        assert check_separation(Fleet([early, late], min_separation=14.1)) == []
+        assert check_separation(Fleet([early, late])) == []
+
+    def test_a_fast_pass_between_samples_is_found(self):
+        """Head-on on ways 0.5 m apart, at 100 m/s each."""
+        back = Line((100.0, 0.5), (-100.0, 0.5)).path()
+        (finding,) = check_separation(Fleet([vehicle(1, EAST, 100.0), vehicle(2, back, 100.0)], min_separation=0.6))
+        assert "comes within 0.5 m" in finding.text
+
+    def test_height_counts(self):
+        above = vehicle(2, NORTH, 10.0, kind="multirotor", height=20.0)
+        assert check_separation(Fleet([vehicle(1, EAST, 10.0), above], min_separation=19.9)) == []
+        assert len(check_separation(Fleet([vehicle(1, EAST, 10.0), above], min_separation=20.1))) == 1
+
+    def test_who_waits_at_a_common_start_is_no_finding(self):
+        """10 m/s and 2 s between departures: 20 m apart."""
+        ring = Circle((0.0, 0.0), 500.0).path()
+        copies = [vehicle(i, ring, 10.0, delay=2.0 * i) for i in range(1, 4)]
+        chord = 2 * 500 * math.sin(20 / 1000)
+        assert check_separation(Fleet(copies, min_separation=chord - 0.001)) == []
+        assert len(check_separation(Fleet(copies, min_separation=chord + 0.001))) == 2
+
+    def test_every_close_pair_is_named_nearest_first(self):
+        rows = [vehicle(i, EAST, 10.0, shift=(0.0, y)) for i, y in enumerate([0.0, 3.0, 5.0, 50.0])]
+        text = "version: 1\nmin_separation: 4\nvehicles: [{id: 1, type: 3, speed: 1, shape: {type: line, "
+        where = parse_fleet((text + "from: [0, 0], to: [9, 0]}}]").encode(), "f.yaml").where
+        findings = check_separation(Fleet(rows, min_separation=4.0, where=where))
+        assert [(finding.vehicle, finding.text[:29]) for finding in findings] == [
+            ("v1", "comes within 2 m of 'v2' afte"),
+            ("v0", "comes within 3 m of 'v1' afte"),
+        ]
+        assert findings[0].where == "f.yaml:2: min_separation"

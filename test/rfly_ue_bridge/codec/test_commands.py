@@ -1,0 +1,185 @@
+"""Console commands: which packet, which words, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rfly_common.errors import CommandError
+from rfly_ue_bridge.codec import commands
+from rfly_ue_bridge.codec.commands import changes_map, encode_command, encode_command_lan
+
+
+def test_map_command_byte_by_byte():
+    """The first experiment of RflySim's documentation: 4-byte checksum, text, zeros up to 56 bytes."""
+    expected = bytes.fromhex("d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473") + bytes(22)
+    assert encode_command("RflyChangeMapbyName Grasslands") == expected
+    assert len(expected) == 56
+
+
+@pytest.mark.parametrize(
+    ("length", "size"),
+    [(1, 56), (51, 56), (52, 256), (249, 256)],
+)
+def test_length_chooses_the_packet(length, size):
+    datagram = encode_command("x" * length)
+    assert len(datagram) == size
+    assert datagram == bytes.fromhex("d2029649") + b"x" * length + bytes(size - 4 - length)
+
+
+def test_length_counts_bytes_not_characters():
+    """26 umlauts are 52 bytes of UTF-8: one too many for the short packet; 125 are 250, too many for any."""
+    assert len(encode_command("ö" * 25)) == 56
+    assert len(encode_command("ö" * 26)) == 256
+    with pytest.raises(CommandError, match="250 bytes, at most 249"):
+        encode_command("ö" * 125)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        pytest.param("", "empty", id="empty"),
+        pytest.param("  ", "empty", id="blank"),
+        pytest.param("x" * 250, "at most 249", id="too-long"),
+        pytest.param("t.MaxFPS\x0030", "zero character", id="zero-byte"),
+        pytest.param("\ud800", "Unicode", id="lone-surrogate"),
+    ],
+)
+def test_refused_commands(text, named):
+    with pytest.raises(CommandError, match=named):
+        encode_command(text)
+
+
+def test_lan_command():
+    assert encode_command_lan("x" * 91) == bytes.fromhex("d9029649") + b"x" * 91 + b"\0"
+    with pytest.raises(CommandError, match="at most 91"):
+        encode_command_lan("x" * 92)
+
+
+def test_map_change_is_recognised_as_the_sdk_does():
+    assert changes_map("RflyChangeMapbyName Grasslands")
+    assert changes_map("say RflyChangeMapbyID 2")
+    assert not changes_map("rflychangemapbyname Grasslands")
+
+
+BUILT = [
+    (commands.change_map_by_name("Grasslands"), "RflyChangeMapbyName Grasslands"),
+    (commands.change_map_by_id(3), "RflyChangeMapbyID 3"),
+    (commands.show_text("hello world"), "RflyShowText hello world"),
+    (commands.show_text_time("hello", 2.5), "RflyShowTextTime hello 2.5"),
+    (commands.change_view_key("V", 1), "RflyChangeViewKeyCmd V 1"),
+    (commands.camera_pose(1, 2.5, -3, 10, -45, 90), "RflyCameraPosAng 1 2.5 -3 10 -45 90"),
+    (commands.camera_pose(yaw_deg=90), "RflyCameraPosAng 0 0 0 0 0 90"),
+    (commands.camera_pose_add(z=-1, pitch_deg=5), "RflyCameraPosAngAdd 0 0 -1 0 5 0"),
+    (commands.camera_fov(72.5), "RflyCameraFovDegrees 72.5"),
+    (commands.change_3d_model(7, 30), "RflyChange3DModel 7 30"),
+    (commands.change_3d_model(7), "RflyChange3DModel 7 0"),
+    (commands.change_vehicle_size(7, 2), "RflyChangeVehicleSize 7 2"),
+    (commands.change_vehicle_size(7), "RflyChangeVehicleSize 7 0"),
+    (commands.move_vehicle(7, 1, 2, 3, 4, 5, 6), "RflyMoveVehiclePosAng 7 0 1 2 3 4 5 6"),
+    (commands.set_vehicle_pose(7, 1, 2, 3, 4, 5, 6, fit_ground=True), "RflySetVehiclePosAng 7 1 1 2 3 4 5 6"),
+    (commands.scan_terrain(-100, -200, 300, 400, 1000, 0.5), "RflyScanTerrainH -100 -200 300 400 1000 0.5"),
+    (commands.cesium_origin(47.397742, 8.545594, 488), "RflyCesiumOriPos 47.397742 8.545594 488"),
+    (commands.clear_capture(), "RflyClearCapture"),
+    (commands.request_vehicle_data(), "RflyReqVehicleData 1"),
+    (commands.request_vehicle_data(False), "RflyReqVehicleData 0"),
+    (commands.request_object(0, 3), "RflyReqObjData 0 3 0"),
+    (commands.request_object(1, 7), "RflyReqObjData 1 7 0"),
+    (commands.request_object(2, "Tree_1"), "RflyReqObjData 2 Tree_1 0"),
+    (commands.set_stencil_value_by_copter_id(7, 255), "RflySetStencilValueByCopterID 7 255"),
+    (commands.set_stencil_value_by_actor_name("Floor", 9), "RflySetStencilValueByActorName Floor 9 False"),
+    (
+        commands.set_stencil_value_by_mesh_component_name(".*Rotor.*", 9, is_regex=True),
+        "RflySetStencilValueByMeshComponentName .*Rotor.* 9 True",
+    ),
+]
+
+
+@pytest.mark.parametrize(("built", "text"), BUILT, ids=[text.split()[0] for _, text in BUILT])
+def test_words_and_order_of_each_command(built, text):
+    assert built == text
+    encode_command(built)
+
+
+NAN, INF = float("nan"), float("inf")
+
+REFUSED = [
+    (lambda: commands.change_map_by_name("Grass lands"), r"name: 'Grass lands', expected one word"),
+    (lambda: commands.change_map_by_name("Grass\n"), r"name: 'Grass\\n', expected one word"),
+    (lambda: commands.change_map_by_name(""), "name: ''"),
+    (lambda: commands.change_map_by_name("a\x07"), "cannot be printed"),
+    (lambda: commands.change_map_by_name(3), "name: 3"),
+    (lambda: commands.change_map_by_name("x" * 230), "250 bytes, at most 249"),
+    (lambda: commands.change_map_by_id(-1), "map_id: -1, expected a whole number from 0 to 2147483647"),
+    (lambda: commands.change_map_by_id(1.0), "map_id: 1.0"),
+    (lambda: commands.change_map_by_id(True), "map_id: True"),
+    (lambda: commands.show_text("a\nb"), "text"),
+    (lambda: commands.show_text("a  b"), "text"),
+    (lambda: commands.show_text(" "), "text"),
+    (lambda: commands.show_text_time("a b", 1), "text: 'a b', expected one word"),
+    (lambda: commands.show_text_time("a", -1), "seconds: -1"),
+    (lambda: commands.change_view_key("", 1), "key"),
+    (lambda: commands.camera_pose(NAN), "x: nan"),
+    (lambda: commands.camera_pose(0, INF), "y: inf"),
+    (lambda: commands.camera_pose(0, 0, 1e39), "z: 1e[+]39, expected a number from -3.40282e[+]38"),
+    (lambda: commands.camera_pose(yaw_deg="90"), "yaw_deg: '90'"),
+    (lambda: commands.camera_pose_add(pitch_deg=None), "pitch_deg: None"),
+    (lambda: commands.camera_fov(180), "fov_deg: 180, expected above 0 and below 180"),
+    (lambda: commands.camera_fov(0), "fov_deg: 0"),
+    (lambda: commands.change_3d_model(2**31), "copter_id: 2147483648"),
+    (lambda: commands.change_3d_model(1, -1), "vehicle_type: -1"),
+    (lambda: commands.change_vehicle_size(1, -0.5), "size: -0.5"),
+    (lambda: commands.move_vehicle(1, fit_ground=2), "fit_ground: 2"),
+    (lambda: commands.set_vehicle_pose(1, 0, 0, NAN), "z: nan"),
+    (lambda: commands.scan_terrain(0, 0, 1, 1, 10, 0), "scan_interval: 0"),
+    (lambda: commands.scan_terrain(0, 0, 0, 1, 10, 1), "no area"),
+    (lambda: commands.cesium_origin(90.1, 0, 0), "latitude_deg: 90.1, expected a number from -90 to 90"),
+    (lambda: commands.cesium_origin(0, -181, 0), "longitude_deg"),
+    (lambda: commands.request_vehicle_data("no"), "wanted: 'no'"),
+    (lambda: commands.request_object(3, 1), "kind: 3, expected a whole number from 0 to 2"),
+    (lambda: commands.request_object(1, "7"), "name: '7', expected a number for kind 1"),
+    (lambda: commands.request_object(2, 7), "name: 7"),
+    (lambda: commands.request_object(2, "Big Tree"), "name: 'Big Tree'"),
+    (lambda: commands.set_stencil_value_by_copter_id(1, 256), "value: 256, expected a whole number from 0 to 255"),
+    (lambda: commands.set_stencil_value_by_actor_name("a b", 1), "name: 'a b'"),
+    (lambda: commands.set_stencil_value_by_mesh_component_name("a", 1, is_regex="x"), "is_regex"),
+]
+
+
+@pytest.mark.parametrize(("build", "named"), REFUSED, ids=[named for _, named in REFUSED])
+def test_what_rflysim3d_would_misread_is_refused(build, named):
+    with pytest.raises(ValueError, match=named) as caught:
+        build()
+    assert isinstance(caught.value, CommandError)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"), (-0.0, "0"), (3.0, "3"), (-7, "-7"), (0.1, "0.1"), (1 / 3, "0.3333333333333333"), (1e-7, "0.0000001"),
+        (-177.181, "-177.181"), (1e16, "10000000000000000"), (123456789.25, "123456789.25"), (np.float64(2.5), "2.5"),
+        (np.int32(4), "4"),
+    ],
+)  # fmt: skip
+def test_numbers_are_short_and_without_exponent(number, text):
+    assert commands.camera_pose(number) == f"RflyCameraPosAng {text} 0 0 0 0 0"
+
+
+@given(st.floats(-1e12, 1e12).filter(lambda x: x == 0 or abs(x) > 1e-30))
+def test_numbers_keep_their_value(number):
+    word = commands.change_vehicle_size(1, abs(number)).split()[2]
+    assert float(word) == abs(number)
+    assert "e" not in word
+    assert len(word) <= len(repr(abs(number))) or abs(number) < 1e-4
+
+
+def test_every_documented_command_has_a_builder():
+    """The list of RflySim's documentation."""
+    documented = """RflyShowTextTime RflyShowText RflyChangeMapbyID RflyChangeMapbyName RflyChangeViewKeyCmd
+        RflyCameraPosAngAdd RflyCameraPosAng RflyCameraFovDegrees RflyChange3DModel RflyChangeVehicleSize
+        RflyMoveVehiclePosAng RflySetVehiclePosAng RflyScanTerrainH RflyCesiumOriPos RflyClearCapture
+        RflyReqVehicleData RflyReqObjData RflySetStencilValueByCopterID RflySetStencilValueByActorName
+        RflySetStencilValueByMeshComponentName"""
+    assert {text.split()[0] for _, text in BUILT} == set(documented.split())

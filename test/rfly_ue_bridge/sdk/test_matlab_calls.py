@@ -1,0 +1,87 @@
+"""RflySim's MATLAB calls: their datagrams on a real socket, and MATLAB's way to write numbers."""
+
+from __future__ import annotations
+
+import inspect
+import socket
+
+import numpy as np
+import pytest
+
+from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng, RflySendUE4CMD, num2str
+
+HOST = "127.83.17.8"
+
+
+@pytest.fixture
+def sink():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind((HOST, 20010))
+        opened.settimeout(5)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("r.setres 720x405w", "d2029649" + "722e736574726573203732307834303577" + "00" * 35),
+        ("x" * 52, "d2029649" + "78" * 52),
+        ("x" * 60, "d2029649" + "78" * 60),  # no length check: a longer datagram
+        ("ö" * 26, "d2029649" + "c3b6" * 26),
+    ],
+)
+def test_command_datagram(sink, text, expected):
+    assert RflySendUE4CMD(text, HOST) is None
+    assert sink.recv(1000).hex() == expected
+
+
+def test_default_command(sink):
+    RflySendUE4CMD(host=HOST)
+    assert sink.recv(1000) == bytes.fromhex("d2029649") + b"RflyChangeMapbyName Grasslands" + bytes(22)
+
+
+def test_defaults_are_matlabs_and_they_broadcast():
+    for call in (RflySendUE4CMD, RflyCameraPosAng):
+        assert inspect.signature(call).parameters["host"].default == "255.255.255.255"
+    numbers = inspect.signature(RflyCameraPosAng).parameters
+    assert [(n, p.default) for n, p in numbers.items()][:6] == [
+        (name, 0) for name in ("x", "y", "z", "roll", "pitch", "yaw")
+    ]
+
+
+def test_a_broadcast_address_is_allowed():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("127.255.255.255", 20010))
+        sink.settimeout(5)
+        RflySendUE4CMD("RflyClearCapture", "127.255.255.255")
+        assert sink.recv(100)[4:20] == b"RflyClearCapture"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "RflyCameraPosAng 0 0 0 0 0 0"),
+        ((1, 2.5), "RflyCameraPosAng 1 2.5 0 0 0 0"),
+        ((-16.479, 1.45, -177.181, 0, -45, 1 / 3), "RflyCameraPosAng -16.479 1.45 -177.181 0 -45 0.33333"),
+    ],
+)
+def test_camera_always_sends_six_numbers(sink, arguments, text):
+    RflyCameraPosAng(*arguments, host=HOST)
+    datagram = sink.recv(1000)
+    assert datagram[4:].rstrip(b"\0").decode() == text
+    assert len(datagram) == 4 + max(52, len(text))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"), (-0.0, "0"), (7, "7"), (-3.0, "-3"), (1e10, "10000000000"),
+        (2.5, "2.5"), (1 / 3, "0.33333"), (-1 / 3, "-0.33333"), (177.18123, "177.1812"), (-177.18123, "-177.1812"),
+        (3.14159265, "3.1416"), (0.00012345678, "0.00012346"), (0.000012345678, "1.2346e-05"),
+        (9.99999, "10"), (12345.6789, "12345.6789"), (99999.123456, "99999.1235"),
+        (123456789012.345, "123456789012.345"), (1234567890.5, "1234567890.5"), (0.1 + 0.2, "0.3"),
+        (np.float64(2.5), "2.5"), (float("nan"), "NaN"), (float("inf"), "Inf"), (float("-inf"), "-Inf"),
+    ],
+)  # fmt: skip
+def test_numbers_as_matlab_writes_them(number, text):
+    assert num2str(number) == text
