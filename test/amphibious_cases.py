@@ -84,7 +84,7 @@ def roll_pitch_yaw(x):
 
 
 def holding(p, speed, steering=0.0):
-    """A driver who holds a speed: feed-forward of the resistances and the proportional part of section 10.2."""
+    """A driver who holds a speed: feed-forward of the resistances and the proportional part of Eq. 10.5."""
     resistance = p.rolling_resistance * p.mass * 9.80665 + p.linear_drag[0] * speed
     resistance += 0.5 * 1.225 * p.drag_area[0] * speed**2
 

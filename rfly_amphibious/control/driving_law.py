@@ -1,4 +1,4 @@
-"""The driving law: from a speed wanted to drive and brake torques. Section 10.2 of the model's description."""
+"""The driving law: from a speed wanted to drive and brake torques. docs/model, section 10.2."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SKID_STEERING = 1.2
 
 
 def brake_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
-    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in section 9.
+    """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in docs/model, section 9.
 
     `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an abort.
     """
@@ -51,7 +51,7 @@ def steering_lever(params: VehicleParameters) -> float:
 
 
 def understeer_gradient(params: VehicleParameters) -> float:
-    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Section 16, V08."""
+    """K_us, rad s²/m: steering for each m/s² to the side, on top of the geometry's. Eq. 10.11."""
     p = params
     ratio = p.static_load[::2] / (p.cornering_load_ratio * p.nominal_load)
     factor = np.array((p.cornering_factor_front, p.cornering_factor_rear))

@@ -102,7 +102,7 @@ class FlightComputer(FlightActions):
 
     @property
     def mode(self) -> Mode:
-        """Of the table in section 9."""
+        """Of the table in docs/model, section 9."""
         return self.logic.mode
 
     @property

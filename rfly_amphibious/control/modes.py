@@ -1,4 +1,4 @@
-"""Modes of the controllers and what leads from one to the next. Section 9 of the model's description."""
+"""Modes of the controllers and what leads from one to the next. docs/model, section 9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Along way-points: on the ground by pure pursuit (section 10.2 of the model's description), in the air by a target
+"""Along way-points: on the ground by pure pursuit (docs/model, section 10.2), in the air by a target
 that moves ahead. Speeds fall before corners and ends.
 """
 

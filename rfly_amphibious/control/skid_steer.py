@@ -1,4 +1,4 @@
-"""Turning without steered wheels: section 5.1 of the model's description leaves it to left and right torques."""
+"""Turning without steered wheels: left and right torques take their place. Eq. 10.13."""
 
 from __future__ import annotations
 

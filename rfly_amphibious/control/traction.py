@@ -1,4 +1,4 @@
-"""Wheels that slip get less torque. Section 10.2 of the model's description."""
+"""Wheels that slip get less torque. Eq. 10.8."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_SHARE = 0.05
 
 
 class Traction:
-    """Cuts the torque of motors whose wheels slip. Section 10.2."""
+    """Cuts the torque of motors whose wheels slip. Eq. 10.8."""
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params

@@ -254,7 +254,7 @@ def _moved(mass: float, place: Vector) -> Vector:
 
 
 def _inner_wheel(p: VehicleParameters) -> tuple[float, float]:
-    """Largest angle (rad) and rate (rad/s) of the inner steered wheel: section 5.1 at full lock."""
+    """Largest angle (rad) and rate (rad/s) of the inner steered wheel: Eq. 5.1 at full lock."""
     lever = p.wheelbase / 2.0 if p.steered == "all" else p.wheelbase
     tangent = math.tan(p.max_steering)
     rest = lever - p.track / 2.0 * tangent

@@ -1,7 +1,7 @@
 """The vehicle's equations of motion, compiled where numba is. `stepping.py` integrates them.
 
-Without numba the same functions run as plain Python: the same results, hundreds of times as slow. Section numbers are
-those of the model's description; `p` is a `vehicle_record`, `ground` a `ground.Ground`, arrays are laid out as in
+Without numba the same functions run as plain Python: the same results, hundreds of times as slow. Equations are
+those of docs/model; `p` is a `vehicle_record`, `ground` a `ground.Ground`, arrays are laid out as in
 `state_layout`. No fastmath: a vehicle alone and one of a batch get the same bits.
 """
 
@@ -16,7 +16,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import kernel_or_plain as kernel
 
 MIN_UPRIGHT = 0.2
-"""n_B·ẑ below which a tyre does not act. Section 6.1"""
+"""n_B·ẑ below which a tyre does not act. Eq. 5.3"""
 BODY_SLIDING_SPEED = 0.1
 
 
@@ -72,7 +72,7 @@ def vertex_gradient(ground: Any, i: int, j: int) -> tuple[float, float]:
 
 @kernel(nogil=True, error_model="numpy")
 def ground_normal(ground: Any, x: float, y: float) -> tuple[float, float, float]:
-    """The smooth unit normal, world, as `HeightMap.normal` has it. Section 3.1."""
+    """The smooth unit normal, world, as `HeightMap.normal` has it. Eq. 3.2."""
     raw_u, raw_v = (x - ground.origin_x) / ground.step_x, (y - ground.origin_y) / ground.step_y
     on_x = (raw_u >= -ground.slack_u) and (raw_u <= ground.rows - 1 + ground.slack_u)
     on_y = (raw_v >= -ground.slack_v) and (raw_v <= ground.columns - 1 + ground.slack_v)
@@ -136,14 +136,14 @@ def sine(x: float) -> float:
 
 @kernel(nogil=True, error_model="numpy", inline="always")
 def magic(slip: float, shape: float, curvature: float) -> float:
-    """f(ρ; C, E) of section 5.4 for ρ ≥ 0: slope 1 at 0, maximum 1."""
+    """f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. Eq. 5.11."""
     z = slip / shape
     return sine(shape * arc_tangent(z - curvature * (z - arc_tangent(z))))
 
 
 @kernel(nogil=True, error_model="numpy")
 def density_ratio(p: Any, z: float) -> float:
-    """ρ/ρ₀ at height z of the map. Section 3.2."""
+    """ρ/ρ₀ at height z of the map. Eq. 3.4."""
     height = z + p.map_altitude
     temperature = 288.15 - 0.0065 * height
     pressure = 101325.0 * (temperature / 288.15) ** 5.25588
@@ -154,7 +154,7 @@ def density_ratio(p: Any, z: float) -> float:
 def derivative(
     x: Any, control: Any, torques: bool, brake_acting: Any, wind: Any, p: Any, ground: Any, dx: Any, out: Any
 ) -> None:
-    """Time derivative of the state x -> dx, and what was met on the way -> out. Section 7.
+    """Time derivative of the state x -> dx, and what was met on the way -> out. docs/model, section 7.
 
     `torques`: rotor commands are torques, not speeds. `brake_acting` (≥ 4): signed brake torques. `wind` (3), world.
     """
@@ -252,11 +252,11 @@ def derivative(
         slide_x = speed_x - radius * x[at.WHEEL_SPEED + i]
         fast = abs(speed_x)
         guarded = max(load, 1e-6 * p.nominal_load)
-        # stiffness and friction. Section 5.4; sin(2 atan r) = 2 r / (1 + r²)
+        # stiffness and friction. Eq. 5.9, 5.10; sin(2 atan r) = 2 r / (1 + r²)
         ratio = guarded / (p.cornering_load_ratio * p.nominal_load)
         friction = max(0.2, 1.0 - p.friction_load_loss * (guarded - p.nominal_load) / p.nominal_load) * guarded
         peak_x, peak_y = p.friction_x * friction, p.friction_y * friction
-        # slips. Section 5.3
+        # slips. Eq. 5.6, 5.7
         gain_x = p.slip_stiffness * guarded / (p.relaxation_x * peak_x)
         gain_y = p.cornering_stiffness[i] * 2.0 * ratio / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
         slip_x, slip_y = gain_x * x[at.TYRE_X + i], gain_y * x[at.TYRE_Y + i]
@@ -320,7 +320,7 @@ def derivative(
             if abs(turning) < 20.0:  # beyond it tanh is 1 to the last bit
                 turning = math.tanh(turning)
             rolling = p.rolling_resistance * load * radius * min(max(turning, -1.0), 1.0)
-        # suspension. Section 6
+        # suspension. Eq. 6.2
         other = x[at.STRUT + (i ^ 1)]
         force = max(0.0, p.spring_load[i] + p.spring[i] * strut)
         force += (p.bump_damping if strut_rate > 0.0 else p.rebound_damping) * strut_rate
@@ -329,7 +329,7 @@ def derivative(
         elif strut < p.rebound_stop:
             force += min(0.0, p.rebound_stop_stiffness * (strut - p.rebound_stop) + p.stop_damping * strut_rate)
         force += p.anti_roll[i] * (strut - other)
-        # what the wheel passes to the body. Section 7.2
+        # what the wheel passes to the body. Eq. 7.3, 7.5, 7.6
         motor = x[drive + i] + brake_acting[at.BRAKE_ACTING + i]
         couple_x -= motor * axle_x
         couple_y -= motor * axle_y
@@ -357,7 +357,7 @@ def derivative(
         dx[drive + i] = (min(max(control[at.DRIVE_COMMAND + i], -limit), limit) - x[drive + i]) / p.drive_lag
         out[at.TYRE_FORCE_X + i], out[at.TYRE_FORCE_Y + i], out[at.STRUT_FORCE + i] = force_x, force_y, force
 
-    # 5: rotors. Section 4; their hubs may touch the ground
+    # 5: rotors. Eq. 4.2 to 4.11; their hubs may touch the ground
     points_down = 0
     fastest_down = -1.0
     power = 0.0
@@ -395,7 +395,7 @@ def derivative(
         out[at.THRUST + j] = thrust
         if gap < 0.0:
             fastest_down = max(fastest_down, rotation)
-    # the body's corners and the rotor hubs that touch. Section 6.1
+    # the body's corners and the rotor hubs that touch. Eq. 6.4
     for k in range(at.FIRST_CORNER, at.FIRST_ROTOR + rotors):
         gap = out[at.POINT_X + 2 * at.POINTS + k]
         if gap >= 0.0:
@@ -418,7 +418,7 @@ def derivative(
         my += hz * tyre_x - hx * tyre_z
         mz += hx * tyre_y - hy * tyre_x
 
-    # 6: six by six. Its upper left is diagonal, so three unknowns are eliminated by hand. Section 7.2
+    # 6: six by six. Its upper left is diagonal, so three unknowns are eliminated by hand. Eq. 7.7
     jxx, jyy, jzz, jxy, jxz, jyz = p.inertia[0], p.inertia[1], p.inertia[2], p.inertia[3], p.inertia[4], p.inertia[5]
     lx = jxx * wx + jxy * wy + jxz * wz + spin_x
     ly = jxy * wx + jyy * wy + jyz * wz + spin_y

@@ -15,14 +15,14 @@ from rfly_amphibious.dynamics.kernels import derivative
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import kernel_or_plain as kernel
 
-BUILT_ON = "ce80219c94ff60ed"
+BUILT_ON = "a9496a238ad39bba"
 """the beginning of the SHA-256 of `kernels.py` and `state_layout.py`, one after the other"""
 
 RK4 = 0
 SEMI_IMPLICIT_EULER = 1
 
 CRASH_ROTOR_SPEED = 0.2
-"""of the largest speed: a faster rotor whose hub touches the ground has crashed. Section 6.1"""
+"""of the largest speed: a faster rotor whose hub touches the ground has crashed. Eq. 6.5"""
 CRASH_TILT_COSINE = 0.5
 CRASH_TILT_TIME = 0.5
 FAR_AWAY = 1.0e6
@@ -32,7 +32,7 @@ TOO_FAR = 2
 
 @kernel(nogil=True, error_model="numpy")
 def brake(x: Any, control: Any, memory: Any, dt: float, p: Any) -> None:
-    """Coulomb friction of the brakes, exactly: a held wheel keeps the spin of its axle's carrier. Section 5.6."""
+    """Coulomb friction of the brakes, exactly: a held wheel keeps the spin of its axle's carrier. Eq. 5.16."""
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     for i in range(4):
         tangent = p.steering_sign[i] * tan_steering / (1.0 - p.point_y[i] * tan_steering / p.steering_lever)
@@ -48,7 +48,7 @@ def brake(x: Any, control: Any, memory: Any, dt: float, p: Any) -> None:
 
 @kernel(nogil=True, error_model="numpy")
 def project(x: Any, out: Any, p: Any) -> None:
-    """What follows each step: unit quaternion, rotors that never turn back, tyres within bounds. Section 5.3.
+    """What follows each step: unit quaternion, rotors that never turn back, tyres within bounds. Eq. 5.8.
 
     `out`: contact data of the step's beginning.
     """
@@ -74,7 +74,7 @@ def project(x: Any, out: Any, p: Any) -> None:
 def rk4_step(
     x: Any, control: Any, torques: bool, memory: Any, wind: Any, dt: float, p: Any, ground: Any, work: Any, out: Any
 ) -> None:
-    """One step of the classical Runge–Kutta method, x -> x. Section 13. `work`: (5, states + outputs)."""
+    """One step of the classical Runge–Kutta method, x -> x. Eq. 13.1. `work`: (5, states + outputs)."""
     size = x.size
     k1, k2, k3, k4, stage = work[0], work[1], work[2], work[3], work[4]
     scrap = work[4, size:]
@@ -97,7 +97,7 @@ def rk4_step(
 def euler_step(
     x: Any, control: Any, torques: bool, memory: Any, wind: Any, dt: float, p: Any, ground: Any, work: Any, out: Any
 ) -> None:
-    """One step of the semi-implicit Euler method, x -> x. Section 13.
+    """One step of the semi-implicit Euler method, x -> x. Eq. 13.2.
 
     All rates first, then the brake, then places by the new rates; tyre deflections decay implicitly.
     """
@@ -158,7 +158,7 @@ def euler_step(
 
 @kernel(nogil=True, error_model="numpy")
 def watch(x: Any, memory: Any, dt: float, out: Any, p: Any) -> int:
-    """Latches CRASHED (section 6.1); 0, or what is wrong with the state: NOT_FINITE, TOO_FAR."""
+    """Latches CRASHED (Eq. 6.5); 0, or what is wrong with the state: NOT_FINITE, TOO_FAR."""
     if out[at.ROTOR_DOWN_SPEED] > CRASH_ROTOR_SPEED * p.max_rotor_speed:
         memory[at.CRASHED] = 1.0
     up = 1.0 - 2.0 * (x[7] * x[7] + x[8] * x[8])

@@ -1,4 +1,4 @@
-"""Wind: a mean and gusts. Section 3.2 of the model's description."""
+"""Wind: a mean and gusts. Eq. 3.5."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def constants_of(
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:
-    """rad of slip angle for each m/s² across, mean of both axles: their loads over what they hold. Section 5.4."""
+    """rad of slip angle for each m/s² across, mean of both axles: their loads over what they hold. Eq. 5.9."""
     v = vehicle
     load = v.static_load[[0, 2]]
     factors = np.array((v.cornering_factor_front, v.cornering_factor_rear))

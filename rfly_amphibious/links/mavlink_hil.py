@@ -180,7 +180,7 @@ class HilMessages:
 
 
 def pressure_altitude(pressure: float) -> float:
-    """m, in the standard atmosphere (section 3.2), at a pressure in Pa."""
+    """m, in the standard atmosphere (Eq. 3.3), at a pressure in Pa."""
     return 288.15 / 0.0065 * (1.0 - (pressure / 101325.0) ** (1.0 / 5.25588))
 
 

@@ -1,4 +1,7 @@
-"""The link to one controller outside, over UDP or TCP: who supplies what, what is taken, how old it is. Section 12."""
+"""The link to one controller outside, over UDP or TCP: who supplies what, what is taken, how old it is.
+
+docs/model, section 12.2.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A 3-D map of what is free and what is occupied, from rays of a lidar: OctoMap's update and files, without OctoMap.
 
 The voxels lie in a hash, an octree is made of them where a file or a message wants one. Each ray of a cloud may start
-elsewhere. Section 12 of the model's description.
+elsewhere. docs/model, section 12.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Samples, commands and estimates of the land-air vehicle <-> messages. Section 11 of the model's description.
+"""Samples, commands and estimates of the land-air vehicle <-> messages. docs/model, section 11.
 
 Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; `map` is the world, ENU.
 """

@@ -1,6 +1,6 @@
-"""link_node: a controller outside takes the place of the control nodes, by frames over UDP or TCP. Section 12.
+"""link_node: a controller outside takes the place of the control nodes, by frames over UDP or TCP.
 
-A thin shell around LinkSession and Perception.
+A thin shell around LinkSession and Perception. docs/model, section 12.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Arguments are whole flat arrays and the columns at which parts of them begin: numba's cache looks at this file only and
 must not hold on to a layout of another one, and a cut-out of one row would be another type than one of several.
-Section numbers are those of the model's description.
+docs/model, section 11.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IMU, GPS, BARO, HEIGHT = range(4)
 
 @kernel(nogil=True, error_model="numpy")
 def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any, out: Any) -> None:
-    """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k, n). Section 11.
+    """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k, n). Eq. 11.1.
 
     `normals` (k, 3 n): unit normal numbers for white noise, random walk and Gauss–Markov process.
     `coefficients` (7, n); `memory` (2, n): the bias and the Gauss–Markov value of the next sample, in place.
@@ -57,7 +57,7 @@ def truths(
     field: Any,
     out: Any,
 ) -> None:
-    """What ideal sensors at their places would read. Section 11.
+    """What ideal sensors at their places would read. Eq. 11.2, 11.3.
 
     `x` (k, states) begins with position, velocity, quaternion w x y z; its angular velocity and that of its derivative
     `dx` begin at the column `rates`. `force` (k, 3 or more): specific force at the body's origin. `levers` (4, 3):
@@ -153,9 +153,10 @@ def turn_joints(
 
     `x` (k, states), rows of steps of `dt`; at the columns `rates`, `wheel` and `rotor` begin the angular velocity, the
     wheels' inertial spins, and the rotor speeds with the virtual steering angle behind them. `sign`, `across` (4,) and
-    `lever` as in 5.1; `spin` (rotors,). `last` (8 + 2 rotors): angles of wheels and rotors, then their rates; those of
-    the step before, in place. NaN rates: this is the first.
-    `out` (k, 12 + 2 rotors): steering angles, wheel spins relative to the body (5.6) and angles, rotor speeds, angles.
+    `lever` as in Eq. 5.1; `spin` (rotors,). `last` (8 + 2 rotors): angles of wheels and rotors, then their rates; those
+    of the step before, in place. NaN rates: this is the first.
+    `out` (k, 12 + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and angles, rotor speeds and
+    angles.
     """
     rotors = spin.size
     joints = 4 + rotors

@@ -2,7 +2,7 @@
 
 y = (1 + k) x + b + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for a density σ; b, which
 begins at N(b₀, σ₀²), grows by σ_b √T ξ; m, of variance σ_m² from the first sample on, is e^(-T/τ) times the one before
-and as much noise as keeps its variance. Section 11 of the model's description.
+and as much noise as keeps its variance. Eq. 11.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sensors that see: lidar, planar scan, depth and colour cameras, their gimbal. Sections of a vehicle's sensor file.
 
-Section 11 of the model's description; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Places are in body axes
+docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Places are in body axes
 from the sprung centre of mass, m; angles rad.
 """
 

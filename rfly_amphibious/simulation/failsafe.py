@@ -14,7 +14,7 @@ from rfly_common.errors import ConfigError
 
 
 class FailSafe(Pilot):
-    """The pilot in ABORT: level, 0.5 m/s down, brakes after contact. Section 11 of the model's description."""
+    """The pilot in ABORT: level, 0.5 m/s down, brakes after contact. docs/model, section 11.1."""
 
     def __init__(self, model: AmphibiousModel, period: float, failed: Iterable[int] = ()) -> None:
         """`failed`: rotors (from 0) that turn no more."""

@@ -1,4 +1,7 @@
-"""Simulation: one vehicle with its sensors, tick by tick, driven by commands with a time. Sections 10 and 11."""
+"""Simulation: one vehicle with its sensors, tick by tick, driven by commands with a time.
+
+docs/model, sections 11 and 12.1.
+"""
 
 from __future__ import annotations
 

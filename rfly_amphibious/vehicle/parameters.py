@@ -182,12 +182,12 @@ class VehicleParameters:
 
     @property
     def center_x(self) -> float:
-        """The total centre of mass, forward of the sprung one, m. Section 4.1."""
+        """The total centre of mass, forward of the sprung one, m. Eq. 4.1."""
         return 2.0 * self.mass_unsprung * (self.front_axle - self.rear_axle) / self.mass
 
     @property
     def spring_load(self) -> NDArray[np.float64]:
-        """(4,) static load F₀ of each spring, N. Section 6."""
+        """(4,) static load F₀ of each spring, N. Eq. 6.1."""
         front = self.mass_sprung * GRAVITY * self.rear_axle / (2.0 * self.wheelbase)
         rear = self.mass_sprung * GRAVITY * self.front_axle / (2.0 * self.wheelbase)
         return np.array((front, front, rear, rear))
@@ -199,7 +199,7 @@ class VehicleParameters:
 
     @property
     def hub_position(self) -> NDArray[np.float64]:
-        """(4, 3) hubs at rest on level ground, from the sprung centre of mass, body axes, m. Section 5.2."""
+        """(4, 3) hubs at rest on level ground, from the sprung centre of mass, body axes, m. Eq. 6.1."""
         x = np.array((self.front_axle, self.front_axle, -self.rear_axle, -self.rear_axle))
         y = np.array((1.0, -1.0, 1.0, -1.0)) * self.track / 2.0
         z = -(self.origin_height - self.wheel_radius + self.static_load / self.tyre_stiffness)
@@ -240,20 +240,20 @@ class VehicleParameters:
 
     @property
     def rotor_position(self) -> NDArray[np.float64]:
-        """(rotors, 3) from the sprung centre of mass, body axes, m. Section 4.1."""
+        """(rotors, 3) from the sprung centre of mass, body axes, m. Eq. 4.1."""
         azimuth, arm = np.array(self.rotor_azimuth), np.array(self.rotor_arm)
         height = np.full(self.rotors, self.rotor_height)
         return np.stack([self.center_x + arm * np.cos(azimuth), arm * np.sin(azimuth), height], axis=-1)
 
     @property
     def torque_coefficient(self) -> float:
-        """c_Q, N m s²/rad². Section 4.4."""
+        """c_Q, N m s²/rad². Eq. 4.8."""
         disc = math.pi * self.rotor_radius**2
         return float(self.thrust_coefficient**1.5 / (self.figure_of_merit * math.sqrt(2.0 * AIR_DENSITY * disc)))
 
     @property
     def inflow_coefficient(self) -> float:
-        """c_V, N s²/(m rad). Section 4.2."""
+        """c_V, N s²/(m rad). Eq. 4.4."""
         return math.pi * self.thrust_coefficient / (self.zero_thrust_advance_ratio * self.rotor_radius)
 
     @property
@@ -263,7 +263,7 @@ class VehicleParameters:
 
     @property
     def hanging_strut(self) -> NDArray[np.float64]:
-        """(4,) strut positions in hover: the wheels on the rebound stops, m. Section 6."""
+        """(4,) strut positions in hover: the wheels on the rebound stops, m. Eq. 6.3."""
         spring = np.array((self.front_spring, self.front_spring, self.rear_spring, self.rear_spring))
         pull = self.spring_load + self.mass_unsprung * GRAVITY
         at_stop = (self.rebound_stop_stiffness * self.rebound_stop - pull) / (spring + self.rebound_stop_stiffness)
@@ -387,7 +387,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
 def _contradictions(p: VehicleParameters) -> list[tuple[str, str]]:
     """(field, what is wrong) of values that are each allowed but don't make a vehicle, or not one for steps of 1 ms.
 
-    The rules for the step are those of section 13.
+    The rules for the step are those of Eq. 13.3.
     """
     if p.steered not in get_args(Steered):
         return [("steered", f"{p.steered!r}, allowed: {', '.join(get_args(Steered))}")]

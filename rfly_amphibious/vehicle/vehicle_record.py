@@ -66,7 +66,7 @@ _COPIED = (
 
 
 def peak_slip(shape: float, curvature: float) -> float:
-    """The slip ρ at which f(ρ; C, E) of section 5.4 is 1."""
+    """The slip ρ at which f(ρ; C, E) is 1. Eq. 5.12."""
     z = brentq(lambda z: z - curvature * (z - np.arctan(z)) - np.tan(np.pi / (2.0 * shape)), 0.0, 1e4, xtol=1e-14)
     return float(shape * z)
 

@@ -47,7 +47,7 @@ def test_understeer_gradient_of_the_validation_table(params):
 
 def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
     traction = Traction(params)
-    assert traction.peak == pytest.approx(0.148, abs=5e-4)  # section 15
+    assert traction.peak == pytest.approx(0.148, abs=5e-4)  # docs/model, section 15.1
     radius, ones = params.rolling_radius, np.ones(4)
 
     def see(slip, drive=1.0):

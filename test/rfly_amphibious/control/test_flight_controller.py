@@ -31,7 +31,7 @@ FLYING = Situation(0, 0.0, 2.0, 0.1, 0.0)
 @pytest.mark.parametrize("begin", Mode)
 @pytest.mark.parametrize("wanted", Mode)
 def test_every_pair_of_modes(begin, wanted):
-    """Section 9 by hand: what may be requested where, on the ground and in the air; S comes by itself only."""
+    """docs/model, section 9, by hand: what may be requested where, on the ground and in the air; S comes by itself."""
     ground = {(D, R), (R, D), (R, T), (T, L), (F, L), (A, R)}
     air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
     for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):

@@ -163,7 +163,7 @@ def test_the_sprung_part_is_that_of_the_parameters():
 
 
 def test_places_of_the_scale_vehicle():
-    """Sections 4.1 and 15: hubs 0.32 m before and 0.34 m behind, 0.28 m to the sides, at r_z; rotors around x_c."""
+    """Eq. 4.1, 6.1: hubs 0.32 m before and 0.34 m behind, 0.28 m to the sides, at r_z; rotors around x_c."""
     tree = Tree(vehicle_urdf(VehicleParameters.load("scale")))
     place = {link: tree.pose(link)[:3, 3] for link in tree.links}
     assert place["wheel_fl"] == pytest.approx([0.32, 0.28, -0.116285], abs=1e-6)
@@ -203,7 +203,7 @@ def test_limits_by_hand():
     faster = math.atan(1 / (1 / math.tan(0.5 + step) - 0.56 / 1.32))
     assert float(steer["velocity"]) == pytest.approx(3.0 * (faster - angle) / step, rel=1e-4)
     strut = joints["strut_fl"].find("limit").attrib
-    assert float(strut["lower"]) == pytest.approx(-0.03670, abs=1e-5)  # in hover, section 15.2
+    assert float(strut["lower"]) == pytest.approx(-0.03670, abs=1e-5)  # in hover; docs/model, section 15.2
     assert float(strut["upper"]) == 0.03
     assert float(strut["effort"]) == pytest.approx(63.654 + 1500 * 0.03, abs=1e-3)
     assert joints["wheel_fl"].find("limit") is None  # continuous

@@ -66,7 +66,7 @@ def test_another_integrator_on_smooth_stretches(name, flying):
 
 
 def violent_second(name, dt, method="rk4"):
-    """Section 13: drop of half the table's height while rolling and steering 0.1 rad, braking in the second half."""
+    """docs/model, section 13: a drop while rolling and steering 0.1 rad, braking in the second half."""
     p, m = parameters(name), model(name)
     begin = m.standing(speed=pick(name, 10.0, 4.0))
     begin.x[2] += 0.5 * pick(name, 0.30, 0.15)
@@ -87,7 +87,7 @@ def violent_second(name, dt, method="rk4"):
     ],
 )
 def test_error_of_a_violent_second(name, method, dt, full, scale):
-    """Of the order of section 13's table, whose speeds and brake torques are not given."""
+    """Of the order of the table in docs/model, section 13."""
     exact, found = violent_second(name, 2.5e-4), violent_second(name, dt, method)
     error = np.linalg.norm(exact.position - found.position)
     assert error <= 4.0 * pick(name, full, scale)

@@ -32,7 +32,7 @@ def wait(ready, timeout_s=5.0):
 
 
 def frame(kind, sequence, time_s, payload, flags=0):
-    """By the description's own header, not by ours."""
+    """By a header of its own, not by ours."""
     body = struct.pack("<4sBBHQd", b"LAV1", kind, flags, len(payload), sequence, time_s) + payload
     return body + struct.pack("<I", zlib.crc32(body))
 

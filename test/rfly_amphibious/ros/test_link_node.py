@@ -13,7 +13,7 @@ pytestmark = pytest.mark.ros
 
 
 def frame(kind, sequence, time_s, payload):
-    """By the description's own header, not by ours."""
+    """By a header of its own, not by ours."""
     body = struct.pack("<4sBBHQd", b"LAV1", kind, 0, len(payload), sequence, time_s) + payload
     return body + struct.pack("<I", zlib.crc32(body))
 

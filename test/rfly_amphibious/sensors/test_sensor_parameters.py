@@ -1,4 +1,4 @@
-"""Sensor files: the shipped sets hold the description's defaults, and what wrong files are told."""
+"""Sensor files: the shipped sets hold the defaults of docs/model, section 11, and what wrong files are told."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_each_vehicle_has_its_sensors():
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
 def test_defaults_of_the_description(name):
-    """Section 11's table, in SI units."""
+    """The table of docs/model, section 11, in SI units."""
     p = SensorParameters.load(name)
     rates = {"imu": 250, "gps": 10, "magnetometer": 50, "barometer": 25, "encoders": 100, "height": 50}
     rates |= {"wheel_loads": 100, "wind": 10, "ground_truth": 100}
@@ -56,7 +56,7 @@ def test_defaults_of_the_description(name):
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])
 def test_defaults_of_what_sees(name):
-    """Section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none of them is a SensorSuite's."""
+    """docs/model, section 11: HDL-32E, Kinect V2's fields of view, a gimbal of 0.1 s; none is a SensorSuite's."""
     p = SensorParameters.load(name)
     assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx([-30.67, -30.67 + 41.34 / 31, 10.67])
     assert (p.lidar.rate, len(p.lidar.azimuths), p.lidar.min_range, p.lidar.max_range) == (10, 1800, 1, 70)

@@ -229,7 +229,7 @@ def test_encoders_turn_relative_to_the_body():
 
 
 def test_a_steered_axle_takes_part_of_the_roll_rate():
-    """Section 5.6: a·ω with a = (-sin δ, cos δ, 0)."""
+    """Eq. 5.16: a·ω with a = (-sin δ, cos δ, 0)."""
     state = model("scale").flying((0.0, 0.0, 50.0))
     state.x[at.ROTOR_SPEED + 6] = 0.3
     state.x[at.RATES : at.RATES + 3] = (1.5, 0.0, 0.0)
@@ -300,7 +300,7 @@ def test_ground_truth_has_its_twist_in_body_axes():
 
 
 def test_statistics_of_the_shipped_sensors():
-    """A minute at rest: deviations as section 11 has them, at the sensors' own rates."""
+    """A minute at rest: deviations as docs/model, section 11, has them, at the sensors' own rates."""
     got = still(model("scale"), STANDING, 60.0, SCALE, noise=True, seed=11)
     assert [len(part.time) for part in (got.imu, got.gps, got.magnetometer, got.barometer)] == [15000, 599, 3000, 1500]
     gyro, force = np.diff(got.imu.rates, axis=0), np.diff(got.imu.specific_force, axis=0)

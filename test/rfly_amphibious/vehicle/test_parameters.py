@@ -1,4 +1,4 @@
-"""Parameter files: shipped sets, derived values of the model's description, and what bad files are told."""
+"""Parameter files: shipped sets, derived values, and what bad files are told."""
 
 from __future__ import annotations
 
