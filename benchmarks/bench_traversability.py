@@ -12,7 +12,7 @@ from scipy.ndimage import correlate, distance_transform_edt, maximum_filter
 from benchmarks.harness import Row, measure, same
 from rfly_common.kernels.parallel import cores
 from rfly_terrain import HeightMap
-from rfly_terrain.traversability.costs import TraversabilityLimits, traversability
+from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
 
 SIZE = 1_000
 STEP = 0.5

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from rfly_terrain.costmap.traversability import TraversabilityGrid
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.planning.plan import Plan
-    from rfly_terrain.traversability.costs import TraversabilityGrid
 
 _COLOURS = {0: "#b3261e", 1: "#1f4e9c"}
 _NAMES = {0: "driven", 1: "flown"}

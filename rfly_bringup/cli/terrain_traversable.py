@@ -69,9 +69,9 @@ def traversable(
 
         rfly terrain traversable --water-level 20 --save costs.yaml
     """
+    from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
     from rfly_terrain.plots.relief import check_picture_format
     from rfly_terrain.plots.traversability import write_traversability
-    from rfly_terrain.traversability.costs import TraversabilityLimits, traversability
 
     limits = TraversabilityLimits(max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase)
     if out is not None:

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import PlanError
+from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.fly import plan_fly
 from rfly_terrain.planning.plan import FLY, Plan, join_plans
 from rfly_terrain.planning.vehicle_classes import VehicleClass
-from rfly_terrain.traversability.costs import LETHAL, TraversabilityGrid
 
 if TYPE_CHECKING:
     from rfly_terrain.planning.planner import Planner

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import PlanError
+from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
 from rfly_terrain.planning.fly import plan_fly
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass
-from rfly_terrain.traversability.costs import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 
 if TYPE_CHECKING:
-    from rfly_terrain.traversability.objects import ObjectBoxes
+    from rfly_terrain.costmap.objects import ObjectBoxes
 
 MOST_POSES = 4_000
 """of a driven path, those in its bends not counted"""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rfly_common.config.marked_yaml import Key, parse_yaml
 from rfly_common.config.schema_errors import first_error
 from rfly_common.errors import ConfigError
-from rfly_terrain.traversability.costs import TraversabilityLimits
+from rfly_terrain.costmap.traversability import TraversabilityLimits
 
 Floats = NDArray[np.float64]
 

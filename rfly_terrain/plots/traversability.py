@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.files import StrPath
-from rfly_terrain.traversability.costs import LETHAL, TraversabilityGrid
+from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

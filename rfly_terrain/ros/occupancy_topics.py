@@ -23,10 +23,10 @@ from rfly_suite.msg import PlacedObjectArray
 
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros import ERROR, LATCHED, OK, WARN, Diagnostics, Frames, declare, publisher, subscription
+from rfly_terrain.costmap.objects import ObjectBoxes
+from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes, traversability_to_msg
-from rfly_terrain.traversability.costs import TraversabilityGrid, TraversabilityLimits, traversability
-from rfly_terrain.traversability.objects import ObjectBoxes
 
 SETTLE_S = 0.25
 """from a change to the new grid: a list of objects, or of parameters, makes one"""

@@ -9,8 +9,8 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_common.flat_arrays import flat
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_multiply, quat_rotate
 from rfly_common.ros import FrameToWorld, ns_to_stamp
-from rfly_terrain.traversability.costs import TraversabilityGrid
-from rfly_terrain.traversability.objects import ObjectBoxes
+from rfly_terrain.costmap.objects import ObjectBoxes
+from rfly_terrain.costmap.traversability import TraversabilityGrid
 
 
 def traversability_to_msg(grid: TraversabilityGrid, frame_id: str, stamp_ns: int) -> OccupancyGrid:

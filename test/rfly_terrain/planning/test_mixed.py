@@ -10,11 +10,11 @@ import pytest
 
 from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
+from rfly_terrain.costmap.traversability import TraversabilityLimits
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
-from rfly_terrain.traversability.costs import TraversabilityLimits
 
 LIMITS = TraversabilityLimits(25.0, vehicle_radius=0.5, half_wheelbase=0.5)
 MULE = VehicleClass(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import ConfigError
+from rfly_terrain.costmap.traversability import TraversabilityLimits
 from rfly_terrain.planning.vehicle_classes import (
     Driving,
     Flying,
@@ -15,7 +16,6 @@ from rfly_terrain.planning.vehicle_classes import (
     parse_vehicle_classes,
     vehicle_class,
 )
-from rfly_terrain.traversability.costs import TraversabilityLimits
 
 CART = """
 version: 1

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from rfly_common.errors import ConfigError
 from rfly_common.files import MAX_CELLS
 from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.costmap.cells import CellGrid, cell_heights, grown, worst_of_blocks
+from rfly_terrain.costmap.objects import ObjectBoxes, cells_under
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.traversability.cells import CellGrid, cell_heights, grown, worst_of_blocks
-from rfly_terrain.traversability.objects import ObjectBoxes, cells_under
 
 if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap

@@ -13,8 +13,8 @@ import pytest
 
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap
-from rfly_terrain.traversability.costs import TraversabilityLimits, traversability
-from rfly_terrain.traversability.objects import ObjectBoxes
+from rfly_terrain.costmap.objects import ObjectBoxes
+from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
 
 ONLY_SLOPE = {"max_roughness": math.inf, "max_step": math.inf, "vehicle_radius": 0.0}
 
@@ -97,7 +97,7 @@ def test_costs_between_free_and_forbidden_are_compared_too():
 
 @pytest.mark.parametrize("tile", [4, 7])
 def test_tiles_leave_no_seams(tile, monkeypatch):
-    monkeypatch.setattr("rfly_terrain.traversability.costs._TILE", tile)
+    monkeypatch.setattr("rfly_terrain.costmap.traversability._TILE", tile)
     terrain = some_map(6)
     limits = TraversabilityLimits(40.0, 0.3, 0.6, vehicle_radius=0.0, half_wheelbase=1.0)
     np.testing.assert_array_equal(traversability(terrain, limits).cost, slow_costs(north_up(terrain), 0.5, limits))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.frames import quat_rotate
-from rfly_terrain.traversability.cells import CellGrid
+from rfly_terrain.costmap.cells import CellGrid
 
 Floats = NDArray[np.float64]
 

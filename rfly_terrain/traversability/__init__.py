@@ -1,1 +1,0 @@
-"""Where a vehicle can drive: costs from slope, steps, objects."""
