@@ -21,7 +21,7 @@ class TerrainSource:
     def __init__(self, peer):
         from rfly_suite.msg import TerrainMap
 
-        from rfly_common.ros import LATCHED
+        from rfly_common.ros.qos import LATCHED
 
         self._publisher = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
 
@@ -37,7 +37,7 @@ class TerrainSource:
 def receive_states(peer):
     from rfly_suite.msg import VehicleStateArray
 
-    from rfly_common.ros import FLEET_IN
+    from rfly_common.ros.qos import FLEET_IN
 
     return peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
 
@@ -45,7 +45,7 @@ def receive_states(peer):
 def receive_diagnostics(peer):
     from diagnostic_msgs.msg import DiagnosticArray
 
-    from rfly_common.ros import STATE_OUT
+    from rfly_common.ros.qos import STATE_OUT
 
     return peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
 
@@ -73,7 +73,7 @@ def fleet_start(peer):
     """The start that the nodes agree on, as who comes late hears it."""
     from builtin_interfaces.msg import Time
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     starts = peer.receive(Time, "fleet_start", LATCHED)
     return seconds(peer.spin_until(lambda: starts and starts[-1]))

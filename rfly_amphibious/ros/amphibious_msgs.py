@@ -25,7 +25,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, SensorMessageError
 from rfly_common.frames import rotation_matrix
-from rfly_common.ros import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
 Floats = NDArray[np.float64]
 

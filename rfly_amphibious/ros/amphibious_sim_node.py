@@ -25,24 +25,12 @@ from rfly_amphibious.simulation.simulation import COMMAND_TIMEOUT, Simulation
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import CommandError, ConfigError, DynamicsError
-from rfly_common.ros import (
-    CLOCK,
-    COMMANDS,
-    ERROR,
-    LATCHED,
-    OK,
-    STALE,
-    STATE_OUT,
-    WARN,
-    Diagnostics,
-    declare,
-    declare_floats,
-    ns_to_stamp,
-    publisher,
-    run,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare, declare_floats
+from rfly_common.ros.qos import CLOCK, COMMANDS, LATCHED, STATE_OUT
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 

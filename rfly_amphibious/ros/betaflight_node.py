@@ -22,7 +22,12 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError, SensorMessageError
-from rfly_common.ros import ERROR, STALE, WARN, declare, run, sensor_qos, stamp_to_ns, subscription
+from rfly_common.ros.diagnostics import ERROR, STALE, WARN
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
 
 PACE_TIME, PACE_ERROR = 2.0, 0.1
 """s over which the simulation's pace is taken; of it, beyond which the firmware's clock is another one"""

@@ -12,7 +12,7 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from rfly_amphibious.sensors.cameras import Pinhole
 from rfly_common.flat_arrays import flat
-from rfly_common.ros import ns_to_stamp
+from rfly_common.ros.stamps import ns_to_stamp
 
 
 def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: str) -> Image:

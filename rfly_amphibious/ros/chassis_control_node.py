@@ -21,21 +21,12 @@ from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.control_topics import Estimates, MotionCommands, Ticks, declare_vehicle
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_common.errors import CommandError, SensorMessageError
-from rfly_common.ros import (
-    COMMANDS,
-    LATCHED,
-    OK,
-    STALE,
-    WARN,
-    Diagnostics,
-    declare,
-    ns_to_stamp,
-    publisher,
-    run,
-    sensor_qos,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, LATCHED, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
 MODE_SILENCE_S = 1.0
 """wall time, after which nobody tells the mode any more"""

@@ -17,17 +17,12 @@ from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, ConfigError, RflyError
-from rfly_common.ros import (
-    COMMANDS,
-    STATE_IN,
-    STATE_OUT,
-    Diagnostics,
-    Frames,
-    declare,
-    sensor_qos,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, STATE_IN, STATE_OUT, sensor_qos
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 
 GAINS = {

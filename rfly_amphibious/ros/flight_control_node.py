@@ -28,22 +28,12 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, SensorMessageError
-from rfly_common.ros import (
-    COMMANDS,
-    ERROR,
-    LATCHED,
-    OK,
-    STALE,
-    WARN,
-    Diagnostics,
-    declare,
-    ns_to_stamp,
-    publisher,
-    run,
-    sensor_qos,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, LATCHED, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
 DELAY = 0.02
 """s, through ROS, where the simulation does not wait"""

@@ -15,7 +15,7 @@ from rfly_amphibious.control.commands import Order
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import WORLD, frame_of, header
 from rfly_common.frames import ned_to_enu, quat_rotate
-from rfly_common.ros import FrameToWorld
+from rfly_common.ros.frame_lookup import FrameToWorld
 
 Floats = NDArray[np.float64]
 

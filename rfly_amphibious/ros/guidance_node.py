@@ -27,22 +27,13 @@ from rfly_amphibious.ros.guidance_msgs import estimate_to_pose, order_to_ackerma
 from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED, Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError, RflyError
-from rfly_common.ros import (
-    COMMANDS,
-    LATCHED,
-    OK,
-    STALE,
-    STATE_IN,
-    STATE_OUT,
-    WARN,
-    Diagnostics,
-    Frames,
-    declare,
-    publisher,
-    run,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 from rfly_trajectory.fleet.follow_path import MAX_POSES

@@ -25,7 +25,11 @@ from rfly_amphibious.ros.perception_msgs import PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError, LinkError
-from rfly_common.ros import COMMANDS, ERROR, OK, WARN, Diagnostics, declare, publisher, run
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS
+from rfly_common.ros.run_loop import run
 
 LOOK_EVERY_S = 0.1
 

@@ -25,21 +25,13 @@ from rfly_amphibious.ros.amphibious_msgs import is_unknown
 from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
 from rfly_common.errors import FrameError, RflyError
 from rfly_common.frames import quat_rotate
-from rfly_common.ros import (
-    LATCHED,
-    OK,
-    SENSORS,
-    STALE,
-    WARN,
-    Diagnostics,
-    Frames,
-    declare,
-    publisher,
-    run,
-    sensor_qos,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import Transform
 
 MOST_WAITING = 5

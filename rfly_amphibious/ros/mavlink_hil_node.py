@@ -26,7 +26,11 @@ from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError, LinkError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
-from rfly_common.ros import COMMANDS, ERROR, OK, WARN, Diagnostics, declare, declare_floats, publisher, run
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.parameters import declare, declare_floats
+from rfly_common.ros.qos import COMMANDS
+from rfly_common.ros.run_loop import run
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 

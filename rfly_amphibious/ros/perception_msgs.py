@@ -17,7 +17,11 @@ from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_common.errors import SensorMessageError
-from rfly_common.ros import COMMANDS, Diagnostics, declare, sensor_qos, stamp_to_ns, subscription
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, sensor_qos
+from rfly_common.ros.stamps import stamp_to_ns
 
 ODOMETRY = {"filtered": "odometry/filtered", "truth": "ground_truth/odom"}
 WATCHED = (

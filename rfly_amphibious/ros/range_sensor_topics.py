@@ -33,20 +33,10 @@ from rfly_collision.shapes.shape_file import DEFAULT_SET, load_shapes
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
-from rfly_common.ros import (
-    COMMANDS,
-    FLEET_IN,
-    LATCHED,
-    OK,
-    STATE_OUT,
-    TF,
-    TF_STATIC_OUT,
-    WARN,
-    Diagnostics,
-    declare,
-    publisher,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_terrain.height_map.height_map import HeightMap
 

@@ -21,7 +21,8 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_common.frames import euler_to_quat
-from rfly_common.ros import FLEET_OUT, TF, TF_STATIC_OUT, publisher, sensor_qos
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.qos import FLEET_OUT, TF, TF_STATIC_OUT, sensor_qos
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 

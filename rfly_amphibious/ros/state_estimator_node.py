@@ -27,22 +27,12 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import SensorMessageError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
-from rfly_common.ros import (
-    OK,
-    STALE,
-    STATE_OUT,
-    TF,
-    TF_STATIC_OUT,
-    WARN,
-    Diagnostics,
-    declare,
-    ns_to_stamp,
-    publisher,
-    run,
-    sensor_qos,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_OUT, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 

@@ -12,18 +12,11 @@ from std_msgs.msg import String
 
 from rfly_amphibious.control.teleop import JoyPilot, JoystickLayout, TeleopLimits
 from rfly_amphibious.ros.teleop_msgs import velocity_to_twist
-from rfly_common.ros import (
-    COMMANDS,
-    LATCHED,
-    OK,
-    SENSORS,
-    STALE,
-    Diagnostics,
-    declare,
-    publisher,
-    run,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS
+from rfly_common.ros.run_loop import run
 
 SILENCE_S = 2.0
 _LIMITS = {

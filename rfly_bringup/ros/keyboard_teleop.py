@@ -32,7 +32,8 @@ from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimi
 from rfly_amphibious.ros.teleop_msgs import velocity_to_twist
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError
-from rfly_common.ros import COMMANDS, LATCHED, SENSORS, STATE_IN, publisher, subscription
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_IN
 
 PERIOD_S = 0.05
 """of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""

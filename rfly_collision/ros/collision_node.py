@@ -22,23 +22,12 @@ from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.world.ignore_rules import EXPECTED, IgnoreRules
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
-from rfly_common.ros import (
-    CONTACTS_OUT,
-    ERROR,
-    FLEET_IN,
-    LATCHED,
-    OK,
-    STALE,
-    STATE_OUT,
-    WARN,
-    ClockWatch,
-    Diagnostics,
-    Frames,
-    declare,
-    publisher,
-    run,
-    subscription,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import CONTACTS_OUT, FLEET_IN, LATCHED, STATE_OUT
+from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Conflict, IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates

@@ -9,7 +9,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from rfly_collision.world.contact_tracker import GROUND, STATIC, PairContacts
 from rfly_common.frames import enu_to_ned
-from rfly_common.ros import ns_to_stamp
+from rfly_common.ros.stamps import ns_to_stamp
 
 NAMESPACE = "contacts"
 COLOURS = {GROUND: (1.0, 0.65, 0.1), STATIC: (1.0, 0.9, 0.2)}

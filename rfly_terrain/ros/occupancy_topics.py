@@ -22,7 +22,11 @@ from rclpy.timer import Timer
 from rfly_suite.msg import PlacedObjectArray
 
 from rfly_common.errors import ConfigError, FrameError
-from rfly_common.ros import ERROR, LATCHED, OK, WARN, Diagnostics, Frames, declare, publisher, subscription
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import LATCHED
 from rfly_terrain.costmap.objects import ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap

@@ -11,7 +11,8 @@ from nav_msgs.msg import Path
 
 from rfly_common.errors import PlanError
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_multiply, quat_rotate, quat_to_euler
-from rfly_common.ros import FrameToWorld, ns_to_stamp
+from rfly_common.ros.frame_lookup import FrameToWorld
+from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import Plan
 

@@ -21,24 +21,13 @@ from rfly_suite.srv import PlanPath
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.flat_arrays import flat
-from rfly_common.ros import (
-    COMMANDS,
-    ERROR,
-    FLEET_IN,
-    LATCHED,
-    OK,
-    STALE,
-    WARN,
-    Diagnostics,
-    Frames,
-    FrameToWorld,
-    declare,
-    in_thread,
-    publisher,
-    run,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED
+from rfly_common.ros.run_loop import in_thread, run
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose

@@ -12,7 +12,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 from rfly_common.errors import TerrainError, TerrainFormatError
 from rfly_common.flat_arrays import flat
 from rfly_common.geodesy import GeoPoint
-from rfly_common.ros import ns_to_stamp
+from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.height_map.height_map import HeightMap
 
 

@@ -19,20 +19,12 @@ from rfly_common.errors import FrameError, RflyError, WorkError
 from rfly_common.flat_arrays import flat
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
-from rfly_common.ros import (
-    ERROR,
-    LATCHED,
-    OK,
-    TF_STATIC_OUT,
-    Diagnostics,
-    Frames,
-    FrameToWorld,
-    declare,
-    declare_floats,
-    in_thread,
-    publisher,
-    run,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.parameters import declare, declare_floats
+from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
+from rfly_common.ros.run_loop import in_thread, run
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.warm_up import warm_up

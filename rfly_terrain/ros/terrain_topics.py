@@ -10,7 +10,9 @@ from rfly_suite.msg import TerrainMap
 
 from rfly_common.errors import RflyError
 from rfly_common.geodesy import geo_point
-from rfly_common.ros import LATCHED, declare, subscription
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import LATCHED
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 

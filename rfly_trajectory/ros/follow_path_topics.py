@@ -15,7 +15,10 @@ from rclpy.node import Node
 
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.frames import ned_to_enu, quat_rotate
-from rfly_common.ros import LATCHED, Frames, FrameToWorld, stamp_to_ns, subscription
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.follow_path import MAX_POSES, TakeOver, follow, halt, wanted_path, with_vehicles
 from rfly_trajectory.paths.path import Path

@@ -14,22 +14,12 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_enu, yaw_ned_to_enu
-from rfly_common.ros import (
-    ERROR,
-    FLEET_OUT,
-    OK,
-    STALE,
-    STATE_OUT,
-    TF,
-    WARN,
-    ClockWatch,
-    Diagnostics,
-    Frames,
-    declare,
-    declare_floats,
-    publisher,
-    run,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare, declare_floats
+from rfly_common.ros.qos import FLEET_OUT, STATE_OUT, TF
+from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap

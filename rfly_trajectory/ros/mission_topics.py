@@ -20,17 +20,11 @@ from std_msgs.msg import Bool, String, UInt8
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.frames import pose_ned_euler_to_enu, pose_ned_euler_to_ned
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
-from rfly_common.ros import (
-    COMMANDS,
-    LATCHED,
-    STATE_IN,
-    Diagnostics,
-    Frames,
-    ns_to_stamp,
-    publisher,
-    stamp_to_ns,
-    subscription,
-)
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.missions.files import Mission, read_mission
 from rfly_trajectory.missions.geofence import Geofence

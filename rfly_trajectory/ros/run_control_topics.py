@@ -14,7 +14,10 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from rfly_common.errors import ConfigError
-from rfly_common.ros import LATCHED, declare, ns_to_stamp, publisher, stamp_to_ns, subscription
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_trajectory.fleet.fleet_start import SECOND, agreed, given_start, next_start, run_number, starts_about
 from rfly_trajectory.fleet.run_clock import HIGHEST_TIME_SCALE, RunClock, check_time_scale
 

@@ -10,7 +10,7 @@ from nav_msgs.msg import Path
 from numpy.typing import NDArray
 from tf2_msgs.msg import TFMessage
 
-from rfly_common.ros import ns_to_stamp
+from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
 
 Floats = NDArray[np.float64]

@@ -10,19 +10,11 @@ from rfly_suite.msg import VehicleStateArray
 from rfly_suite.srv import LoadFleet
 
 from rfly_common.errors import ConfigError, WorkError
-from rfly_common.ros import (
-    ERROR,
-    FLEET_OUT,
-    OK,
-    STALE,
-    WARN,
-    ClockWatch,
-    Diagnostics,
-    declare,
-    in_thread,
-    publisher,
-    run,
-)
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import FLEET_OUT
+from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain

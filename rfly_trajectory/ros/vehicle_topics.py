@@ -12,7 +12,8 @@ from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
 from rfly_common.frames import enu_to_ned
-from rfly_common.ros import LATCHED, STATE_OUT, TF, publisher
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.fleet.fleet import Fleet, orientation_in_ned
 from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms, track_to_path

@@ -18,7 +18,10 @@ from rfly_suite.srv import RequestObject
 from std_msgs.msg import Header
 
 from rfly_common.errors import CommandError, ConfigError, FeedbackError
-from rfly_common.ros import ERROR, FEEDBACK_OUT, OK, WARN, Diagnostics, declare, publisher
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import FEEDBACK_OUT
 from rfly_ue_bridge.codec.from_rflysim3d import PORT, REQ_VE_CRASH_DATA
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.objects.object_requests import ANSWERS, Question, is_answer, question, request_command

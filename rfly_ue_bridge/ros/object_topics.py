@@ -17,7 +17,11 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_common.errors import ConfigError, FrameError, PlacementError
-from rfly_common.ros import ERROR, LATCHED, OK, Diagnostics, Frames, declare, publisher
+from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import LATCHED
 from rfly_common.state_sources import IdOwners
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain

@@ -8,7 +8,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 
-from rfly_common.ros import stamp_to_ns
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.codec.ned_states import body_to_frame
 

@@ -19,20 +19,12 @@ from std_msgs.msg import String
 
 from rfly_common.errors import CommandError, ConfigError, FrameError, VehicleStatesError
 from rfly_common.frames import pose_enu_to_ned_euler, pose_ned_to_ned_euler
-from rfly_common.ros import (
-    COMMANDS,
-    FLEET_IN,
-    OK,
-    STALE,
-    STATE_IN,
-    WARN,
-    ClockWatch,
-    Diagnostics,
-    Frames,
-    declare,
-    run,
-    subscription,
-)
+from rfly_common.ros.diagnostics import OK, STALE, WARN, ClockWatch, Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import COMMANDS, FLEET_IN, STATE_IN
+from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import msg_to_states, state_msg_to_states
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates

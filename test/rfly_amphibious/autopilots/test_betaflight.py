@@ -235,7 +235,8 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fl
     from nav_msgs.msg import Odometry
     from std_msgs.msg import String
 
-    from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT, sensor_qos, stamp_to_ns
+    from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
+    from rfly_common.ros.stamps import stamp_to_ns
 
     shipped = resources.files("rfly_amphibious") / "data" / "sensors" / "scale_quad.yaml"
     sensors = tmp_path / "sensors.yaml"  # an IMU that two cores have time for beside other tests

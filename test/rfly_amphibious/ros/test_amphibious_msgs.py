@@ -23,7 +23,7 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, SensorMessageError
-from rfly_common.ros import sensor_qos
+from rfly_common.ros.qos import sensor_qos
 
 PARAMS = VehicleParameters.load("scale")
 

@@ -23,7 +23,7 @@ class Seat:
         from sensor_msgs.msg import Imu
         from std_msgs.msg import Bool, String
 
-        from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT, sensor_qos
+        from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
 
         self.node, self.peer = node, Peer(domain_id, f"seat_{lock_step}".lower())
         self.until = self.peer.spin_until
@@ -132,7 +132,7 @@ def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     from sensor_msgs.msg import JointState, NavSatFix, Range
     from tf2_msgs.msg import TFMessage
 
-    from rfly_common.ros import FLEET_IN, SENSORS, TF, TF_STATIC_IN
+    from rfly_common.ros.qos import FLEET_IN, SENSORS, TF, TF_STATIC_IN
 
     kinds = {
         "ground_truth/odom": Odometry,
@@ -351,7 +351,7 @@ def test_waits_for_terrain_map_and_stands_on_it(shared_domain_id) -> None:
     from node_harness import NodeProcess
     from rfly_suite.msg import TerrainMap
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
     from rfly_terrain import HeightMap
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 

@@ -30,7 +30,7 @@ class Plant:
         from std_msgs.msg import Bool, Float64MultiArray, String
 
         from rfly_amphibious.ros.amphibious_msgs import SampleMessages
-        from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT, sensor_qos
+        from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
 
         self.peer, self.vehicle, self.lock_step = peer, vehicle, lock_step
         self.sim = Simulation(
@@ -191,7 +191,7 @@ def test_driving_by_each_command_and_braking_without(free):
     from ackermann_msgs.msg import AckermannDriveStamped
     from geometry_msgs.msg import PoseStamped, TwistStamped
 
-    from rfly_common.ros import COMMANDS
+    from rfly_common.ros.qos import COMMANDS
 
     plant, _, _ = free
     plant.say("arm", "DRIVE")

@@ -37,7 +37,7 @@ class Puppet:
         from nav_msgs.msg import Odometry
         from std_msgs.msg import String
 
-        from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT
+        from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
 
         self.peer, self.ground = peer, ground
         self.time, self.position, self.yaw = 100.0, np.array([0.0, 0.0, ground + UP]), 0.0
@@ -56,7 +56,7 @@ class Puppet:
         from nav_msgs.msg import Odometry
         from std_msgs.msg import String
 
-        from rfly_common.ros import ns_to_stamp
+        from rfly_common.ros.stamps import ns_to_stamp
 
         if self.told != self.mode:
             self.told = self.mode
@@ -185,7 +185,7 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     from rfly_suite.msg import TerrainMap
     from std_srvs.srv import Trigger
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 

@@ -28,7 +28,7 @@ class Vehicle:
         from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix
         from std_msgs.msg import Float64MultiArray
 
-        from rfly_common.ros import COMMANDS
+        from rfly_common.ros.qos import COMMANDS
 
         self.rotors = peer.receive(RotorCommand, "cmd/rotors", COMMANDS)
         self.wheels = peer.receive(WheelCommand, "cmd/wheels", COMMANDS)
@@ -48,7 +48,7 @@ class Vehicle:
 
     def publish(self, stamp_ns, gps=False):
         """A tick's: the IMU last, as nothing answers before it."""
-        from rfly_common.ros import ns_to_stamp
+        from rfly_common.ros.stamps import ns_to_stamp
 
         made = {topic: of() for topic, of in self._of.items()}
         for message in made.values():
@@ -101,7 +101,7 @@ def test_free_running_by_udp(domain_id):
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic
 
-    from rfly_common.ros import SENSORS, STATE_OUT
+    from rfly_common.ros.qos import SENSORS, STATE_OUT
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as controller:
         controller.bind(("127.0.0.1", 0))
@@ -175,7 +175,8 @@ def test_lock_step_by_tcp(domain_id):
     from node_harness import NodeProcess, Peer, diagnostic
     from rfly_suite.msg import SimulationTick
 
-    from rfly_common.ros import STATE_OUT, ns_to_stamp, sensor_qos
+    from rfly_common.ros.qos import STATE_OUT, sensor_qos
+    from rfly_common.ros.stamps import ns_to_stamp
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -48,7 +48,7 @@ def wall(columns=100, seconds=0.1):
 def cloud(points, times, stamp_ns, frame="amphibious/lidar_link", extra=4):
     from sensor_msgs.msg import PointCloud2, PointField
 
-    from rfly_common.ros import ns_to_stamp
+    from rfly_common.ros.stamps import ns_to_stamp
 
     kind = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("pad", "u1", extra), ("ring", "<u2"), ("time", "<f4")])
     table = np.zeros(len(points), kind)
@@ -109,7 +109,7 @@ class Rig:
         from sensor_msgs.msg import PointCloud2
         from tf2_msgs.msg import TFMessage
 
-        from rfly_common.ros import LATCHED, SENSORS, STATE_OUT, TF_STATIC_OUT
+        from rfly_common.ros.qos import LATCHED, SENSORS, STATE_OUT, TF_STATIC_OUT
 
         self.peer = peer
         self.maps = peer.receive(Octomap, "octomap", LATCHED)
@@ -128,7 +128,7 @@ class Rig:
     def tell_pose(self, seconds, base_ns=START, frame="map"):
         from nav_msgs.msg import Odometry
 
-        from rfly_common.ros import ns_to_stamp
+        from rfly_common.ros.stamps import ns_to_stamp
 
         message = Odometry(child_frame_id="amphibious/base_link")
         message.header.frame_id = frame

@@ -39,7 +39,7 @@ class Loop:
         from rfly_suite.msg import TerrainMap
         from std_msgs.msg import String
 
-        from rfly_common.ros import LATCHED, STATE_OUT
+        from rfly_common.ros.qos import LATCHED, STATE_OUT
         from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
         self.peer = peer

@@ -40,14 +40,14 @@ class Watcher:
         from diagnostic_msgs.msg import DiagnosticArray
         from node_harness import Peer
 
-        from rfly_common.ros import STATE_OUT
+        from rfly_common.ros.qos import STATE_OUT
 
         self.peer = Peer(domain_id, name)
         self.until = self.peer.spin_until
         self.diagnostics = self.peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
 
     def receive(self, kind, topic, qos=None):
-        from rfly_common.ros import STATE_OUT
+        from rfly_common.ros.qos import STATE_OUT
 
         return self.peer.receive(kind, f"/seer/{topic}", qos or STATE_OUT)
 
@@ -117,7 +117,7 @@ def test_a_scan_of_others_not_of_oneself(watcher) -> None:
     from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
     from sensor_msgs.msg import LaserScan
 
-    from rfly_common.ros import FLEET_OUT, LATCHED, SENSORS
+    from rfly_common.ros.qos import FLEET_OUT, LATCHED, SENSORS
 
     scans = watcher.receive(LaserScan, "scan", SENSORS)
     scan = watcher.next(scans)
@@ -161,7 +161,7 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
     from std_msgs.msg import Float64
     from tf2_msgs.msg import TFMessage
 
-    from rfly_common.ros import COMMANDS, TF, TF_STATIC_IN
+    from rfly_common.ros.qos import COMMANDS, TF, TF_STATIC_IN
 
     heard = {kind: watcher.receive(Image, f"camera/{kind}/image_raw") for kind in ("depth", "ir", "color")}
     infos = {kind: watcher.receive(CameraInfo, f"camera/{kind}/camera_info") for kind in heard}
@@ -239,7 +239,7 @@ def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_i
     from sensor_msgs.msg import PointCloud2
     from simulation_interfaces.srv import ResetSimulation
 
-    from rfly_common.ros import COMMANDS, STATE_OUT
+    from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
     parameters = {"ground": "level", "lock_step": "true", "seed": "5", "real_time_factor": "0.0"}
     with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer"):

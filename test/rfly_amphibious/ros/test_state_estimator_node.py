@@ -40,7 +40,7 @@ class Vehicle:
         from tf2_msgs.msg import TFMessage
 
         from rfly_amphibious.ros.amphibious_msgs import SampleMessages
-        from rfly_common.ros import STATE_OUT, TF, TF_STATIC_IN, sensor_qos
+        from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_IN, sensor_qos
 
         self.peer, self.lock_step = peer, lock_step
         self.odometry = peer.receive(Odometry, "odometry/filtered", STATE_OUT)
@@ -87,7 +87,7 @@ class Vehicle:
         """And waits for the answer."""
         from rfly_suite.msg import SimulationTick
 
-        from rfly_common.ros import ns_to_stamp, stamp_to_ns
+        from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
         tick = SimulationTick(count=list(counts))
         tick.header.stamp = ns_to_stamp(self.time_ns)
@@ -160,7 +160,7 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
 
 @pytest.mark.parametrize("made", [False], indirect=True)
 def test_free_running_it_publishes_once_it_knows_and_says_when_the_imu_is_silent(made):
-    from rfly_common.ros import OK, STALE
+    from rfly_common.ros.diagnostics import OK, STALE
 
     stale, ok = int.from_bytes(STALE, "big"), int.from_bytes(OK, "big")
     made.diagnostic(lambda now: now[0] == stale and "no imu/data yet" in now[1])

@@ -60,7 +60,7 @@ class Vehicle:
         from sensor_msgs.msg import Range
         from std_msgs.msg import String
 
-        from rfly_common.ros import COMMANDS, LATCHED, SENSORS, STATE_OUT
+        from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_OUT
 
         self.peer = peer
         self.velocities = peer.receive(TwistStamped if stamped else Twist, f"{namespace}/cmd_vel", COMMANDS)
@@ -147,7 +147,7 @@ def test_a_joystick_drives_by_way_of_the_node(domain_id, peer):
     from node_harness import NodeProcess, diagnostic
     from sensor_msgs.msg import Joy
 
-    from rfly_common.ros import STATE_OUT
+    from rfly_common.ros.qos import STATE_OUT
 
     parameters = {"drive_speed": "5", "axis_forward": "1", "dead_zone": "0.0", "stamped_cmd_vel": "false"}
     with NodeProcess("teleop_node", domain_id, parameters, "-r", "__ns:=/car_2") as node:

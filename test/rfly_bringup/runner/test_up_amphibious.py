@@ -23,7 +23,7 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id) -> None
     from rfly_suite.msg import VehicleStateArray
     from std_msgs.msg import String
 
-    from rfly_common.ros import FLEET_IN, LATCHED, SENSORS, STATE_OUT
+    from rfly_common.ros.qos import FLEET_IN, LATCHED, SENSORS, STATE_OUT
 
     command = [*RFLY, "--scenario", "hop", "--seed", "2"]
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}

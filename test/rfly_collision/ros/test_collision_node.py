@@ -42,7 +42,7 @@ class Scene:
         from rfly_suite.msg import ContactArray, PlacedObjectArray, VehicleStateArray
         from visualization_msgs.msg import MarkerArray
 
-        from rfly_common.ros import FLEET_OUT, LATCHED
+        from rfly_common.ros.qos import FLEET_OUT, LATCHED
 
         self.peer, self.node, self.namespace = peer, node, namespace
         self.contacts = peer.receive(ContactArray, f"{namespace}/contacts", 100)
@@ -124,7 +124,7 @@ def scenes(shared_domain_id, tmp_path_factory):
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import TerrainMap
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     mine = tmp_path_factory.mktemp("shapes") / "mine.yaml"

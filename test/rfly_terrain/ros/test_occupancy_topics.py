@@ -47,7 +47,7 @@ def grids(peer):
     from nav_msgs.msg import OccupancyGrid
     from rfly_suite.srv import GetTerrainAltitude
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     up = peer.call(GetTerrainAltitude, "get_terrain_altitude", 30.0).success
     assert up, "the node has been up before we subscribe"
@@ -60,7 +60,7 @@ def grids(peer):
 def objects(peer):
     from rfly_suite.msg import PlacedObjectArray
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     return peer.publisher(PlacedObjectArray, "placed_objects", LATCHED)
 

@@ -45,7 +45,7 @@ def served(running):
     """With the map, and the place of vehicle 7."""
     from rfly_suite.msg import TerrainMap
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     running.map = running.publisher(TerrainMap, "terrain_map", LATCHED)
@@ -143,7 +143,7 @@ def test_a_goal_of_rviz_sends_the_vehicle_there(served):
     from nav_msgs.msg import Path
     from rfly_suite.msg import VehicleStateArray
 
-    from rfly_common.ros import COMMANDS, FLEET_OUT, LATCHED
+    from rfly_common.ros.qos import COMMANDS, FLEET_OUT, LATCHED
     from rfly_common.ros.vehicle_msgs import states_to_msg
     from rfly_common.vehicle_states import VehicleStates
 
@@ -183,7 +183,7 @@ def test_a_goal_of_rviz_sends_the_vehicle_there(served):
 def test_objects_are_driven_around(served):
     from rfly_suite.msg import PlacedObjectArray
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     free = ask(served, (-150, -50), (-50, -50))
     message = PlacedObjectArray(
@@ -208,7 +208,7 @@ def test_diagnostics_count_what_was_planned_and_refused(served):
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import diagnostic
 
-    from rfly_common.ros import STATE_OUT
+    from rfly_common.ros.qos import STATE_OUT
 
     heard = served.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
     served.spin_until(lambda: diagnostic(heard, "planning"))

@@ -28,7 +28,7 @@ def driving(shared_domain_id, tmp_path_factory):
     from nav_msgs.msg import Path
     from node_harness import NodeProcess, Peer
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     file = tmp_path_factory.mktemp("follow") / "fleet.yaml"
     file.write_text(FLEET, encoding="utf-8")
@@ -87,7 +87,7 @@ def drive(driving, name, points, frame="map"):
     """Tell a vehicle a path, wait until it stands at its end, and return all states meanwhile and `<name>/path`."""
     from nav_msgs.msg import Path
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     peer, states, _, tell = driving
     vehicle = ("car_1", "car_2", "drone").index(name)
@@ -151,7 +151,7 @@ def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
     from geometry_msgs.msg import TransformStamped
     from tf2_msgs.msg import TFMessage
 
-    from rfly_common.ros import TF_STATIC_OUT
+    from rfly_common.ros.qos import TF_STATIC_OUT
 
     peer, states, _, tell = driving
     tell("car_1", [[0.0, 0.0, 0.0], [60.0, 0.0, 0.0]], "site")

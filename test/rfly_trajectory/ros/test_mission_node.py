@@ -54,7 +54,8 @@ def start_fast(start, peer):
     from rclpy.clock import ClockType
     from rosgraph_msgs.msg import Clock
 
-    from rfly_common.ros import STATE_OUT, ns_to_stamp
+    from rfly_common.ros.qos import STATE_OUT
+    from rfly_common.ros.stamps import ns_to_stamp
 
     clock = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
     begun = time.monotonic_ns()
@@ -70,7 +71,7 @@ def start_fast(start, peer):
 def publish_ground(peer, terrain=None):
     from rfly_suite.msg import TerrainMap
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     made = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
@@ -102,7 +103,7 @@ class Pilot:
         from rfly_suite.action import ExecuteMission
         from rfly_suite.msg import MissionParams
 
-        from rfly_common.ros import LATCHED
+        from rfly_common.ros.qos import LATCHED
 
         self.peer, self.name = peer, name
         self.client = ActionClient(peer.node, ExecuteMission, f"{name}/execute_mission")
@@ -146,7 +147,7 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     from geometry_msgs.msg import PoseStamped
     from rfly_suite.msg import VehicleStateArray
 
-    from rfly_common.ros import FLEET_IN, STATE_OUT
+    from rfly_common.ros.qos import FLEET_IN, STATE_OUT
 
     terrain = ground()
     states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
@@ -205,7 +206,7 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Header
 
-    from rfly_common.ros import STATE_OUT
+    from rfly_common.ros.qos import STATE_OUT
 
     start_fast(vehicles="[hawk, cart]", cart__uav_type="ground")
     publish_ground(peer)
@@ -262,7 +263,7 @@ def test_hold_resume_return_and_repeat(start_fast, peer):
     """By service and by topic; wrong numbers are refused by name."""
     from std_msgs.msg import UInt8
 
-    from rfly_common.ros import COMMANDS
+    from rfly_common.ros.qos import COMMANDS
 
     start_fast(vehicles="[hawk]")
     publish_ground(peer)
@@ -292,7 +293,7 @@ def test_several_vehicles_at_once(start_fast, peer):
     """A multirotor and a fixed wing, each with its own mission; one holds while the other goes on."""
     from rfly_suite.msg import VehicleStateArray
 
-    from rfly_common.ros import FLEET_IN
+    from rfly_common.ros.qos import FLEET_IN
 
     states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
     start_fast(
@@ -376,7 +377,7 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Bool
 
-    from rfly_common.ros import COMMANDS, STATE_OUT
+    from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
     node = start(vehicles="[hawk]", simulate="false")
     pilot = Pilot(peer)
@@ -430,7 +431,7 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import String
 
-    from rfly_common.ros import COMMANDS, LATCHED, STATE_OUT
+    from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
 
     start(vehicles="[hawk]", hawk__uav_type="land-air", simulate="false")
     publish_ground(peer)
@@ -487,7 +488,7 @@ def test_it_stops_within_two_seconds_with_goals_on_the_way(start, peer):
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import diagnostic
 
-    from rfly_common.ros import STATE_OUT
+    from rfly_common.ros.qos import STATE_OUT
 
     heard = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
     node = start(vehicles="[hawk, crow]")

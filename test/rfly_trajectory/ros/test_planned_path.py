@@ -43,7 +43,7 @@ def test_a_planned_path_is_driven_without_leaving_ground_that_can_be_driven_on(d
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import TerrainMap, VehicleStateArray
 
-    from rfly_common.ros import COMMANDS, FLEET_IN, LATCHED
+    from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED
     from rfly_terrain.planning.planner import Planner
     from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg

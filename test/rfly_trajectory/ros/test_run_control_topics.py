@@ -55,7 +55,7 @@ class Starts:
     def __init__(self, peer):
         from builtin_interfaces.msg import Time
 
-        from rfly_common.ros import LATCHED
+        from rfly_common.ros.qos import LATCHED
 
         self._times = []
         peer.node.create_subscription(Time, "fleet_start", self._take, LATCHED)

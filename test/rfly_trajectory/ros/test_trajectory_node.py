@@ -115,7 +115,7 @@ def test_poses_transforms_and_paths_of_each_vehicle(served):
     from nav_msgs.msg import Path
     from tf2_msgs.msg import TFMessage
 
-    from rfly_common.ros import LATCHED, STATE_OUT, TF
+    from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 
     terrain = ground()
     states = receive_states(served)
@@ -160,7 +160,7 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
     from nav_msgs.msg import Path
     from rfly_suite.msg import TerrainMap
 
-    from rfly_common.ros import LATCHED
+    from rfly_common.ros.qos import LATCHED
 
     source, states, diagnostics = TerrainSource(peer), receive_states(peer), receive_diagnostics(peer)
     paths = peer.receive(Path, "car_1/path", LATCHED)
@@ -263,7 +263,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     from builtin_interfaces.msg import Time
     from rosgraph_msgs.msg import Clock
 
-    from rfly_common.ros import LATCHED, STATE_OUT
+    from rfly_common.ros.qos import LATCHED, STATE_OUT
 
     TerrainSource(peer).publish(ground())
     states, diagnostics = receive_states(peer), receive_diagnostics(peer)

@@ -31,7 +31,7 @@ class Scene(Bridge):
     def __init__(self, domain, **parameters):
         from rfly_suite.msg import PlacedObjectArray, TerrainMap
 
-        from rfly_common.ros import LATCHED
+        from rfly_common.ros.qos import LATCHED
 
         super().__init__(domain, **parameters)
         self.arrays = self.peer.receive(PlacedObjectArray, "placed_objects", LATCHED)

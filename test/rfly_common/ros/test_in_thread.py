@@ -13,7 +13,7 @@ from rfly_common.errors import WorkError
 @pytest.mark.ros
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_work_that_breaks_off_is_told(domain_id):
-    from rfly_common.ros import in_thread
+    from rfly_common.ros.run_loop import in_thread
 
     peer, told = Peer(domain_id), []
 

@@ -1,0 +1,70 @@
+"""Publishers and subscriptions whose QoS a user can override, and the peers that match none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.subscription import Subscription
+
+# rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at after every wake-up:
+# a third of a pose's way through a node. `unmatched_peers` says the same, and names the peer.
+_NO_PUBLISHER_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
+_NO_SUBSCRIPTION_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
+
+
+def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publisher:
+    """A publisher whose QoS a user can override by parameter (`qos_overrides.<topic>.publisher.…`)."""
+    return node.create_publisher(
+        msg_type,
+        topic,
+        qos,
+        event_callbacks=_NO_PUBLISHER_EVENTS,
+        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+    )
+
+
+def subscription(
+    node: Node, msg_type: Any, topic: str, callback: Callable[[Any], Any], qos: QoSProfile
+) -> Subscription:
+    """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`)."""
+    return node.create_subscription(
+        msg_type,
+        topic,
+        callback,
+        qos,
+        event_callbacks=_NO_SUBSCRIPTION_EVENTS,
+        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+    )
+
+
+def unmatched_peers(node: Node) -> list[str]:
+    """Publishers and subscriptions of other nodes that share a topic with this node, but neither type nor QoS."""
+    found = []
+    ends_of_ours: list[tuple[Any, str]] = [(s, "from") for s in node.subscriptions]
+    ends_of_ours += [(p, "to") for p in node.publishers]
+    for ours, direction in ends_of_ours:
+        topic = ours.topic_name
+        our_type = f"{ours.msg_type.__module__.split('.')[0]}/msg/{ours.msg_type.__name__}"
+        infos = node.get_publishers_info_by_topic if direction == "from" else node.get_subscriptions_info_by_topic
+        for peer in infos(topic):
+            name = f"{peer.node_namespace.rstrip('/')}/{peer.node_name}"
+            ends = (peer.qos_profile, ours.qos_profile) if direction == "from" else (ours.qos_profile, peer.qos_profile)
+            reason = f"its type is {peer.topic_type}" if peer.topic_type != our_type else _qos_conflict(*ends)
+            if reason:
+                found.append(f"{topic}: nothing gets {direction} {name}: {reason}")
+    return found
+
+
+def _qos_conflict(offered: QoSProfile, requested: QoSProfile) -> str:
+    """What a publisher offers less of than a subscription requests; "" if nothing (we set no other policy)."""
+    if requested.reliability == ReliabilityPolicy.RELIABLE and offered.reliability == ReliabilityPolicy.BEST_EFFORT:
+        return "the publisher is best effort, the subscription reliable"
+    if requested.durability == DurabilityPolicy.TRANSIENT_LOCAL and offered.durability == DurabilityPolicy.VOLATILE:
+        return "the publisher is volatile, the subscription transient local"
+    return ""

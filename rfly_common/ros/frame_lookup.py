@@ -1,0 +1,95 @@
+"""Coordinate frames of messages: which are world frames, and how /tf connects the others to one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rclpy.node import Node
+from tf2_msgs.msg import TFMessage
+
+from rfly_common.errors import ConfigError, FrameError
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare
+from rfly_common.ros.qos import TF, TF_STATIC_IN
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.transform_buffer import IDENTITY, Transform, TransformBuffer
+
+
+@dataclass(frozen=True, eq=False)
+class FrameToWorld:
+    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or ned)."""
+
+    axes: str
+    transform: Transform
+    is_world: bool
+    """True where the frame is a world frame itself and `transform` changes nothing"""
+
+
+class Frames:
+    """Which frame ids are world frames, and how the others are connected to one through /tf and /tf_static."""
+
+    def __init__(self, node: Node, *, listen: bool = True) -> None:
+        """With `listen` false transforms are heard only after `listen()`, which a node calls that seldom needs one."""
+        self.enu_frames: list[str] = declare(
+            node, "enu_frames", ["map"], "frame ids that are the ENU world frame itself"
+        )
+        self.ned_frames: list[str] = declare(
+            node, "ned_frames", ["map_ned"], "frame ids that are the NED world frame itself"
+        )
+        both = set(self.enu_frames) & set(self.ned_frames)
+        if both:
+            raise ConfigError(f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both")
+        self._worlds = dict.fromkeys(self.enu_frames, "enu") | dict.fromkeys(self.ned_frames, "ned")
+        self._ready = {frame: FrameToWorld(axes, IDENTITY, True) for frame, axes in self._worlds.items()}
+        self._buffer = TransformBuffer()
+        self._node, self._log = node, node.get_logger()
+        self._listens = False
+        if listen:
+            self.listen()
+
+    def listen(self) -> None:
+        """Take transforms from now on."""
+        if not self._listens:
+            self._listens = True
+            subscription(self._node, TFMessage, "/tf", self._take, TF)
+            subscription(self._node, TFMessage, "/tf_static", lambda msg: self._take(msg, static=True), TF_STATIC_IN)
+
+    def axes(self, frame_id: str) -> str | None:
+        """enu or ned for a world frame, None for any other."""
+        return self._worlds.get(frame_id)
+
+    def resolve(self, frame_id: str, stamp_ns: int = 0) -> FrameToWorld:
+        """The way from a frame to the world at a time (0 = newest). Raises FrameError that names the frame."""
+        ready = self._ready.get(frame_id)
+        if ready is not None:
+            return ready
+        reason: FrameError | None = None
+        for world, axes in self._worlds.items():
+            try:
+                return FrameToWorld(axes, self._buffer.lookup(world, frame_id, stamp_ns), False)
+            except FrameError as error:
+                reason = reason or error
+        raise reason or FrameError(f"frame {frame_id!r}: no world frame is set (parameters enu_frames, ned_frames)")
+
+    def between(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
+        """Coordinates given in `source` -> those of `target`, world frame or not. Raises FrameError."""
+        return IDENTITY if source == target else self._buffer.lookup(target, source, stamp_ns)
+
+    def clear(self) -> None:
+        """Forget moving transforms (the clock jumped back)."""
+        self._buffer.clear()
+
+    def _take(self, message: TFMessage, static: bool = False) -> None:
+        for t in message.transforms:
+            p, q = t.transform.translation, t.transform.rotation
+            try:
+                self._buffer.add(
+                    t.header.frame_id.lstrip("/"),
+                    t.child_frame_id.lstrip("/"),
+                    stamp_to_ns(t.header.stamp),
+                    (p.x, p.y, p.z),
+                    (q.x, q.y, q.z, q.w),
+                    static=static,
+                )
+            except FrameError as error:
+                self._log.warning(f"transform ignored: {error}", throttle_duration_sec=5.0)
