@@ -1,4 +1,4 @@
-"""Compiles the vehicle's kernels, or loads them from the disk cache, before anyone waits for a step."""
+"""Compilation of the vehicle's kernels, or loading from the disk cache, ahead of the first step."""
 
 from __future__ import annotations
 

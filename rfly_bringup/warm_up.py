@@ -1,4 +1,4 @@
-"""Compiles every kernel of the suite into numba's cache on disk, so that nobody waits for a compiler later."""
+"""Compilation of every kernel of the suite into numba's disk cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which vehicles, objects and terrain touch: shapes, broad phase, narrow phase, contact events."""
+"""Collision detection of vehicles, objects and terrain: shapes, broad phase, narrow phase, contact events."""
 
 from __future__ import annotations
 

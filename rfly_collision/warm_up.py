@@ -1,4 +1,4 @@
-"""Compiles the kernels of collisions, or loads them from the disk cache, before anyone waits for a contact."""
+"""Compilation of the collision kernels, or loading from the disk cache, ahead of the first contact."""
 
 from __future__ import annotations
 

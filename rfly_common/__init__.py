@@ -1,1 +1,1 @@
-"""What all parts of rfly_suite share: frames, vehicle states, errors, geodesy; ROS only in `ros.py` and `*_msgs.py`."""
+"""Frames, vehicle states, errors and geodesy for all packages; ROS only in `ros/`."""

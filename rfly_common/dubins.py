@@ -1,4 +1,4 @@
-"""Dubins' curves: the shortest ways between two poses for a vehicle that drives forwards and has a turning radius.
+"""Dubins paths: shortest paths between two poses for a forward-driving vehicle with a turn radius.
 
 One function of plain floats that calls nothing but `math`, so that a kernel can compile it as it stands.
 """

@@ -1,4 +1,4 @@
-"""Vehicle states of any frame in the ENU world frame `map`, without those that no vehicle can have."""
+"""Conversion of vehicle states from any frame to the ENU world frame `map`, without invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors that a caller of our libraries can meet.
+"""Exception types of the libraries.
 
 RflyError
 ├── ConfigError (ValueError)            a configuration file or parameter that cannot be used

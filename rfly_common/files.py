@@ -1,4 +1,4 @@
-"""What all readers and writers of files share: their paths and the largest map they take."""
+"""File path type and size limit for all readers and writers."""
 
 from __future__ import annotations
 

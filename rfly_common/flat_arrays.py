@@ -1,4 +1,4 @@
-"""NumPy arrays as `array.array`: the one sequence that rclpy takes into a message without looking at each element."""
+"""NumPy arrays as `array.array`, the one sequence that rclpy copies into a message without a look at each element."""
 
 from __future__ import annotations
 

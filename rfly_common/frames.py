@@ -1,4 +1,4 @@
-"""The one place that converts between frames. Every sign flip of the project lives here.
+"""Frame conversions: the one place of every sign flip.
 
 World frames: ENU (x east, y north, z up; REP 103) and NED (x north, y east, z down; RflySim).
 Body frames: FLU (x forward, y left, z up; REP 103) and FRD (x forward, y right, z down; RflySim).

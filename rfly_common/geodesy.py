@@ -1,4 +1,4 @@
-"""Where the map lies on the Earth: the only place that knows latitudes."""
+"""Geodetic conversions: latitude and longitude to and from the map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals of a node's process, from its first instruction on. Imports nothing heavy, and no ROS.
+"""Signal handling of a node's process from its first instruction on. Imports nothing heavy, and no ROS.
 
 Until a node spins, SIGINT and SIGTERM end the process at once with exit code 0, as nothing needs cleaning up:
 importing rclpy and making a node take some tenths of a second, in which Python's defaults would print a trace or die.

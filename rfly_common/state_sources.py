@@ -1,4 +1,4 @@
-"""Which states may go out at all: stale ones, and ids that two sources write, may not. No clock and no ROS in here.
+"""Filters of incoming vehicle states: staleness, and ids written by two sources. No clock and no ROS.
 
 The caller passes both times, in nanoseconds. *now* is the node's clock, in which stamps are written; it may be
 simulated, stand still or jump. *steady* measures silence by arrival and never jumps.

@@ -1,4 +1,4 @@
-"""A small buffer of coordinate transforms, the part of tf2 that our nodes need, without ROS.
+"""Transform buffer: the part of tf2 that the nodes need, without ROS.
 
 Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside that time a look-up
 interpolates (position linearly, rotation by slerp); later than the newest it holds the newest, because poses usually

@@ -1,4 +1,4 @@
-"""States of many vehicles as whole arrays: what travels between motion, bridge and collision detection."""
+"""States of many vehicles as arrays, shared by motion, bridge and collision detection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles the kernels of the height map, or loads them from the disk cache, before anyone waits for an answer."""
+"""Compilation of the height map's kernels, or loading from the disk cache, ahead of the first query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories, ground following, the trajectory node, and the mission state machine."""
+"""Trajectories, ground following, fleets and missions, with their nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles the kernels of motion, or loads them from the disk cache, before anyone waits for a pose."""
+"""Compilation of the motion kernels, or loading from the disk cache, ahead of the first pose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RflySim3D: the strict interface of RflySim3D's window, for new code.
+"""RflySim3D: a strictly typed client of RflySim3D's window, for new code.
 
     from rfly_ue_bridge import RflySim3D, commands
 

@@ -1,1 +1,1 @@
-"""Firmware: Betaflight."""
+"""Autopilot firmware in the loop: Betaflight."""

@@ -1,4 +1,4 @@
-"""The firmware's serial port over TCP: its command line, which sets it up, and MSP, by which it tells what it sees.
+"""Betaflight's serial port over TCP: command line for set-up, and MSP telemetry.
 
 MSP version 1: `$M<` length code payload checksum, answered by `$M>`; the checksum is the XOR of length, code, payload.
 """

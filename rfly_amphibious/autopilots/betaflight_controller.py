@@ -1,4 +1,4 @@
-"""The flight computer with Betaflight as its attitude loop: it moves sticks of a radio, and the firmware the motors.
+"""Flight controller with Betaflight as its attitude loop: stick positions out, motor speeds back.
 
 Where the vehicle is to go, and in which mode, is the flight computer's own; of the flight law the position loop is.
 """

@@ -1,4 +1,4 @@
-"""The flight computer with a running Betaflight: `FlightComputer`'s interface, the firmware behind it."""
+"""Flight controller interface around a running Betaflight process."""
 
 from __future__ import annotations
 

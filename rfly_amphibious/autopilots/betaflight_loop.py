@@ -1,4 +1,4 @@
-"""Betaflight flies a simulated vehicle, on the wall clock and without ROS: sensors, estimator, firmware, vehicle."""
+"""Betaflight in the loop on the wall clock, without ROS: sensors, estimator, firmware, vehicle."""
 
 from __future__ import annotations
 

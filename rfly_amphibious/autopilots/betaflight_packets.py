@@ -1,4 +1,4 @@
-"""Datagrams of Betaflight's simulator target: state and radio to the firmware, motors from it. Little-endian.
+"""Datagrams of Betaflight's SITL target: state and RC channels to the firmware, motors from it. Little-endian.
 
 Layouts as in the firmware's `target.h` for SITL (`fdm_packet`, `rc_packet`, `servo_packet`, `servo_packet_raw`).
 """

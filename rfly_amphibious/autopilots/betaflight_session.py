@@ -1,4 +1,4 @@
-"""A run of Betaflight's simulator target: finds the program, starts it in a folder of its own, speaks with it, ends it.
+"""Process and sockets of one Betaflight SITL run, in a folder of its own.
 
 The firmware's ports are fixed, so there is one session on a computer at a time.
 """

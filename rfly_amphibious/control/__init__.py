@@ -1,1 +1,1 @@
-"""Flight and chassis controllers, modes, mixer."""
+"""Flight and chassis control: laws, modes, mixer, guidance along paths."""

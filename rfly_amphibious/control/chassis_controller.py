@@ -1,4 +1,4 @@
-"""What chassis_control_node computes: steering, motors and brakes, from estimates and samples of sensors only."""
+"""Chassis controller: steering, motor and brake commands from estimates and sensor samples."""
 
 from __future__ import annotations
 

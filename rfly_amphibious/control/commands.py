@@ -1,4 +1,4 @@
-"""What controllers send to a vehicle: one command for the rotors, one for the chassis. SI units, simulation time."""
+"""Actuator commands: one for the rotors, one for the chassis. SI units, simulation time."""
 
 from __future__ import annotations
 

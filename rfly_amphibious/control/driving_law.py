@@ -1,4 +1,4 @@
-"""The driving law: from a speed wanted to drive and brake torques. docs/model, section 10.2."""
+"""Speed control law: speed setpoint to drive and brake torques. docs/model, section 10.2."""
 
 from __future__ import annotations
 

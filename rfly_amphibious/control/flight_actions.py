@@ -1,4 +1,4 @@
-"""What the rotors do in each mode: the flight node's column of the table in docs/model, section 9."""
+"""Rotor control by mode: the flight controller's column of the table in docs/model, section 9."""
 
 from __future__ import annotations
 

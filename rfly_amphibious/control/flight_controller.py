@@ -1,4 +1,4 @@
-"""What flight_control_node computes: the mode table and the flight law, from estimates and samples of sensors only."""
+"""Flight controller: mode table and flight law, from estimates and sensor samples."""
 
 from __future__ import annotations
 

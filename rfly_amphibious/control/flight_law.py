@@ -1,4 +1,4 @@
-"""The flight law: from position, velocity and yaw wanted to rotor speeds. docs/model, section 10.1.
+"""Flight control law: position, velocity and yaw setpoints to rotor speeds. docs/model, section 10.1.
 
 Geometric attitude control after T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body axes FLU, SI.
 """

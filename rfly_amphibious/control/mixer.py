@@ -1,4 +1,4 @@
-"""From thrust and moments to rotor speeds, for any layout. docs/model, section 4.5."""
+"""Control allocation: thrust and moments to rotor speeds, for any layout. docs/model, section 4.5."""
 
 from __future__ import annotations
 

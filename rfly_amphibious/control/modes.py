@@ -1,4 +1,4 @@
-"""Modes of the controllers and what leads from one to the next. docs/model, section 9."""
+"""Mode state machine of the controllers: modes, transitions and their guards. docs/model, section 9."""
 
 from __future__ import annotations
 

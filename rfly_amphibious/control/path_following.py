@@ -1,5 +1,6 @@
-"""Along way-points: on the ground by pure pursuit (docs/model, section 10.2), in the air by a target
-that moves ahead. Speeds fall before corners and ends.
+"""Path following: pure pursuit on the ground (docs/model, section 10.2), a moving target in the air.
+
+Speeds fall before corners and ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A pilot who sees the truth: both control laws under the mode table, for scenarios and tests of the dynamics."""
+"""Truth pilot: both control laws under the mode table, fed by ground truth, for scenarios and tests of the dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pose that leads: where it is going and how a driven vehicle keeps up with it, by pure pursuit."""
+"""Pursuit of a moving pose by a driven vehicle, after an estimate of the pose's velocity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turning without steered wheels: left and right torques take their place. Eq. 10.13."""
+"""Skid steering: left and right torques in place of steered wheels. Eq. 10.13."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Driving and flying by hand: what keys and joysticks mean. Without terminal and without ROS."""
+"""Teleoperation: keys and joystick axes to velocity setpoints and modes. Without terminal and without ROS."""
 
 from __future__ import annotations
 

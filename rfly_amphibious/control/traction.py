@@ -1,4 +1,4 @@
-"""Wheels that slip get less torque. Eq. 10.8."""
+"""Traction control: torque reduced on wheels that slip. Eq. 10.8."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""URDF, footprint."""
+"""Robot description: URDF and base_footprint."""

@@ -1,4 +1,4 @@
-"""base_footprint: where the vehicle stands, or would if it came down: straight below it on the ground, level."""
+"""base_footprint (REP-120): the vehicle's pose brought down to the ground, level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vehicle as a URDF, for RViz and /tf: made of the parameters that the dynamics are made of.
+"""URDF of the vehicle for RViz and /tf, from the same parameters as the dynamics.
 
 base_link is the sprung centre of mass, axes forward, left, up. The joints that move bear the names of joint_states:
 strut_* (m, positive = compressed) carry steer_* (rad, positive = left) where a wheel is steered, and wheel_* (rad,

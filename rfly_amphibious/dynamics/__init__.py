@@ -1,1 +1,1 @@
-"""How it moves: model, kernels, integrators, ground, air."""
+"""Multibody dynamics: model, kernels, integrators, ground, atmosphere, wind."""

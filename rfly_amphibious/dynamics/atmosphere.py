@@ -1,4 +1,4 @@
-"""The standard atmosphere below 11 km. Eq. 3.3."""
+"""Standard atmosphere below 11 km. Eq. 3.3."""
 
 from __future__ import annotations
 

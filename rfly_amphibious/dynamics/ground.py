@@ -1,4 +1,4 @@
-"""A HeightMap as the plain numbers that kernels take."""
+"""Height map as flat arrays for the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AmphibiousModel: the land-air vehicle as functions of flat arrays, for one vehicle or a batch of them."""
+"""AmphibiousModel: the land-air vehicle's dynamics as functions of flat arrays, for one vehicle or a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One vehicle stepped in place, without what `AmphibiousModel.step` spends on shapes and copies: for long runs."""
+"""In-place integration of one vehicle, without the shape checks and copies of `AmphibiousModel.step`: for long runs."""
 
 from __future__ import annotations
 

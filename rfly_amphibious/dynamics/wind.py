@@ -1,4 +1,4 @@
-"""Wind: a mean and gusts. Eq. 3.5."""
+"""Wind model: mean and gusts. Eq. 3.5."""
 
 from __future__ import annotations
 

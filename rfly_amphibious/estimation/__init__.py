@@ -1,1 +1,1 @@
-"""Where it believes to be."""
+"""State estimation: error-state Kalman filter, alignment, dead reckoning."""

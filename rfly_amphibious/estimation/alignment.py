@@ -1,4 +1,4 @@
-"""Where the state estimator begins: level by gravity, heading by the Earth's field, place by the first GPS fixes."""
+"""Initial alignment: level from gravity, heading from the Earth's magnetic field, position from the first GPS fixes."""
 
 from __future__ import annotations
 

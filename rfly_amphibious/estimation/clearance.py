@@ -1,4 +1,4 @@
-"""How high the lowest wheel is, from the sensor that looks straight down and from the struts."""
+"""Ground clearance of the lowest wheel, from the downward range sensor and the struts."""
 
 from __future__ import annotations
 

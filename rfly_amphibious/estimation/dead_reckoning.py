@@ -1,4 +1,4 @@
-"""Between two estimates, and after the last one: where the vehicle is by its IMU alone."""
+"""Dead reckoning by IMU between two estimates, and after the last one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimator says about a vehicle: all that the controllers know of where it is and how it moves."""
+"""Estimate: the vehicle's pose and motion as an estimator gives them to the controllers."""
 
 from __future__ import annotations
 

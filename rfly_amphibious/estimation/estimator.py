@@ -1,4 +1,4 @@
-"""StateEstimator: where the vehicle is and how it moves, from its sensors alone."""
+"""StateEstimator: an error-state Kalman filter over the vehicle's sensors."""
 
 from __future__ import annotations
 

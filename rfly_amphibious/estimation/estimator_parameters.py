@@ -1,4 +1,4 @@
-"""How the state estimator weighs its sensors: YAML files that fit `data/schemas/estimator.schema.json`."""
+"""Parameters of the state estimator: YAML files checked against `data/schemas/estimator.schema.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state estimator's arithmetic, compiled where numba is; else NumPy and plain Python with the same results.
+"""Kalman filter kernels of the state estimator, compiled where numba is; else NumPy and plain Python, same results.
 
 An error-state Kalman filter. World axes ENU, body axes FLU, SI units. Its point is the IMU, so that no angular
 acceleration is needed; attitude errors are rotation vectors in world axes: R_true = exp(error) R. All constants of the

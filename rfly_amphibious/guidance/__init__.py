@@ -1,1 +1,1 @@
-"""Legs of a trip to set-points."""
+"""Guidance: legs of a mission to setpoints."""

@@ -1,4 +1,4 @@
-"""What a mission asks of a land-air vehicle: driven before the take-off and after the landing, flown between them."""
+"""Driven and flown legs of a land-air mission: on wheels before take-off and after landing, in the air between."""
 
 from __future__ import annotations
 

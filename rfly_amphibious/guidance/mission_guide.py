@@ -1,5 +1,6 @@
-"""What a mission asks of the vehicle next, from an estimate of where it is and the mode it is in: drives to way-points,
-takes off, flies, lands, drives on. The same for a pilot who sees the truth and for nodes that see sensors only.
+"""Mission guidance: setpoints and mode requests from an estimate, the current mode and the legs of a mission.
+
+The same for the truth pilot and for nodes that see sensors only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast a target moves, from the poses in which it is told."""
+"""Velocity estimate of a moving target from its poses."""
 
 from __future__ import annotations
 

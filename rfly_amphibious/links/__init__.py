@@ -1,1 +1,1 @@
-"""Controllers outside: UDP/TCP frame, MAVLink HIL."""
+"""Links to controllers outside: UDP and TCP frames, MAVLink HIL."""

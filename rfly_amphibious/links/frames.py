@@ -1,4 +1,4 @@
-"""The frames of the link to controllers outside: one a datagram, one after the other on TCP. docs/model, section 12.2.
+"""Frames of the link to controllers outside: one a datagram, or a stream on TCP. docs/model, section 12.2.
 
 Little-endian, packed: header `LAV1`, type u8, flags u8, payload length u16, sequence u64, time f64 (s of the
 simulation); the payload; CRC-32 (zlib's) of all before it.

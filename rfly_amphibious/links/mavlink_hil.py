@@ -1,4 +1,4 @@
-"""MAVLink's hardware-in-the-loop messages: what a simulator sends, and what an autopilot's controls mean here.
+"""MAVLink HIL messages: simulated sensors to an autopilot, its actuator controls to commands.
 
 MAVLink 2, dialect `common`. World axes NED, body axes FRD, as MAVLink has them; times are whole microseconds.
 """

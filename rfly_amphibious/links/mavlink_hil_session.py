@@ -1,4 +1,4 @@
-"""A TCP server for one autopilot that speaks MAVLink HIL, as simulators are: the autopilot connects."""
+"""MAVLink HIL server for one autopilot, which connects by TCP as PX4 does."""
 
 from __future__ import annotations
 

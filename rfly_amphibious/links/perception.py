@@ -1,4 +1,4 @@
-"""What a controller outside is told: the newest of each sensor, put together at one time."""
+"""Latest sample of each sensor, synchronised at one time, for controllers outside."""
 
 from __future__ import annotations
 

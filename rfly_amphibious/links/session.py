@@ -1,4 +1,4 @@
-"""The link to one controller outside, over UDP or TCP: who supplies what, what is taken, how old it is.
+"""Session with one controller outside, over UDP or TCP: claimed actuators, command staleness, status.
 
 docs/model, section 12.2.
 """

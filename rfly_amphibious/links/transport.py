@@ -1,4 +1,4 @@
-"""Sockets for one peer at a time: UDP, and a TCP server. Nothing that a peer does or leaves undone blocks the caller.
+"""Non-blocking sockets for one peer at a time: UDP, and a TCP server.
 
 One thread reads, accepts and sends what could not be sent at once; a `Protocol` makes sense of the bytes in it.
 

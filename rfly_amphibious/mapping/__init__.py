@@ -1,1 +1,1 @@
-"""3-D map from clouds."""
+"""3-D mapping: voxels from point clouds."""

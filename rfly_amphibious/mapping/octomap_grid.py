@@ -1,4 +1,4 @@
-"""A 3-D map of what is free and what is occupied, from rays of a lidar: OctoMap's update and files, without OctoMap.
+"""Occupancy voxels from lidar rays: OctoMap's log-odds update and file format, without OctoMap.
 
 The voxels lie in a hash, an octree is made of them where a file or a message wants one. Each ray of a cloud may start
 elsewhere. docs/model, section 12.3.

@@ -1,4 +1,4 @@
-"""Where something was at any time of the last seconds, between the poses that were heard of it. No ROS."""
+"""Pose buffer: poses of the last seconds, interpolated in time. No ROS."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Nodes, topics, messages."""
+"""ROS nodes, topics and messages of the land-air vehicle."""

@@ -1,4 +1,4 @@
-"""amphibious_sim_node: the land-air vehicle and its sensors in real time, or in lock-step. A shell of Simulation."""
+"""amphibious_sim_node: simulation of the land-air vehicle and its sensors, in real time or lock-step."""
 
 from __future__ import annotations
 

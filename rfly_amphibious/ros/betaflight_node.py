@@ -1,4 +1,4 @@
-"""betaflight_node: Betaflight's firmware stabilises the vehicle, in place of flight_control_node.
+"""betaflight_node: Betaflight in the loop in place of flight_control_node.
 
 The same topics; the attitude loop is the firmware's. It runs on the wall clock: the simulation must not be faster. In
 lock-step it waits for the firmware's answers, so that a busy computer slows it down instead of losing the vehicle.

@@ -1,4 +1,4 @@
-"""Images of the cameras -> sensor_msgs/Image, their geometry -> CameraInfo, the gimbal's angle -> a transform."""
+"""Camera images -> sensor_msgs/Image and CameraInfo, gimbal angle -> a transform."""
 
 from __future__ import annotations
 

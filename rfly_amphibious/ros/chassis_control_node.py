@@ -1,4 +1,4 @@
-"""chassis_control_node: steers, drives and brakes as the mode allows. A thin shell around ChassisComputer.
+"""chassis_control_node: a thin shell around the chassis controller.
 
 It hears sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann, cmd_vel and
 cmd/pose; it answers each joint_states with a cmd/wheels of the same stamp.

@@ -1,4 +1,4 @@
-"""What flight_control_node and chassis_control_node share: their vehicle, motion commands, estimates, ticks."""
+"""Topics shared by flight_control_node and chassis_control_node: setpoints, estimates, sensor samples, ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""flight_control_node: owner of the mode, and pilot of the rotors. A thin shell around FlightComputer.
+"""flight_control_node: a thin shell around the flight controller; owner of the mode.
 
 It hears sensors and estimates, never the truth, and answers each imu/data with a cmd/rotors of the same stamp.
 """

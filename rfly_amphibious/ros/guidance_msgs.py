@@ -1,4 +1,4 @@
-"""Orders of the guide as messages, and paths that it is told."""
+"""Setpoints of guidance as messages, and nav_msgs/Path as points."""
 
 from __future__ import annotations
 

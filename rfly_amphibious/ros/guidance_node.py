@@ -1,4 +1,4 @@
-"""guidance_node: carries out a scenario's mission or a planned path with a vehicle. A thin shell around MissionGuide.
+"""guidance_node: setpoints from a scenario's mission or a planned path. A thin shell around MissionGuide.
 
 It knows what odometry/filtered and mode say, and goes on with each estimate, without a timer of its own.
 """

@@ -1,4 +1,4 @@
-"""Sweeps of the lidar -> sensor_msgs/PointCloud2 and LaserScan."""
+"""Lidar sweeps -> sensor_msgs/PointCloud2 and LaserScan."""
 
 from __future__ import annotations
 

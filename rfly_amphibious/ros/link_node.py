@@ -1,4 +1,4 @@
-"""link_node: a controller outside takes the place of the control nodes, by frames over UDP or TCP.
+"""link_node: a controller outside, by frames over UDP or TCP, in place of the control nodes.
 
 A thin shell around LinkSession and Perception. docs/model, section 12.2.
 """

@@ -1,4 +1,4 @@
-"""Clouds of lidars -> points with their times, and maps -> octomap_msgs/Octomap and clouds of voxels."""
+"""Lidar clouds -> points with times; maps -> octomap_msgs/Octomap and voxel clouds."""
 
 from __future__ import annotations
 

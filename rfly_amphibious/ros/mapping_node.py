@@ -1,4 +1,4 @@
-"""mapping_node: a 3-D map of free and occupied voxels from a lidar's clouds. A thin shell around OctomapGrid.
+"""mapping_node: free and occupied voxels from lidar clouds. A thin shell around OctomapGrid.
 
 Each point of a cloud has a time of its own, and is taken from where the sensor was then: between two poses of
 `odometry/filtered`. A cloud waits until a pose after its last point has come.

@@ -1,4 +1,4 @@
-"""mavlink_hil_node: an autopilot that speaks MAVLink HIL, such as PX4's, in place of the control nodes.
+"""mavlink_hil_node: an autopilot that speaks MAVLink HIL, such as PX4, in place of the control nodes.
 
 A thin shell around HilSession, HilMessages, ControlMapping and Perception.
 """

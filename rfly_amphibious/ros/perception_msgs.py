@@ -1,4 +1,4 @@
-"""The sensor topics of a vehicle, brought into a Perception: what the nodes for controllers outside share."""
+"""Sensor topics of a vehicle as a Perception: shared by the nodes for controllers outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lidar and cameras of a vehicle on ROS topics. Part of amphibious_sim_node.
+"""Lidar and camera topics of a vehicle. Part of amphibious_sim_node.
 
 Nothing is computed that nobody subscribes to. In lock-step measurements are made in the tick, else in a thread of
 their own; what that thread cannot keep up with is left out and told on /diagnostics.

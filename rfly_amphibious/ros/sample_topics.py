@@ -1,4 +1,4 @@
-"""Everything that a simulated vehicle publishes in each tick. Part of amphibious_sim_node."""
+"""Sensor and state topics of a simulated vehicle, published each tick. Part of amphibious_sim_node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The services of simulation_interfaces, under a node's name. Part of amphibious_sim_node."""
+"""Services of simulation_interfaces, under the node's name. Part of amphibious_sim_node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""state_estimator_node: where a land-air vehicle is, from its sensors alone. A thin shell around StateEstimator."""
+"""state_estimator_node: odometry from sensor topics. A thin shell around StateEstimator."""
 
 from __future__ import annotations
 

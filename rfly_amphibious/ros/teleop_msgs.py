@@ -1,4 +1,4 @@
-"""Velocities wanted by hand as geometry_msgs/Twist or TwistStamped."""
+"""Velocity setpoints as geometry_msgs/Twist or TwistStamped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""teleop_node: a joystick (sensor_msgs/Joy) drives and flies the vehicle. A thin shell around JoyPilot."""
+"""teleop_node: teleoperation by sensor_msgs/Joy. A thin shell around JoyPilot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Scenario files, runs, logs, pictures, sweeps."""
+"""Scenarios: files, runs, logs, plots, parameter sweeps."""

@@ -1,5 +1,6 @@
-"""A scenario flown by what the control nodes compute: sensors, estimator, guide, flight and chassis computer, commands
-back to the vehicle. Nothing in the loop knows the truth. Without ROS, in lock-step.
+"""Closed loop without ROS, in lock-step: sensors, estimator, guidance, controllers, commands.
+
+Nothing in the loop knows the ground truth.
 """
 
 from __future__ import annotations

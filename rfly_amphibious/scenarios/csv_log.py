@@ -1,4 +1,4 @@
-"""Runs of scenarios as CSV files."""
+"""CSV log of a run."""
 
 from __future__ import annotations
 

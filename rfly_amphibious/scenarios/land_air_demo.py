@@ -1,4 +1,4 @@
-"""The shipped half minute: drive, over a bump, take off, fly on, land, drive away. On ground of its own."""
+"""The shipped demonstration: half a minute of driving, take-off, flight and landing, on ground of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of scenarios as MCAP files of ROS 2 messages, for Foxglove and `ros2 bag`; no ROS needed.
+"""MCAP log of a run with ROS 2 messages, for Foxglove and `ros2 bag`; no ROS needed.
 
 Needs mcap and mcap-ros2-support: pip install 'rfly_suite[log]'. Topics, frames and names of joints are those of the
 nodes; times are simulated time.

@@ -1,4 +1,4 @@
-"""Definitions of the ROS 2 messages that a log of a run holds, as `.msg` files have them, for schemas in MCAP files."""
+"""Definitions of the logged ROS 2 messages, in `.msg` syntax, as schemas of MCAP files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pilot who sees the truth and carries out a mission: drives to way-points, takes off, flies, lands, drives on."""
+"""Truth pilot with a mission: drives along waypoints, takes off, flies, lands, drives on."""
 
 from __future__ import annotations
 

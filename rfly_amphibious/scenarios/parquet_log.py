@@ -1,4 +1,4 @@
-"""Runs of scenarios as Parquet files, for pandas, Polars, DuckDB; needs pyarrow: pip install 'rfly_suite[log]'."""
+"""Parquet log of a run, for pandas, Polars, DuckDB; needs pyarrow: pip install 'rfly_suite[log]'."""
 
 from __future__ import annotations
 

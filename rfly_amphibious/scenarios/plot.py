@@ -1,4 +1,4 @@
-"""The picture of a run: track over the shaded relief, heights, attitude, tyre and rotor forces, power."""
+"""Plot of a run: track over shaded relief, heights, attitude, tyre and rotor forces, power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs scenarios without ROS, as fast as the machine can, with the pilot who sees the truth."""
+"""Scenario runner without ROS, faster than real time, with the truth pilot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Scenarios: which vehicle does what, where, in which wind, with what going wrong, and when it ends. YAML files,
-checked against `data/schemas/scenario.schema.json`.
+"""Scenario files: vehicle, mission, map, wind, failures and end of a run.
+
+YAML, checked against `data/schemas/scenario.schema.json`.
 """
 
 from __future__ import annotations

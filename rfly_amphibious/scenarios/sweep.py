@@ -1,4 +1,4 @@
-"""Sweeps: one scenario run many times with other values, on all cores or on a Dask cluster, as one table of results."""
+"""Parameter sweeps: many runs of one scenario, on all cores or a Dask cluster, to one table of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of each run of a sweep, the table of all of them, and what it says in short."""
+"""Results of a sweep: one row a run, files, and a summary."""
 
 from __future__ import annotations
 

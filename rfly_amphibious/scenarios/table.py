@@ -1,4 +1,4 @@
-"""The samples of a run as one table: names with units, and numbers."""
+"""Samples of a run as one table: column names with units, and numbers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What it senses: IMU … lidar, cameras, noise, the scene's rays."""
+"""Sensor models: IMU, GPS, magnetometer, barometer, encoders, lidar, cameras, and their noise."""

@@ -1,4 +1,4 @@
-"""Depth, infrared and colour images of a scene from pinhole cameras, by the lidar's rays. docs/model, section 11.
+"""Pinhole cameras: depth, infrared and colour images by ray casting. docs/model, section 11.
 
 Optical axes: z forward, x right, y down. Pixel (0, 0) is the upper left one, and whole numbers are the middles of
 pixels, as in OpenCV and sensor_msgs/CameraInfo. Images are taken at one instant.

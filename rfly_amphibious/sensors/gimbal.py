@@ -1,4 +1,4 @@
-"""One joint that pitches the cameras: a first-order lag behind its command."""
+"""Gimbal with one pitch joint: a first-order lag behind its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A spinning lidar over a scene: sweeps whose columns are fired at times of their own. docs/model, section 11."""
+"""Spinning lidar over a scene: sweeps whose columns have firing times of their own. docs/model, section 11."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other vehicles and placed objects as the sensors of one vehicle see them: states in, bodies out. No clock, no ROS."""
+"""Other vehicles and placed objects as bodies in a vehicle's sensor scene. No clock, no ROS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What separates a sensor's reading from the truth: scale, bias, white noise, random walk, Gauss–Markov error, range.
+"""Sensor error models: scale, bias, white noise, random walk, Gauss–Markov error, range.
 
 y = (1 + k) x + b + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for a density σ; b, which
 begins at N(b₀, σ₀²), grows by σ_b √T ξ; m, of variance σ_m² from the first sample on, is e^(-T/τ) times the one before

@@ -1,4 +1,4 @@
-"""Sensors that see: lidar, planar scan, depth and colour cameras, their gimbal. Sections of a vehicle's sensor file.
+"""Parameters of lidar, planar scan, depth and colour cameras and gimbal: sections of a vehicle's sensor file.
 
 docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Places are in body axes
 from the sprung centre of mass, m; angles rad.

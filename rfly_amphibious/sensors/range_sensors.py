@@ -1,4 +1,4 @@
-"""RangeSensors: lidar and cameras of one vehicle, which go along with its simulation. docs/model, section 11.
+"""RangeSensors: lidar and cameras of one vehicle, stepped with its simulation. docs/model, section 11.
 
 What is due is told apart from measuring it: a sweep takes milliseconds, and may be taken in another thread, or not at
 all where nobody wants it. Measurement k of a sensor depends on the seed and k alone.

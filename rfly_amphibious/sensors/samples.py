@@ -1,4 +1,4 @@
-"""What the sensors hand out: arrays with a first axis of samples, each with its own time. SI units.
+"""Sensor samples: arrays with a first axis of samples, each with its own time. SI units.
 
 `time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU, quaternions w x y z.
 """

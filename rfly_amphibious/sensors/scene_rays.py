@@ -1,4 +1,4 @@
-"""What a ray of a lidar or a camera meets: the ground, other vehicles, placed objects."""
+"""Ray casting in a scene: ground, other vehicles, placed objects."""
 
 from __future__ import annotations
 

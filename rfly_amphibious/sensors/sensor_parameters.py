@@ -1,4 +1,4 @@
-"""Which sensors a vehicle has, where, how often, how well: YAML files that fit `data/schemas/sensors.schema.json`."""
+"""Parameters of a vehicle's sensors: YAML files checked against `data/schemas/sensors.schema.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SensorSuite: a vehicle's pose and environment sensors, which go along with its simulation. docs/model, section 11."""
+"""SensorSuite: a vehicle's pose and environment sensors, stepped with its simulation. docs/model, section 11."""
 
 from __future__ import annotations
 

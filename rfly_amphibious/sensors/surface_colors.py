@@ -1,4 +1,4 @@
-"""Colours of what cameras see: the ground as on the relief, by height and light; each body in a colour of its own."""
+"""Surface colours for cameras: ground as on the relief, by height and light; one colour for each body."""
 
 from __future__ import annotations
 

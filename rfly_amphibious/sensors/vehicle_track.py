@@ -1,4 +1,4 @@
-"""Where a vehicle has been: poses at times, and between them."""
+"""Pose history of a vehicle, interpolated in time."""
 
 from __future__ import annotations
 

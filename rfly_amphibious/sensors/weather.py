@@ -1,4 +1,4 @@
-"""Light and fog, as far as sensors that see are concerned."""
+"""Light and fog for lidar and cameras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the wheels say that the vehicle went: dead reckoning on the plane, from encoders only."""
+"""Wheel odometry: dead reckoning on the plane from encoders."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One vehicle in time: ticks, pacing, fail-safe, events."""
+"""Simulation of one vehicle: ticks, pacing, failsafe, events."""

@@ -1,4 +1,4 @@
-"""What happens to a vehicle during a run: failing rotors, gusts, silent sensors."""
+"""Scheduled events of a run: failing rotors, gusts, silent sensors."""
 
 from __future__ import annotations
 

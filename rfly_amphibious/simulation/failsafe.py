@@ -1,4 +1,4 @@
-"""What a simulated vehicle does when nobody commands its actuators any more: it sees the truth and goes down."""
+"""Failsafe of a simulated vehicle without actuator commands: descent on ground truth."""
 
 from __future__ import annotations
 

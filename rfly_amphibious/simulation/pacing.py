@@ -1,4 +1,4 @@
-"""How many ticks of a simulation are due by the wall's clock, and how far behind it is."""
+"""Real-time pacing: ticks due by the wall clock, and the lag behind it."""
 
 from __future__ import annotations
 

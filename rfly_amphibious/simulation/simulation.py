@@ -1,4 +1,4 @@
-"""Simulation: one vehicle with its sensors, tick by tick, driven by commands with a time.
+"""Simulation: one vehicle with its sensors, stepped tick by tick under time-stamped commands.
 
 docs/model, sections 11 and 12.1.
 """

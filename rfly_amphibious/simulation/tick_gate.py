@@ -1,4 +1,4 @@
-"""Lock-step: when all that a tick of the simulation has published is there, so that runs repeat bit by bit."""
+"""Lock-step barrier: all messages of a tick received, so that runs repeat bit by bit."""
 
 from __future__ import annotations
 

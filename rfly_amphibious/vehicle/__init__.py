@@ -1,1 +1,1 @@
-"""What the vehicle is: parameters, once."""
+"""Vehicle parameters and the layout of its state."""

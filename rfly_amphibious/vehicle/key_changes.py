@@ -1,4 +1,4 @@
-"""Values of a file that are changed by their key paths, such as `wind.mean_mps[1]`, before the file is checked."""
+"""Overrides of file values by key path, such as `wind.mean_mps[1]`, applied before validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which speed of a land-air vehicle goes to which of the eight motors that RflySim's windows know."""
+"""Mapping of rotor and wheel speeds to the eight motor channels of RflySim3D."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML files of parameters: shipped sets by name, files by path, checked against a JSON schema."""
+"""YAML parameter files: shipped sets by name, files by path, checked against a JSON schema."""
 
 from __future__ import annotations
 

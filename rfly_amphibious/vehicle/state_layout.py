@@ -1,4 +1,4 @@
-"""Where each number lies in the flat arrays: state, controls, memory, outputs.
+"""Layout of the flat arrays: state, controls, memory, outputs.
 
 World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left, front right,
 rear left, rear right. All SI. The state has 38 numbers and one for each rotor.

@@ -1,4 +1,4 @@
-"""VehicleParameters as one flat record, which compiled kernels read by name."""
+"""VehicleParameters as one flat record for compiled kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rfly fleet`: check fleet files against their limits and a map, and draw them.
+"""`rfly fleet`: limit checks and plots of fleet files.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """

@@ -1,4 +1,4 @@
-"""The picture of a fleet: tracks over the shaded relief, and altitude, speed and slope along each vehicle's way."""
+"""Plot of a fleet: tracks over shaded relief; altitude, speed and slope along each vehicle's path."""
 
 from __future__ import annotations
 

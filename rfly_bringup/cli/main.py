@@ -1,4 +1,4 @@
-"""The `rfly` command. Imports lazily: `rfly --help` answers at once."""
+"""The `rfly` command, with lazy imports: `rfly --help` answers at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rfly mission`: look at mission files, carry them into the other format, and fly them without ROS.
+"""`rfly mission`: inspection, conversion and simulation of mission files, without ROS.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """

@@ -1,4 +1,4 @@
-"""What `rfly objects place` does without ROS: objects on a map, sent to RflySim3D at once."""
+"""Objects placed without ROS: ground contact on a map, datagrams to RflySim3D. For `rfly objects place`."""
 
 from __future__ import annotations
 

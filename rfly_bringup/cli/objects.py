@@ -1,4 +1,4 @@
-"""`rfly objects`: things on the ground of RflySim3D's scene, by hand or from a list, and a model's offset.
+"""`rfly objects`: objects on the ground of RflySim3D's scene, singly or from a list, and model offsets.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """

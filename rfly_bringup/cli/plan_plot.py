@@ -1,4 +1,4 @@
-"""A plan as a picture: the path over the shaded relief, and the altitudes along it."""
+"""Plot of a plan: path over shaded relief, altitudes along it."""
 
 from __future__ import annotations
 

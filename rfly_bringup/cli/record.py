@@ -1,4 +1,4 @@
-"""`rfly record`, `rfly replay`, `rfly dissector`: datagrams to a file that Wireshark reads, and back with their timing.
+"""`rfly record`, `rfly replay`, `rfly dissector`: UDP capture, replay with timing, Wireshark dissector.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """

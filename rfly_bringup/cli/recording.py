@@ -1,4 +1,4 @@
-"""What `rfly record` and `rfly replay` do: files opened, progress shown, and an account at the end."""
+"""Capture and replay of RflySim3D's datagrams with progress and a summary. For `rfly record` and `rfly replay`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rfly sim sweep`: one scenario many times with other values, and one table of what came of it.
+"""`rfly sim sweep`: parameter sweeps of one scenario, and one table of results.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """

@@ -1,4 +1,4 @@
-"""`rfly terrain`: look at maps, ask them for altitudes, and carry them from and to other programs' files."""
+"""`rfly terrain`: inspection, altitude queries, import and export of maps."""
 
 import json
 import math

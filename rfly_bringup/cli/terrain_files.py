@@ -1,4 +1,4 @@
-"""`rfly terrain import` and `export`: maps made from and into the files of other programs."""
+"""`rfly terrain import` and `export`: conversion of maps from and to other file formats."""
 
 from enum import Enum
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`rfly terrain traversable`: how much of a map a ground vehicle can drive, as numbers, picture and map_server's files.
+"""`rfly terrain traversable`: traversability of a map as numbers, plot and map_server files.
 
 No `from __future__ import annotations`: see cli_terrain_options.py.
 """

@@ -1,4 +1,4 @@
-"""`rfly up`, and `rfly up amphibious`: their options are the arguments of the launch files."""
+"""`rfly up` and `rfly up amphibious`: options that are the launch files' arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rfly view`: the browser window for RflySim3D's datagrams.
+"""`rfly view`: a browser viewer of RflySim3D's datagrams.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """

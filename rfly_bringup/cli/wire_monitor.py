@@ -1,4 +1,4 @@
-"""What `rfly send` and `rfly listen` do: one command out, or RflySim3D's ports watched and their datagrams told."""
+"""Datagram monitor of RflySim3D's ports, and single commands. For `rfly send` and `rfly listen`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`make demo`: the main job on real terrain, watched from outside the nodes."""
+"""`make demo`: a convoy on real terrain, observed from outside the nodes."""

@@ -1,4 +1,4 @@
-"""The picture of a fleet's tracks: over the shaded relief, on the whole map, and as heights along the way."""
+"""Plot of a fleet's tracks: over shaded relief, on the whole map, and heights along the paths."""
 
 from __future__ import annotations
 

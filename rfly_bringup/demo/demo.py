@@ -1,4 +1,4 @@
-"""`make demo`: the main job on real terrain, watched from outside the nodes.
+"""`make demo`: a convoy on real terrain, observed from outside the nodes.
 
 Every figure comes from a topic, a service call or a datagram that a socket received. DURATION=seconds in the
 environment ends it by itself; the exit code is 1, with the reason, where something promised does not arrive.

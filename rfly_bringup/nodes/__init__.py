@@ -1,1 +1,1 @@
-"""Node sets, described once."""
+"""Node sets: executables, parameters and remappings, described once."""

@@ -1,4 +1,4 @@
-"""The nodes of land-air vehicles, described once: `launch/amphibious.launch.py` and `rfly up amphibious` read this.
+"""Node set of land-air vehicles, described once for `launch/amphibious.launch.py` and `rfly up amphibious`.
 
 Each vehicle has a namespace of its own, NAME_1, NAME_2, …; terrain and bridge serve all of them.
 """

@@ -1,4 +1,4 @@
-"""What the nodes' executables call. Imports nothing heavy, so that signals are in hand before the imports begin."""
+"""Entry points of the nodes' executables, with signal handlers installed before any heavy import."""
 
 from __future__ import annotations
 

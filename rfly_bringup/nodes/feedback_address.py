@@ -1,4 +1,4 @@
-"""Where RflySim3D's answers arrive when it runs on another machine. Standard library only."""
+"""Local address for the feedback of an RflySim3D on another machine. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The node set as launch actions. Read by the launch files only: launch is there where ROS 2 is."""
+"""Launch actions of the node set. Read by the launch files only: launch is there where ROS 2 is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of the suite, described once: the launch files and `rfly up` both read this. Standard library only."""
+"""Node set of the suite, described once for the launch files and `rfly up`. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Nodes inside commands: what `rfly` and the demo say and hear on ROS."""
+"""ROS nodes inside commands."""

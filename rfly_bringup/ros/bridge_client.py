@@ -1,4 +1,4 @@
-"""Asks a running ue_bridge_node for its objects, for `rfly objects`."""
+"""Client of ue_bridge_node's object services, for `rfly objects`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's eyes on ROS: receives the latched terrain and asks the altitude service, as any other node would."""
+"""The demo's observer node: subscriber of the latched terrain, client of the altitude service."""
 
 from __future__ import annotations
 

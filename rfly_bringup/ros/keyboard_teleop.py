@@ -1,4 +1,4 @@
-"""The terminal that drives and flies a vehicle (`rfly drive`): keys in, cmd_vel and cmd/mode out, a line of state."""
+"""Keyboard teleoperation node of `rfly drive`: keys to cmd_vel and cmd/mode, a status line back."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`rfly up`: supervisor, entry points."""
+"""`rfly up`: process supervisor and entry points."""

@@ -1,4 +1,4 @@
-"""The demo's browser window: `rfly view` as a process of its own, and the question whether its page answers."""
+"""The demo's browser viewer: `rfly view` as a process of its own, and a check of its page."""
 
 from __future__ import annotations
 

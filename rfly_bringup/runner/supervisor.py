@@ -1,4 +1,4 @@
-"""Runs the nodes as processes: ordered start, prefixed output, clean stop. Needs neither ROS nor launch itself."""
+"""Process supervisor of the nodes: ordered start, prefixed output, clean stop. Needs neither ROS nor launch itself."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who may touch whom."""
+"""Broad phase: pairs of overlapping swept boxes."""

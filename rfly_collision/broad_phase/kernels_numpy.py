@@ -1,4 +1,4 @@
-"""The functions of `broad_kernels` as whole-array NumPy: used where numba is not installed."""
+"""The functions of `kernels` as whole-array NumPy: used where numba is not installed."""
 
 from __future__ import annotations
 

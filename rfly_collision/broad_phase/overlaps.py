@@ -1,4 +1,4 @@
-"""Which bodies may touch in a step: boxes around them that overlap. The narrow phase looks at those alone."""
+"""Overlapping pairs of swept bounding boxes, the narrow phase's input."""
 
 from __future__ import annotations
 

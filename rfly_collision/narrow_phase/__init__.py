@@ -1,1 +1,1 @@
-"""Who touches, where, how deep."""
+"""Narrow phase: contact points, normals, depths and times of impact."""

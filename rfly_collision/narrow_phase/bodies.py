@@ -1,4 +1,4 @@
-"""What a scene is asked about, bodies with shapes and motion, and what it answers, contacts. Flat arrays, ENU, SI."""
+"""Bodies and contacts: the input and output of a scene, as flat arrays. ENU, SI."""
 
 from __future__ import annotations
 

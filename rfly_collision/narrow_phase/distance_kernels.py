@@ -1,4 +1,4 @@
-"""Compiled kernels: how far two boxes or two spheres and capsules, are apart or lie within each other. Exact.
+"""Compiled kernels: exact signed distance of two boxes, or of two spheres or capsules.
 
 Boxes are apart along the normal of a face of either or along the cross product of an edge of each, and nowhere else
 need one look, since these are the normals of all faces of their Minkowski difference (separating axes). Lines: the

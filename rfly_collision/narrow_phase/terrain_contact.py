@@ -32,7 +32,7 @@ from rfly_collision.narrow_phase.pair_kernels import ARRIVED, COARSE_STEPS, FINE
 from rfly_collision.shapes.shape_table import ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
 
-BUILT_ON = "76951f91fe7d7a92"
+BUILT_ON = "509dfaa300840b48"
 """see `pair_kernels.BUILT_ON`"""
 
 FLATNESS = 1e-3

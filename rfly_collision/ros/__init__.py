@@ -1,1 +1,1 @@
-"""Collision_node, messages."""
+"""ROS node and messages of collision detection."""

@@ -1,4 +1,4 @@
-"""collision_node: which vehicles, placed objects and ground touch. A thin shell around CollisionWorld."""
+"""collision_node: contacts of vehicles, placed objects and ground. A thin shell around CollisionWorld."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Shapes and their files."""
+"""Collision shapes and their files."""

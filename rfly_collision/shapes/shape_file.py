@@ -1,4 +1,4 @@
-"""Reads shapes of vehicle types: YAML, checked against `data/schemas/shapes.schema.json`, to a VehicleShapes."""
+"""Shape files: YAML checked against `data/schemas/shapes.schema.json`, to a VehicleShapes."""
 
 from __future__ import annotations
 

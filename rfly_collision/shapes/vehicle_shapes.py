@@ -1,4 +1,4 @@
-"""Which shape a vehicle has: by its type, times its scale. `shape_file` reads the table from a file."""
+"""Collision shape of each vehicle, by its type and scale. `shape_file` reads the table from a file."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Scene, bodies, events, ignore rules."""
+"""Collision world: scene, bodies, contact events, ignore rules."""

@@ -1,4 +1,4 @@
-"""All vehicles, placed objects and the terrain, step by step: who touches what. No clock and no ROS in here.
+"""CollisionWorld: vehicles, placed objects and terrain, stepped over time. No clock and no ROS.
 
 Each step takes the newest state of every vehicle, puts those on the ground that want to be there, and sweeps each one
 from where the step before has tested it to where it is now, so that nothing is jumped over, however the states come.

@@ -1,4 +1,4 @@
-"""Looks at a scene beyond the plain one: in a crowd, at what touched at a step's begin only, at what almost touches."""
+"""Variants of a scene's contact query: crowd limit, overlap at the start, clearance."""
 
 from __future__ import annotations
 

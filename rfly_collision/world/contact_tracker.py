@@ -1,4 +1,4 @@
-"""Which contacts begin, go on and end, from one look at the scene to the next. No clock, no shapes and no ROS in here.
+"""Contact events, begin, stay and end, between successive queries of the scene. No clock, no shapes, no ROS.
 
 A contact is one between a vehicle and the ground, a placed object or another vehicle; each pair has at most one.
 

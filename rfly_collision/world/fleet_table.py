@@ -1,4 +1,4 @@
-"""The newest state of every vehicle that was heard of lately, merged by id. ENU, m, s. No clock and no ROS in here."""
+"""Latest state of every vehicle, merged by id. ENU, m, s. No clock and no ROS."""
 
 from __future__ import annotations
 

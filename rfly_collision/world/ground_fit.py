@@ -1,4 +1,4 @@
-"""Vehicles put on the ground, as RflySim3D does with those whose states ask for it (`fit_ground`).
+"""Ground fit: vehicles set on the terrain as RflySim3D does where states ask for it (`fit_ground`).
 
 A vehicle stands on the corners of its footprint. In the heading frame (x forward, y left) of heights h at the corners
 (±a, ±b) the least-squares plane has the slopes q = Σ ±h / 4a forward and p = Σ ±h / 4b to the left; it is raised until

@@ -1,4 +1,4 @@
-"""Which pairs never count: rules as text, such as `1,2`, `type:30,type:30` or `*,ground`."""
+"""Ignore rules: pairs without contacts, as text such as `1,2`, `type:30,type:30` or `*,ground`."""
 
 from __future__ import annotations
 

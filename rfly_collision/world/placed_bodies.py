@@ -1,4 +1,4 @@
-"""Placed objects as they stand in the scene: arrays in, shapes out. ENU, m."""
+"""Placed objects as bodies of the scene: arrays in, shapes out. ENU, m."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scene: what bodies may touch, the terrain and each other, and the question which of them do."""
+"""Scene: terrain and bodies, and their contacts."""
 
 from __future__ import annotations
 

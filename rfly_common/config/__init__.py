@@ -1,1 +1,1 @@
-"""Configuration files: YAML with line numbers, and what is wrong with them in words."""
+"""Configuration files: YAML with line numbers, JSON schema validation in plain words."""

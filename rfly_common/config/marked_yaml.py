@@ -1,4 +1,4 @@
-"""YAML to plain Python values that remember their line numbers, from files that nobody needs to trust.
+"""Safe YAML loader whose values remember their line numbers.
 
 Built from PyYAML's events, so it takes what `yaml.safe_load` takes (anchors, aliases and merge keys too) and refuses
 what that lets pass: repeated keys, numbers that are not finite, deep nesting, and aliases that multiply into millions

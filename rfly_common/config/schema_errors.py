@@ -1,4 +1,4 @@
-"""One line for what a JSON schema refuses: key, value, and what would be right."""
+"""JSON schema violations as one line of text: key, value, and what would be right."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Compiled loops and threads: how the suite runs its numerical kernels."""
+"""Runtime of the numerical kernels: compilation and threads."""

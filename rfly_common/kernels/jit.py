@@ -1,4 +1,4 @@
-"""Numba where it is installed: kernels cached on disk, and the question whether to use them at all."""
+"""Numba where it is installed: kernels cached on disk, and the choice to use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads for kernels that release the GIL: work in chunks that idle cores take, the caller's thread among them.
+"""Thread pool for kernels that release the GIL: chunks for idle cores, the caller's thread among them.
 
 Why not numba's `parallel=True`: its default threading layer on a plain install (workqueue) ends the process when two
 Python threads enter it at once, which any node with two callbacks can do, and none of its layers but tbb survives a

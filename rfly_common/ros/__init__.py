@@ -1,1 +1,1 @@
-"""What every node shares: QoS, parameters, diagnostics, frame look-up, and the run loop. Import from the modules."""
+"""Node runtime: QoS, parameters, diagnostics, frame look-up, and the run loop. Import from the modules."""

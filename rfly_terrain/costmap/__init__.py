@@ -1,1 +1,1 @@
-"""Where a vehicle can drive: a cost map of slope, roughness, steps, water and objects."""
+"""Cost map of the ground for vehicles: slope, roughness, steps, water and objects."""

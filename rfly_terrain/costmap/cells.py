@@ -1,4 +1,4 @@
-"""Square cells over a map, south-west first: their heights, cells grown by a distance, blocks of cells as one."""
+"""Square cells over a map, south-west first: heights, inflation, blocks of cells."""
 
 from __future__ import annotations
 

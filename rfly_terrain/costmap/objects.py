@@ -1,4 +1,4 @@
-"""Boxes that stand on the ground, and the cells that lie under them, for all boxes at once."""
+"""Rasterisation of boxes on the ground to cells, all boxes at once."""
 
 from __future__ import annotations
 

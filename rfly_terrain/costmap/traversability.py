@@ -1,4 +1,4 @@
-"""Where a ground vehicle can drive: costs from slope, roughness, steps, water and objects, on square cells.
+"""Traversability costs from slope, roughness, steps, water and objects, on square cells.
 
 Over the cells within half a wheelbase of a cell's centre (the disc): slope is the tilt of the least-squares plane,
 roughness the RMS of the heights about that plane, step the largest difference in height of two cells that share an

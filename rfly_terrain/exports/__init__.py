@@ -1,1 +1,1 @@
-"""Maps for other programs: GeoTIFF, SDF."""
+"""Export of maps to other programs: GeoTIFF, SDF."""

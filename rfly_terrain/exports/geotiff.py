@@ -1,4 +1,4 @@
-"""A height map as a GeoTIFF for GIS programs and other simulators; needs rasterio (pip install 'rfly_suite[geo]')."""
+"""GeoTIFF export of a height map, for GIS programs; needs rasterio (pip install 'rfly_suite[geo]')."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A height map as a world for Gazebo (gz-sim; SDF 1.9): height image, texture, model and world file.
+"""Gazebo export of a height map (gz-sim; SDF 1.9): height image, texture, model and world file.
 
 Gazebo's conventions, from gz-common's ImageHeightmap, gz-rendering's (Ogre2)Heightmap, gz-physics' and gz-sim's code:
 the image is square with 2ⁿ + 1 pixels on a side, row 0 in the north (+y), column 0 in the west (-x); pixel centres are

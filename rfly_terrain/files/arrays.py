@@ -1,4 +1,4 @@
-"""Heights as NumPy files: arrays of one's own made into height maps, and height maps written for other programs."""
+"""Height maps from and to NumPy files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NAME.txt: three points in centimetres that say where the pixels lie and what a count of height is worth.
+"""Calibration of a map, NAME.txt: three points in centimetres that fix pixel positions and height scale.
 
 x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is the left-bottom point.
 Every formula is evaluated in the order of RflySim's own tools, so that a quotient of 6.999… reads the same pixel here.

@@ -1,4 +1,4 @@
-"""Point clouds as files: PLY and PCD (both binary, little-endian), NumPy and plain text."""
+"""Point cloud files: PLY and PCD (both binary, little-endian), NumPy and plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elevation models made into height maps: GeoTIFF and every other raster that rasterio opens.
+"""Import of digital elevation models: GeoTIFF and every other raster that rasterio opens.
 
 A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet, turned) is resampled onto
 a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is north.

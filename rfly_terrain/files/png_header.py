@@ -1,4 +1,4 @@
-"""What a png says about itself, read and checked before anything is decoded.
+"""Png header, read and checked before anything is decoded.
 
 A decoder is given only files whose size is sane, whose chunks are whole and whose compressed data can hold the picture
 that the header promises; it gets the chunks that make the picture and no others, so that no gamma, orientation,

@@ -1,4 +1,4 @@
-"""RflySim's terrain maps as files: NAME.png holds counts of height, NAME.txt their place and what a count is worth."""
+"""RflySim map files: NAME.png holds height counts, NAME.txt the calibration."""
 
 from __future__ import annotations
 

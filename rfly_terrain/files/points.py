@@ -1,4 +1,4 @@
-"""Points to be asked for, from text: lines of x,y."""
+"""Query points from text: lines of x,y."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a map's two files are looked for. A place counts only when it holds both the png and the txt."""
+"""Search path of maps. A folder counts only when it holds both the png and the txt."""
 
 from __future__ import annotations
 

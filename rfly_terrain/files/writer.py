@@ -1,4 +1,4 @@
-"""Writing RflySim maps: any heights become a png and a txt that RflySim's Python and MATLAB tools read back alike."""
+"""Writer of RflySim maps: heights to a png and a txt that RflySim's Python and MATLAB tools read alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The surface itself: look-ups, normals, point clouds, rays."""
+"""Height map: look-ups, normals, point clouds, rays."""
 
 from rfly_terrain.height_map.height_map import HeightMap, TerrainQuery
 

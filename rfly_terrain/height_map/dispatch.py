@@ -1,4 +1,4 @@
-"""From whatever a caller passes to the kernels.
+"""Argument checks and broadcasting in front of the height map's kernels.
 
 Broadcasting, types, threads, and the choice of compiled or NumPy kernels.
 """

@@ -1,4 +1,4 @@
-"""HeightMap: the ground as a grid of heights, and every question one can ask of it."""
+"""HeightMap: the ground as a grid of heights, with altitude, normal, ray and cloud queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A height map as an organised point cloud, filled by one kernel: no Python loop over points."""
+"""Organised point cloud of a height map, filled by one kernel."""
 
 from __future__ import annotations
 

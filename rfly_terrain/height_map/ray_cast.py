@@ -1,4 +1,4 @@
-"""Rays against a height map: from whatever a caller passes to the kernels, and what follows from ranges.
+"""Ray casting against a height map: argument checks in front of the kernels, hit points and normals behind them.
 
 The conventions are those of `HeightMap.cast`.
 """

@@ -1,4 +1,4 @@
-"""The highest points of ever larger blocks of a map: what lets a ray pass most of the ground without looking at it.
+"""Max-height pyramid (mipmap) of a map, by which rays skip most of the ground.
 
 Maxima suffice. All below the surface is ground, so a ray comes from above, and a block is passed where the ray stays
 above its highest point; where it does not the block is looked into, however low its lowest point lies.

@@ -1,4 +1,4 @@
-"""Look-ups at one point on plain Python floats: no array, no compiler, no import of numba.
+"""Scalar look-ups on plain Python floats: no array, no compiler, no import of numba.
 
 A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too. So the four corners
 of a cell are read from the array's memory by one call of `struct`, as Python floats.

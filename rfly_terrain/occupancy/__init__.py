@@ -1,1 +1,1 @@
-"""BinaryOccupancyMap, its kernels, files and pictures."""
+"""BinaryOccupancyMap, its kernels, files and plots."""

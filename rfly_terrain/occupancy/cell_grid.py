@@ -1,4 +1,4 @@
-"""Where the cells of an occupancy map lie: cell coordinates, the edge rule, blocks, and the checks of what is passed.
+"""Cell geometry of an occupancy map: cell coordinates, edge rule, blocks, argument checks.
 
 Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the grid. Row 0 of a matrix
 is the top row. All rules use snapped coordinates: within SNAP of a whole number a coordinate is that number.

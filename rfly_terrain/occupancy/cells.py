@@ -1,4 +1,4 @@
-"""Matrices of cells from matrices of cells: inflated, shifted, resampled, sampled. Row 0 is the top row."""
+"""Operations on cell matrices: inflation, shift, resampling, look-up. Row 0 is the top row."""
 
 from __future__ import annotations
 

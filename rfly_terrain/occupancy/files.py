@@ -1,4 +1,4 @@
-"""Occupancy maps outside the program: ROS's map_server files (yaml and image), and the numbers of an OccupancyGrid.
+"""Occupancy map files: ROS's map_server yaml and image, and the data of an OccupancyGrid.
 
 Files come from anywhere: sizes are checked before anything is decoded.
 """

@@ -1,4 +1,4 @@
-"""An occupancy map apart from its cells: size, place, default value, and the way between its three frames."""
+"""Frames of an occupancy map, world, local and grid, with its size and default value."""
 
 from __future__ import annotations
 

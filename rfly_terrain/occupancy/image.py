@@ -1,4 +1,4 @@
-"""Grey levels to costs and back, as ROS's map_server does it. Images and matrices both have the top row first."""
+"""Grey levels <-> occupancy costs as in ROS's map_server. Images and matrices both have the top row first."""
 
 from __future__ import annotations
 

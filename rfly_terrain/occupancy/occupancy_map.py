@@ -1,4 +1,4 @@
-"""BinaryOccupancyMap: free and occupied cells, and every question one can ask of them."""
+"""BinaryOccupancyMap: free and occupied cells, with occupancy, ray and inflation queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An occupancy map in Matplotlib axes."""
+"""Matplotlib plot of an occupancy map."""
 
 from __future__ import annotations
 

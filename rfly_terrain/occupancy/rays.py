@@ -1,4 +1,4 @@
-"""Rays over a grid of cells, in cell coordinates: which cells they touch, and where they first meet an occupied one.
+"""Rays over a grid of cells, in cell coordinates: traversed cells, first occupied hit.
 
 Arrays of rays go to compiled kernels on all cores, or to the NumPy path where numba is missing or not worth its import.
 """

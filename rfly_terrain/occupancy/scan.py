@@ -1,4 +1,4 @@
-"""What a range sensor says to an occupancy map: poses, directions, ranges, checked and in one form."""
+"""Range scans for an occupancy map: poses, directions, ranges, checked and in one form."""
 
 from __future__ import annotations
 

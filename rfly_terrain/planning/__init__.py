@@ -1,1 +1,1 @@
-"""Paths over the costs, through the air, mixed."""
+"""Path planning: driving over costs, flying over ground, both in turn."""

@@ -1,4 +1,4 @@
-"""Ways over a cost grid that a vehicle with a turning radius can drive: hybrid A*, then short cuts.
+"""Hybrid A* over a cost grid for a vehicle with a turn radius, then short cuts.
 
 The costs are those of `traversability`: a metre in a cell of cost c counts 1 + COST_WEIGHT · c / 99, cells of 100 and
 of -1 are never entered. What is found consists of straight lines and arcs of the turning radius, driven forwards.

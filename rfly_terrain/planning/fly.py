@@ -1,4 +1,4 @@
-"""Flown ways: the lowest altitudes over the ground that a vehicle's climb allows, straight on or around what is high.
+"""Flight paths of least altitude within a climb limit, straight over or around high ground.
 
 Along a given way the lowest profile follows from the heights that are required: seen backwards it falls no faster than
 the vehicle climbs, seen forwards no faster than it sinks. Which way is chosen by energy: the straight one, and the

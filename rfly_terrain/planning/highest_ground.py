@@ -1,4 +1,4 @@
-"""The highest ground near points of a way, never less than it is: what a flight has to be above."""
+"""Upper bound of the ground's height near points of a path, for flight altitudes."""
 
 from __future__ import annotations
 

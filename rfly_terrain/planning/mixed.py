@@ -1,4 +1,4 @@
-"""Plans that drive and fly, whichever takes less energy: a coarse graph of both, whose pieces are then planned finely.
+"""Least-energy plans that drive and fly: a coarse graph of both, refined piece by piece.
 
 The graph has two layers over one lattice: on the ground, with edges that lead over cells that can be driven on, and in
 the air, at the minimum height above the highest ground of each block. Between the layers lead take-offs and landings,

@@ -1,4 +1,4 @@
-"""What a planner answers: poses over the terrain, how each segment is moved along, and what that takes."""
+"""Plan: poses over the terrain, mode of each segment, length and energy."""
 
 from __future__ import annotations
 

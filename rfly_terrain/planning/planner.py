@@ -1,4 +1,4 @@
-"""Paths over a terrain for a class of vehicles: driven, flown, or both in turn."""
+"""Planner: driven, flown or mixed paths over a terrain for a vehicle class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vehicle classes of the planner: what a kind of vehicle can do and what it takes, from a YAML file."""
+"""Vehicle classes of the planner: limits and energy use of each kind of vehicle, from a YAML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles the planner's kernels, or loads them from the disk cache, before anyone waits for a plan."""
+"""Compilation of the planner's kernels, or loading from the disk cache, ahead of the first plan."""
 
 from __future__ import annotations
 

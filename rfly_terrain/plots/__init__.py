@@ -1,1 +1,1 @@
-"""Shaded relief, costs over relief."""
+"""Plots: shaded relief, costs over relief."""

@@ -1,4 +1,4 @@
-"""Shaded relief: the ground as a picture, coloured by height and lit from the north-west, with axes in metres."""
+"""Shaded relief: heights in colours, lit from the north-west, with axes in metres."""
 
 from __future__ import annotations
 

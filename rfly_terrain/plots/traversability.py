@@ -1,4 +1,4 @@
-"""Where a vehicle can drive, as a picture: the costs in colours over the shaded relief."""
+"""Plot of traversability: costs in colours over shaded relief."""
 
 from __future__ import annotations
 

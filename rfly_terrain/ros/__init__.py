@@ -1,1 +1,1 @@
-"""Terrain_node, planner_node, their topics and message conversions."""
+"""ROS nodes, topics and messages of terrain and planning."""

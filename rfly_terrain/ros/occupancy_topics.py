@@ -1,4 +1,4 @@
-"""`terrain_occupancy`: where a ground vehicle can drive, as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
+"""`terrain_occupancy`: traversability as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
 
 Worked out in a thread of its own when the map, the objects on it, or what the vehicle can do has changed; what changes
 meanwhile, or within a quarter of a second, makes one more grid and not one each.

@@ -1,4 +1,4 @@
-"""Plans as nav_msgs/Path in any frame, and geometry_msgs/PoseStamped as the planner's poses in ENU."""
+"""Plans <-> nav_msgs/Path in any frame; geometry_msgs/PoseStamped -> poses of the planner in ENU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ground as `terrain_map` gives it, for every node that needs one. Part of those nodes."""
+"""Subscription of `terrain_map` as a HeightMap, part of every node that needs the ground."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Drop-in classes: UEMapServe, MATLAB's functions."""
+"""Drop-in replacements of RflySim's SDK: UEMapServe, MATLAB's functions."""

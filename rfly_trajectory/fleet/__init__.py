@@ -1,1 +1,1 @@
-"""Fleet files, the fleet as arrays, run clock, shards, checks."""
+"""Fleets: files, states as arrays, run clock, shards, limit checks."""

@@ -1,4 +1,4 @@
-"""A fleet: many vehicles, each on its path with its own timing, sampled over a terrain in one vectorised call."""
+"""Fleet: many vehicles on timed paths over a terrain, sampled in one vectorised call."""
 
 from __future__ import annotations
 

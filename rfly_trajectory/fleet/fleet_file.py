@@ -1,4 +1,4 @@
-"""Reads fleet files: YAML, checked against `data/schemas/fleet.schema.json`, to a Fleet."""
+"""Fleet files: YAML checked against `data/schemas/fleet.schema.json`, to a Fleet."""
 
 from __future__ import annotations
 

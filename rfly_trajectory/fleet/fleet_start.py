@@ -1,4 +1,4 @@
-"""The moment at which a fleet begins, as several nodes agree on it by `fleet_start`, whatever order they hear it in.
+"""Common start time of a fleet, agreed between nodes by `fleet_start` in any order of arrival.
 
 A start is a ROS time in whole microseconds, plus the number of the run (0 … 999) in its last three digits of
 nanoseconds. A reset begins the next run. Of two starts the later run counts, and of one run the earlier time: whichever

@@ -1,4 +1,4 @@
-"""A vehicle of a fleet that leaves its own path for another, from where it is and as fast as it is."""
+"""Take-over of a path by a moving vehicle of a fleet, from its present position and speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fleet would do to its vehicles' limits, and how near its vehicles come to each other."""
+"""Limit checks of a fleet: slope, speed, acceleration, separation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a fleet is at a node's time: started, paused, slowed down and sped up without a jump, and started anew."""
+"""Run clock of a fleet: start, pause, reset, and changes of time scale without a jump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a fleet that one of several nodes drives."""
+"""Shard of a fleet: the vehicles of one of several nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a fleet's tracks over a terrain: places off the map, and absolute altitudes below the ground."""
+"""Track checks of a fleet over a terrain: off the map, below the ground."""
 
 from __future__ import annotations
 

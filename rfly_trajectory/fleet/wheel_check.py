@@ -1,4 +1,4 @@
-"""Where the ground is too twisted for four wheels: how far the highest one stands off it."""
+"""Wheel contact check: height of the highest wheel over twisted ground."""
 
 from __future__ import annotations
 

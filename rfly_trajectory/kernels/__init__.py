@@ -1,1 +1,1 @@
-"""The compiled sampler, its NumPy form, the tables between."""
+"""Sampling kernels: compiled, NumPy form, tables between."""

@@ -1,4 +1,4 @@
-"""Which implementation of the array functions is in use: compiled kernels, or NumPy with the same results."""
+"""Choice of the array functions: compiled kernels, or NumPy with the same results."""
 
 from __future__ import annotations
 

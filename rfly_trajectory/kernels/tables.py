@@ -1,4 +1,4 @@
-"""Plain arrays that the kernels read: pieces of paths, altitudes and motion of many vehicles, one after the other."""
+"""Kernel tables: paths, altitudes and motion of many vehicles as flat arrays."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Mission items and files, path manager, vehicles that follow them."""
+"""Missions: items, files, path manager, kinematic vehicles."""

@@ -1,4 +1,4 @@
-"""Says from the pose when the current mission item has been carried out: the `is_mode_done` of a PathManager.
+"""Completion monitor: `is_mode_done` of the current mission item from the vehicle's pose.
 
 Distances are taken to the item as it is flown; NED metres, radians, seconds.
 """

@@ -1,4 +1,4 @@
-"""Mission files: QGroundControl's .plan and MAVLink's .waypoints, read and written.
+"""Mission files: QGroundControl's .plan and MAVLink's .waypoints.
 
 Formats: QGroundControl developer guide, "Plan File Format"; MAVLink developer guide, "Mission Plain-Text File Format".
 """

@@ -1,4 +1,4 @@
-"""A kinematic fixed-wing aircraft that flies mission items. NED metres, radians, seconds."""
+"""Kinematic fixed-wing aircraft on a mission. NED metres, radians, seconds."""
 
 from __future__ import annotations
 

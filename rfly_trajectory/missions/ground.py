@@ -1,4 +1,4 @@
-"""The ground under a mission, in NED: how high a vehicle has to be here and along what lies ahead."""
+"""Terrain below a mission, in NED: altitude floor at a point and along a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kinematic ground vehicle that drives between mission items on its wheels. NED metres, radians, seconds.
+"""Kinematic ground vehicle on a mission. NED metres, radians, seconds.
 
 A kinematic bicycle without side slip: the heading is the course, and the steering sets a curvature of the way (Snider,
 Automatic Steering Methods for Autonomous Automobile Path Tracking, CMU-RI-TR-09-08, section 2.1). Height and attitude

@@ -1,4 +1,4 @@
-"""What a mission is made of: items, their modes, and the commands that interrupt a mission.
+"""Mission items, their modes, and the commands that interrupt a mission.
 
 NED metres, angles in radians; a positive turn is clockwise seen from above. The modes, parameters and their numbers are
 those of the Path Manager block of UAV Toolbox (reference page uav/ref/pathmanager).

@@ -1,4 +1,4 @@
-"""A kinematic land-air vehicle: a car on the ground, a multirotor in the air. NED metres, radians, seconds."""
+"""Kinematic land-air vehicle: a car on the ground, a multirotor in the air. NED metres, radians, seconds."""
 
 from __future__ import annotations
 

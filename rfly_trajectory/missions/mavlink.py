@@ -1,4 +1,4 @@
-"""MAVLink mission items to mission items and back: commands, frames, degrees, and the places of their parameters.
+"""MAVLink mission items <-> mission items: commands, frames, degrees, parameter positions.
 
 Commands and frames are those of MAVLink's common message set (MAV_CMD, MAV_FRAME). Items lie about home: NED metres.
 """

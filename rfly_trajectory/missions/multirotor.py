@@ -1,4 +1,4 @@
-"""Kinematic vehicles that fly mission items: what they share, and the multirotor. NED metres, radians, seconds."""
+"""Kinematic multirotor on a mission, and the base of all kinematic vehicles. NED metres, radians, seconds."""
 
 from __future__ import annotations
 

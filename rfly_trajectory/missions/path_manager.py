@@ -1,4 +1,4 @@
-"""Walks through a mission, one item at a time, and tells guidance the item to fly and the one before it.
+"""PathManager: state machine over mission items that hands guidance the current and the previous one.
 
 No clock and no dynamics: somebody else says when the current item is done. Follows the Path Manager block and the
 `uavPathManager` System object of UAV Toolbox (reference pages pathmanager and uavpathmanager-system-object).

@@ -1,4 +1,4 @@
-"""A mission from its first item to its last: manager, completion monitor, jumps, speeds, fence, and a vehicle.
+"""MissionRunner: a mission from first to last item with path manager, completion monitor, jumps, fence and vehicle.
 
 Without ROS and without a clock: each step moves everything by dt. NED metres, radians, seconds.
 """

@@ -1,4 +1,4 @@
-"""The kinematic vehicle of each kind."""
+"""Kinematic vehicle of each vehicle kind."""
 
 from __future__ import annotations
 

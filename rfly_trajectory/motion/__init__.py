@@ -1,1 +1,1 @@
-"""Speed profiles, attitude, wheels on the ground, formations, take-over."""
+"""Motion along paths: speed profiles, attitude, wheels on the ground, formations, take-over."""

@@ -1,4 +1,4 @@
-"""Formations: where the copies of a vehicle stand about the point that drives along the path.
+"""Formations: offsets of a vehicle's copies from the leading point on the path.
 
 An offset is (ahead, left) in metres. In the path frame it turns with the path: a member drives `ahead` metres farther
 along the path, on the parallel curve `left` metres beside it (Frenet coordinates). So a column follows one track

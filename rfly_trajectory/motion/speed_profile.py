@@ -1,4 +1,4 @@
-"""Progress along a path in time: speed profiles, delays, and what happens at the end.
+"""Speed profiles: progress along a path over time, delays, and end behaviour.
 
 Everything becomes a row of pieces of constant jerk for each vehicle (`Departures`), of which the last ones may repeat
 for ever; one call evaluates all vehicles.

@@ -1,4 +1,4 @@
-"""Timing of a vehicle that leaves its fleet's timetable while it moves: on to the end of another path, or to a stop."""
+"""Motion profile of a take-over: from a moving start along another path to its end, or to a stop."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Shapes, curves, Dubins, points from files, altitude along a path."""
+"""Paths: shapes, curves, Dubins paths, waypoint files, altitude profiles."""

@@ -1,4 +1,4 @@
-"""Altitudes along paths, for aircraft whose way-points have heights: z by arc length, seen from above.
+"""Altitude profiles along paths: z by horizontal arc length, through the waypoints' heights.
 
 Between way-points z is a cubic polynomial that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on
 Scientific and Statistical Computing 5(2), 1984): it climbs where they climb, is level at the highest and lowest, and

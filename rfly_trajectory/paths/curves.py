@@ -1,4 +1,4 @@
-"""Any smooth plane curve as a path by arc length: polynomial pieces with its position, tangent and curvature."""
+"""Smooth plane curves by arc length: polynomial segments with position, tangent and curvature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dubins paths: the shortest ways between poses for what drives forward only and turns no tighter than a radius.
+"""Dubins paths as Path objects: shortest curves between poses for forward motion with a turn radius.
 
 Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
 79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.dubins` finds it. All functions take arrays of poses.

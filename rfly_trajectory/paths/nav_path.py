@@ -1,4 +1,4 @@
-"""Way-points of a planned path, `nav_msgs/Path`: as arrays, and as the YAML that `ros2 topic echo` prints."""
+"""Waypoints of a planned `nav_msgs/Path`: as arrays, and as the YAML of `ros2 topic echo`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plane paths, parametrised by arc length and made of pieces that are evaluated exactly.
+"""Plane paths by arc length, made of segments with exact formulas.
 
 A path is a row of pieces, each with its own arc length s0 where it begins:
 

@@ -1,4 +1,4 @@
-"""Way-points from files: CSV, NumPy, GPX, nav_msgs/Path. Files that nobody needs to trust; every size has a limit."""
+"""Waypoint files: CSV, NumPy, GPX, nav_msgs/Path. Nobody needs to trust them; every size has a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of a fleet file: each makes a path by arc length.
+"""Path shapes of a fleet file: circle, line, waypoints and others, each a path by arc length.
 
 Coordinates are ENU metres, angles counter-clockwise from east.
 """

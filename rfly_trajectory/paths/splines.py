@@ -1,4 +1,4 @@
-"""A smooth curve through way-points."""
+"""Cubic splines through waypoints."""
 
 from __future__ import annotations
 

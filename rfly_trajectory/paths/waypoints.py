@@ -1,4 +1,4 @@
-"""Smooth paths through given points, and how a moving vehicle gets onto them from where it is."""
+"""Smooth paths through waypoints, and transitions of a moving vehicle onto them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Trajectory_node, mission_node, their topics."""
+"""ROS nodes, topics and messages of trajectories and missions."""

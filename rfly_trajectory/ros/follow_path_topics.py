@@ -1,4 +1,4 @@
-"""Paths that single vehicles are to follow: `<name>/follow_path`. Part of trajectory_node."""
+"""`<name>/follow_path`: paths for single vehicles. Part of trajectory_node."""
 
 from __future__ import annotations
 

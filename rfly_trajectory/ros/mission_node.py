@@ -1,4 +1,4 @@
-"""mission_node: vehicles that fly missions. A thin shell around MissionRunner."""
+"""mission_node: missions of several vehicles. A thin shell around MissionRunner."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Start, pause, reset and pace of a fleet, and its start in step with other nodes by `fleet_start`. Part of
-trajectory_node."""
+"""Run control of a fleet: start, pause, reset, time scale, and a common start by `fleet_start`.
+
+Part of trajectory_node.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vehicles and tracks as the messages that RViz shows: PoseStamped, Path, TFMessage."""
+"""Poses and tracks as RViz's messages: PoseStamped, Path, TFMessage."""
 
 from __future__ import annotations
 

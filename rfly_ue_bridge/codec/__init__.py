@@ -1,1 +1,1 @@
-"""Packets as data, commands, state → bytes; no socket."""
+"""Codec of RflySim3D's packets and commands: data to bytes and back; no socket."""

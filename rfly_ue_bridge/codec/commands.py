@@ -1,4 +1,4 @@
-"""RflySim3D's console commands: each documented one as a function that gives its text, and texts as datagrams.
+"""RflySim3D's console commands: one function each, and their datagrams.
 
     sender.send(encode_command(camera_pose(0, 0, -20, pitch_deg=-45)))
 

@@ -1,4 +1,4 @@
-"""Whole fleets as datagrams, straight from arrays: 100 vehicles in a packet, or 20 with the speeds of their motors.
+"""Batch datagrams of fleets, straight from arrays: 100 vehicles a packet, or 20 with motor speeds.
 
 What these packets cannot hold (ids, types and scales are uint16) is refused; `encode_states` sends it singly.
 """

@@ -1,4 +1,4 @@
-"""What RflySim3D and CopterSim answer on UDP 20006: each packet declared once, and the table that recognises them.
+"""Packets from RflySim3D and CopterSim on UDP 20006, and the table that recognises them.
 
 `FROM_RFLYSIM3D.decode` reads them, `PacketType.make(...).encode()` and `PacketType.pack` write them for whoever plays
 RflySim3D's part. The ten lengths are all different; a datagram must bear the checksum of its length all the same.

@@ -1,4 +1,4 @@
-"""Vehicle states -> what RflySim3D's packets hold: NED, attitude of FRD as Euler angles, motor speeds in rpm.
+"""Vehicle states in RflySim3D's terms: NED, Euler angles of FRD, motor speeds in rpm.
 
 Whole arrays, and the filter that keeps everything from the wire that no vehicle can be: the codec packs what it gets.
 """

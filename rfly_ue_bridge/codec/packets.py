@@ -1,4 +1,4 @@
-"""What a packet is: declared once as data, from which packing, unpacking and recognising follow.
+"""Packet declarations: one table of fields each, from which packing, unpacking and recognition follow.
 
 Bytes in, packets out: no socket here. Two rules hold for every packet:
 

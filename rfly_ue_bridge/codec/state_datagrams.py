@@ -1,4 +1,4 @@
-"""Which packet shows which vehicle, and whole fleets packed into datagrams at once.
+"""Choice of packet for each vehicle, and packing of whole fleets.
 
 | vehicle | packet |
 | --- | --- |

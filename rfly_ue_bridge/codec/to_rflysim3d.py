@@ -1,4 +1,4 @@
-"""What a host sends to RflySim3D: each packet declared once, and the table that recognises them.
+"""Packets to RflySim3D, and the table that recognises them.
 
 | packets | for |
 | --- | --- |

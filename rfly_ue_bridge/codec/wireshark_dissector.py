@@ -1,4 +1,4 @@
-"""A Wireshark dissector in Lua, written from the packets' own declarations: it cannot fall behind them.
+"""Wireshark dissector in Lua, generated from the packet declarations.
 
 Every packet becomes a subtree with its fields by name; arrays have a line for each element, fleet packets a subtree
 for each vehicle. Numbers can be filtered for over all packets (`rflysim.copterID == 7`, `rflysim.PosE < -100`).

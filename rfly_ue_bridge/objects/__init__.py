@@ -1,1 +1,1 @@
-"""Placing objects, offsets, vehicle XML."""
+"""Placed objects: ground contact, registry, model offsets, vehicle XML."""

@@ -1,4 +1,4 @@
-"""The offset of a model: how far its origin lies above the ground it stands on.
+"""Model offset: height of a model's origin above the ground it stands on.
 
 RflySim3D tells two points of a double click, in metres NED: *click point*, where the ray hit (the ground, if one clicks
 beside the model's foot), and *object pos*, the model's origin. z points down, so that a model that stands on the ground

@@ -1,4 +1,4 @@
-"""The objects that a scene holds, by id. No clock, no socket and no ROS in here."""
+"""Registry of placed objects by id. No clock, no socket and no ROS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which answer of RflySim3D belongs to which question about a camera, a vehicle or an object."""
+"""Matching of RflySim3D's answers to pending requests about cameras, vehicles and objects."""
 
 from __future__ import annotations
 

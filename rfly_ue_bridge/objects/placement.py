@@ -1,4 +1,4 @@
-"""Objects on the ground: where each one stands on a terrain, and how it is shown and taken away.
+"""Placement of objects on a terrain, and the packets that show and remove them.
 
 An object is a vehicle of RflySim3D that nobody drives: the first packet with its id creates it, and it stays as it is.
 It stands upright, whatever the slope. RflySim3D puts a model's origin where the packet says, so that the origin's

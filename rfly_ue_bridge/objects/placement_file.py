@@ -1,4 +1,4 @@
-"""Lists of objects to place, from YAML or CSV files, checked against `data/schemas/placements.schema.json`.
+"""Placement files: YAML or CSV lists of objects, checked against `data/schemas/placements.schema.json`.
 
 CSV has a heading with keys of an object, such as `id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell
 is a key that was left out, and three numbers of one cell are separated by blanks. YAML has `version: 1`, `objects`, and

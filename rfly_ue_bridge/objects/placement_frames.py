@@ -1,4 +1,4 @@
-"""Places on the ground from and to the frames that a caller may name: ENU, NED, and those that hang on one of them."""
+"""Frame conversion of placements: ENU, NED, and frames with a fixed transform to them."""
 
 from __future__ import annotations
 

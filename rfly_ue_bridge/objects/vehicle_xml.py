@@ -1,4 +1,4 @@
-"""RflySim3D's vehicle descriptions: read safely, and the one number that makes a model stand on the ground corrected.
+"""RflySim3D's vehicle XML: safe reading, and correction of the ground offset.
 
 <CenterHeightAboveGroundCm> of <vehicle>/<body> is corrected in place: comments, layout, line ends and encoding stay,
 every other byte is the one that was there. The file is text for people, so it is edited as text; the parser only finds

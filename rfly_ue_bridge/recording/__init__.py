@@ -1,1 +1,1 @@
-"""Pcap, recorder, replay."""
+"""Recording and replay of datagrams: pcap, pcapng."""

@@ -1,4 +1,4 @@
-"""From the frames of a capture to the UDP datagrams in them: link layers, IPv4 with its fragments, UDP.
+"""UDP datagrams in the frames of a capture: link layers, IPv4 with fragments, UDP.
 
 Link types are those of https://www.tcpdump.org/linktypes.html: Ethernet with VLAN tags, Linux "cooked" (version 1 and
 2), BSD loopback, and bare IP. IPv6 and all that is not UDP is counted and left out.

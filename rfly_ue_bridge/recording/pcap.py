@@ -1,4 +1,4 @@
-"""Recordings that tcpdump and Wireshark read and write: classic pcap in and out; pcapng is read by `pcapng`.
+"""Capture files of tcpdump and Wireshark: classic pcap in and out; pcapng is read by `pcapng`.
 
 Classic pcap: 24 bytes of header (magic, version, zone, accuracy, snapshot length, link type), then records of 16 bytes
 (seconds, microseconds or nanoseconds, bytes kept, bytes on the wire) with their data. The magic tells byte order and

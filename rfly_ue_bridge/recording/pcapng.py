@@ -1,4 +1,4 @@
-"""The reader of pcapng, Wireshark's own format: sections, their interfaces, and enhanced packet blocks.
+"""Reader of pcapng: sections, interfaces, enhanced packet blocks.
 
 A file is a row of blocks: type, total length, body, total length again. A section header block says the byte order of
 what follows, an interface block link type and unit of time, an enhanced packet block is one frame. All other blocks

@@ -1,4 +1,4 @@
-"""UDP ports to a recording: datagrams are taken in RflySim3D's place, written down, and passed on where asked.
+"""Recorder of UDP ports in RflySim3D's place, with forwarding on request.
 
 Under Linux the time of a datagram is the kernel's, taken when it arrived and not when this process got round to it,
 and what the kernel had to drop because it was not fetched in time is counted.

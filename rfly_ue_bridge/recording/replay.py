@@ -1,4 +1,4 @@
-"""A recording back on the wire, each datagram at its own time.
+"""Replay of a recording with its original timing.
 
 Datagram n leaves at start + (t_n - t_0) / speed of one steady clock, so that lateness never adds up. To meet that
 time within microseconds the last stretch is waited out in a busy loop (`SPIN_NS`), the rest asleep. A recording whose

@@ -1,1 +1,1 @@
-"""Ue_bridge_node and its parts."""
+"""ROS node, topics and messages of the bridge."""

@@ -1,4 +1,4 @@
-"""What RflySim3D says -> messages, in the axes of a ROS frame.
+"""RflySim3D's feedback packets -> messages, in the axes of a ROS frame.
 
 Position, angles and box of the answers to requests are read as NED metres and radians, as everything else on the wire;
 RflySim states neither, so this module is the one place to correct should that turn out wrong.

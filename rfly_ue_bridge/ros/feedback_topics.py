@@ -1,4 +1,4 @@
-"""The bridge's ear: what RflySim3D says, as topics, and the service `request_object`. Part of ue_bridge_node."""
+"""RflySim3D's feedback as topics, and the service `request_object`. Part of ue_bridge_node."""
 
 from __future__ import annotations
 

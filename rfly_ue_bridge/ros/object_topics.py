@@ -1,4 +1,4 @@
-"""The objects that the bridge has placed on the terrain: services, and the latched `placed_objects`.
+"""Services of placed objects, and the latched `placed_objects`. Part of ue_bridge_node.
 
 Part of ue_bridge_node. RflySim3D forgets nothing, but a window that was restarted or has changed its map knows nothing:
 all objects are sent again in turn, each once in `objects_resend_period`.

@@ -1,1 +1,1 @@
-"""Drop-in UE4CtrlAPI and MATLAB's calls."""
+"""Drop-in replacements of RflySim's SDK: UE4CtrlAPI and MATLAB's calls."""

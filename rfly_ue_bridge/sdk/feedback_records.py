@@ -1,4 +1,4 @@
-"""The newest of what RflySim3D has said of each camera, vehicle and object."""
+"""Latest feedback of RflySim3D on each camera, vehicle and object."""
 
 from __future__ import annotations
 

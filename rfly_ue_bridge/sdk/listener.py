@@ -1,4 +1,4 @@
-"""The listening half of UE4CtrlAPI: RflySim3D's answers as lists of records, as RflySim's scripts read them.
+"""Receiving half of UE4CtrlAPI: RflySim3D's answers as lists of records, as RflySim's scripts read them.
 
 Unlike the SDK's, one bad datagram does not end the listening, and ending it waits for nobody.
 """

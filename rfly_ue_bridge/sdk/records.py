@@ -1,4 +1,4 @@
-"""The records that RflySim's SDK makes of RflySim3D's answers: its class names, its attributes, its flat constructor.
+"""Records of RflySim's SDK for RflySim3D's answers: its class names, attributes and flat constructor.
 
 The SDK's names differ from those of the wire here and there (`timestmp`, `BoxExtent`, `CopterID`, `ObjName`); both can
 be read. New code is better served by `feedback_records`.

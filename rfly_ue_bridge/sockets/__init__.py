@@ -1,1 +1,1 @@
-"""Sender, receiver, outbox."""
+"""UDP sockets: sender, receiver, rate limiter."""

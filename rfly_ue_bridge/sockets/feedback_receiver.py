@@ -1,4 +1,4 @@
-"""Listens for what RflySim3D says on UDP 20006: unicast, and multicast 224.0.0.10 where asked for.
+"""Receiver of RflySim3D's feedback on UDP 20006: unicast, and multicast 224.0.0.10 where asked for.
 
 One thread reads and recognises (length and checksum, a dictionary look-up), a bounded queue waits, and whoever takes
 from the queue decodes. When more arrives than `MAX_RATE` the thread pauses, and the system drops what its own buffer

@@ -1,4 +1,4 @@
-"""What may go out now and what has to wait: the rate limit of each vehicle, and the pause while RflySim3D loads a map.
+"""Rate limit of each vehicle's datagrams, and the pause while RflySim3D loads a map.
 
 Of what waits the newest state of each vehicle is kept, and goes out when its time has come: no last pose is lost.
 Times are nanoseconds of a steady clock, passed in by the caller.

@@ -1,4 +1,4 @@
-"""Datagrams to RflySim3D's windows: one connected UDP socket for each, errors counted and never raised.
+"""UDP sender to RflySim3D's windows: one connected socket each, errors counted and never raised.
 
 A connected socket is quicker, and it alone learns that nobody listens: the answer of the other machine to one datagram
 is reported by the next `send`, which then has sent nothing and is repeated.

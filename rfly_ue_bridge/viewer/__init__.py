@@ -1,4 +1,4 @@
-"""`rfly view`: a browser window for RflySim3D's datagrams. It knows nothing but what arrives by UDP, and the maps.
+"""Browser viewer for RflySim3D's datagrams (`rfly view`). It knows nothing but what arrives by UDP, and the maps.
 
     listener -> state_batches -> scene_state -> server (viser)
     UDP 20010+k  whole arrays     what is where   pictures, mouse, panel

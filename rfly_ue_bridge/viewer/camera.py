@@ -1,4 +1,4 @@
-"""Where cameras look: RflySim3D's poses (NED, looking along body x) and a browser's (ENU, position and point)."""
+"""Camera poses: RflySim3D's (NED, looking along body x) and a browser's (ENU, position and look-at point)."""
 
 from __future__ import annotations
 

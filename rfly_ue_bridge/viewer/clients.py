@@ -1,4 +1,4 @@
-"""The cameras of all browsers: moved by commands, by what they follow, and by new maps."""
+"""Cameras of all browsers: commands, vehicle following, new maps."""
 
 from __future__ import annotations
 

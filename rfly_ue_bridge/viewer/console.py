@@ -1,4 +1,4 @@
-"""RflySim3D's console commands: text in, a typed command out. Words are separated by spaces; numbers must be finite."""
+"""Parser of RflySim3D's console commands: text in, a typed command out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which vehicles touch the ground or each other: the shapes of their kinds in a Scene of `rfly_collision`.
+"""Contacts of shown vehicles with ground and each other, by a Scene of `rfly_collision`.
 
 The ground counts where a shape lies more than GROUND_TOLERANCE_M within it: vehicles that stand or have landed do not
 crash. Vehicles that are kept on the ground stand along its slope here. There are no static objects.

@@ -1,4 +1,4 @@
-"""Puts terrain and vehicles into a viser scene. The scene's axes are ENU in metres."""
+"""Drawing of terrain and vehicles in a viser scene. ENU, metres."""
 
 from __future__ import annotations
 

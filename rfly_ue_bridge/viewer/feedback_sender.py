@@ -1,4 +1,4 @@
-"""Answers on UDP 20006 as RflySim3D does: the data of cameras and vehicles, reports of vehicles that changed, contacts.
+"""Feedback on UDP 20006 as RflySim3D sends it: cameras, vehicles, changes, contacts.
 
 | sent | when |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""The texts over vehicles: CopterMsg's flags and times, without a clock (the caller passes the time in)."""
+"""Label texts of vehicles: CopterMsg's flags and times, without a clock (the caller passes the time in)."""
 
 from __future__ import annotations
 

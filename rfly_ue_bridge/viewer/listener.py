@@ -1,4 +1,4 @@
-"""Takes RflySim3D's place on UDP 20010 + k: one thread that puts datagrams into a bounded queue."""
+"""UDP listener on RflySim3D's ports 20010 + k: one thread with a bounded queue."""
 
 from __future__ import annotations
 

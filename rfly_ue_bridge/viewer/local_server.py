@@ -1,4 +1,4 @@
-"""A viser server that talks to its own page and to nobody else."""
+"""viser server restricted to its own page."""
 
 from __future__ import annotations
 

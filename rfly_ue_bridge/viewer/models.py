@@ -1,4 +1,4 @@
-"""Simple models for RflySim3D's vehicle types, drawn around the shapes that stand for them in contacts and answers.
+"""Simple meshes of RflySim3D's vehicle types, drawn around their collision shapes.
 
 RflySim3D has detailed models; these only show what kind of thing is where, and which way it looks. How large each kind
 is, and which types are of it, says the shipped shape set (`rfly_collision.shapes.shape_file`).

@@ -1,4 +1,4 @@
-"""The panel beside the picture: what arrives, who is there, what to follow, what was clicked."""
+"""Side panel: traffic, vehicle list, follow selection, clicked object."""
 
 from __future__ import annotations
 

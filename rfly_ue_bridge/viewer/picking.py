@@ -1,4 +1,4 @@
-"""What is under the mouse: a ray against the vehicles' boxes and the ground."""
+"""Picking: a ray from the mouse against the vehicles' boxes and the ground."""
 
 from __future__ import annotations
 

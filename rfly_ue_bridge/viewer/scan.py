@@ -1,4 +1,4 @@
-"""RflyScanTerrainH: the shown terrain as a map of RflySim's, png and txt."""
+"""RflyScanTerrainH: export of the shown terrain as RflySim's png and txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RflySim3D would show: vehicles, map, labels, texts; changed by packets, without sockets, windows or clocks."""
+"""Scene state: vehicles, map, labels and texts, changed by packets. No sockets, windows or clocks."""
 
 from __future__ import annotations
 

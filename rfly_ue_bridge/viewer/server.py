@@ -1,4 +1,4 @@
-"""The viewer: datagrams in, pictures out. One loop that draws at most RATE times a second, and only when asked to."""
+"""Viewer server: one loop that drains datagrams and redraws at most RATE times a second."""
 
 from __future__ import annotations
 

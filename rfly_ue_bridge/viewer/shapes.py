@@ -1,4 +1,4 @@
-"""Small triangle meshes from boxes, tubes and balls; z up, metres, faces wound so that their front is outside."""
+"""Triangle meshes of boxes, tubes and balls; z up, metres, faces wound so that their front is outside."""
 
 from __future__ import annotations
 

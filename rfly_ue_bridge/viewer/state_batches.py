@@ -1,4 +1,4 @@
-"""Datagrams of vehicle states, many at once, into arrays; everything else, one by one, into packets.
+"""Batch decoding of vehicle state datagrams to arrays; single packets for all others.
 
 Datagrams of one size are read with one `frombuffer`, so 5,000 a second cost little more than 50.
 """

@@ -1,4 +1,4 @@
-"""A HeightMap as a mesh with a picture on it: height colours, shaded by the slopes of the full map."""
+"""Textured mesh of a HeightMap: height colours, shaded by the slopes of the full map."""
 
 from __future__ import annotations
 

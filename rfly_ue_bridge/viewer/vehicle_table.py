@@ -1,4 +1,4 @@
-"""What was said of each vehicle, as columns sorted by id, and where that puts them in the world."""
+"""Vehicle table: columns sorted by id, with world poses."""
 
 from __future__ import annotations
 
