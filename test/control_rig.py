@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from rfly_amphibious.control.chassis_controller import ChassisComputer
-from rfly_amphibious.control.flight_controller import FlightComputer
+from rfly_amphibious.control.chassis_controller import ChassisController
+from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.estimation.estimate import Estimate
@@ -39,8 +39,8 @@ class Rig:
         sensors = sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
         self.tick_s = 1.0 / rate
         self.sim = Simulation(model, sensors, begin, noise=noise)
-        self.flight = FlightComputer(params, sensors)
-        self.chassis = ChassisComputer(params)
+        self.flight = FlightController(params, sensors)
+        self.chassis = ChassisController(params)
         self.estimated = True
         self.modes = []
         self.rows = []

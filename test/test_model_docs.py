@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import VehicleParameters
-from rfly_amphibious.control.driving_law import understeer_gradient
+from rfly_amphibious.control.speed_controller import understeer_gradient
 from rfly_amphibious.vehicle.parameter_files import load_schema, read_parameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_common.config.marked_yaml import parse_yaml

@@ -42,7 +42,7 @@ class Status(NamedTuple):
     """What the firmware says about itself."""
 
     armed: bool
-    hindrances: tuple[str, ...]
+    arming_disable_flags: tuple[str, ...]
     """why it does not arm"""
     loop_time: float
     """s, of its control loop; 0 before it has begun"""

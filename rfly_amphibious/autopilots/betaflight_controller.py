@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.autopilots import betaflight_packets as packets
 from rfly_amphibious.autopilots.betaflight_cli import Status
-from rfly_amphibious.control.flight_controller import COMMAND_TIMEOUT, FlightComputer
+from rfly_amphibious.control.flight_controller import COMMAND_TIMEOUT, FlightController
 from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -35,8 +35,8 @@ AZIMUTHS, SPINS = (-45.0, 45.0, 135.0, 225.0), (1, -1, 1, -1)
 """deg and sense of the rotors that the firmware's mixer for an X expects"""
 
 
-class BetaflightComputer(FlightComputer):
-    """`FlightComputer` whose `step` gives the speeds that the firmware asked for last (`take_motors`), and which says
+class BetaflightController(FlightController):
+    """`FlightController` whose `step` gives the speeds that the firmware asked for last (`take_motors`), and which says
     by `channels` what the firmware is to do.
     """
 
@@ -66,11 +66,11 @@ class BetaflightComputer(FlightComputer):
         """µs: for `radio_packet`"""
 
     @property
-    def hindrances(self) -> tuple[str, ...]:
+    def arming_disable_flags(self) -> tuple[str, ...]:
         """Why the firmware does not arm, while it should."""
         if self._off or self._status is None or self._status.armed:
             return ()
-        return self._status.hindrances
+        return self._status.arming_disable_flags
 
     def take_status(self, status: Status | None) -> None:
         """What the firmware says about itself; None: nothing yet."""
@@ -88,7 +88,7 @@ class BetaflightComputer(FlightComputer):
         if self._off or self._status is None:
             return _radio(0.0, 0.0, 0.0, 0.0, False)
         if not self._status.armed:  # its switch is thrown once it would arm, at low throttle
-            return _radio(0.0, 0.0, 0.0, 0.0, not self._status.hindrances)
+            return _radio(0.0, 0.0, 0.0, 0.0, not self._status.arming_disable_flags)
         rotation = now.rotation
         up, turn = self._attitude[:, 2], 0.0
         heading = math.atan2(rotation[1, 0], rotation[0, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from rfly_amphibious.autopilots.betaflight_controller import BetaflightComputer
+from rfly_amphibious.autopilots.betaflight_controller import BetaflightController
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.control.flight_controller import COMMAND_TIMEOUT
@@ -22,7 +22,7 @@ SILENT_TIME, SILENT_STATES = 0.25, 50
 """s without motors, and packets of the state that it has not answered: then it hangs"""
 
 
-class BetaflightFlight(BetaflightComputer):
+class BetaflightFlight(BetaflightController):
     """Each step sends the newest sample of the IMU and the sticks, and gives the motors that come back.
 
     The firmware sees the IMU and the barometer only, with the attitude that the IMU's own filter makes of its readings.
@@ -58,7 +58,7 @@ class BetaflightFlight(BetaflightComputer):
             self._pressure = float(samples.barometer.pressure[-1])
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
-        """As `FlightComputer.step`. Raises AutopilotError while the firmware has ended, or does not answer."""
+        """As `FlightController.step`. Raises AutopilotError while the firmware has ended, or does not answer."""
         session = self.session
         if session.why_ended:
             raise AutopilotError(session.why_ended)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rfly_amphibious.autopilots.betaflight_flight import BetaflightFlight
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
-from rfly_amphibious.control.chassis_controller import ChassisComputer
+from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
@@ -47,7 +47,7 @@ class BetaflightLoop:
     ) -> None:
         params, sensors = simulation.model.params, simulation.sensors.parameters
         self.simulation, self.session = simulation, session
-        self.flight, self.chassis = BetaflightFlight(session, params, sensors), ChassisComputer(params)
+        self.flight, self.chassis = BetaflightFlight(session, params, sensors), ChassisController(params)
         self.estimator = StateEstimator(
             EstimatorParameters.load(params.name) if estimator is None else estimator,
             sensors,

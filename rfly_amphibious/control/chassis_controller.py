@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.control.commands import WheelCommand
-from rfly_amphibious.control.driving_law import (
+from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact
+from rfly_amphibious.control.pose_following import PoseFollower
+from rfly_amphibious.control.skid_steer import SkidSteer
+from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
-    ChassisController,
+    SpeedController,
     bend_steering,
     brake_in,
     max_virtual_steering,
     steering_lever,
     understeer_gradient,
 )
-from rfly_amphibious.control.modes import TOUCHED_SHARE, Contact, Mode
-from rfly_amphibious.control.pose_following import LeadingPose
-from rfly_amphibious.control.skid_steer import SkidSteer
-from rfly_amphibious.control.traction import Traction
+from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
@@ -37,7 +37,7 @@ SLOWEST_TURN = 0.05
 """m/s, below which wheels that steer can't turn the vehicle"""
 
 
-class _Drive(NamedTuple):
+class _DriveSetpoint(NamedTuple):
     """What is to be driven: a speed with a steering angle or with a yaw rate; or a leading pose."""
 
     speed: float = 0.0
@@ -45,10 +45,10 @@ class _Drive(NamedTuple):
     yaw_rate: float | None = None
     acceleration: float = 0.0
     """m/s², 0: as the vehicle can"""
-    lead: bool = False
+    follows_pose: bool = False
 
 
-class ChassisComputer:
+class ChassisController:
     """Commander of steering, motors and brakes under a mode that somebody else tells.
 
     `sense` takes samples, `step` the newest estimate and the mode, and gives a command. `command_timeout` (s): after
@@ -63,21 +63,21 @@ class ChassisComputer:
         self.reset()
 
     def reset(self) -> None:
-        """As it was made, knowing nothing; such as where the simulation's time begins anew."""
-        self.law = ChassisController(self.params)
-        self.traction = Traction(self.params)
+        """As it was made, knowing nothing; such as where the simulation's time is reset."""
+        self._speed_controller = SpeedController(self.params)
+        self.traction = TractionControl(self.params)
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
-        self._lead = LeadingPose(self.params)
-        self._contact = Contact()
+        self._pose_follower = PoseFollower(self.params)
+        self._contact = WheelContact()
         self._loads: Floats | None = None
         self._wheel_rate, self._steering = np.zeros(4), np.zeros(4)
         self._joints_time, self._slips_time = math.nan, math.nan
-        self._asked = np.zeros(4)
-        self._drive: _Drive | None = None
-        self._drive_time = self._time = -math.inf
-        self._speed_now = math.nan
+        self._drive_torque = np.zeros(4)
+        self._setpoint: _DriveSetpoint | None = None
+        self._setpoint_time = self._time = -math.inf
+        self._ramped_speed = math.nan
         self._mode: Mode | None = None
-        self._down = False
+        self._touched = False
 
     @property
     def time(self) -> float:
@@ -87,9 +87,9 @@ class ChassisComputer:
     @property
     def command_lost(self) -> bool:
         """Whether the motion command that was there has fallen silent."""
-        return self._drive is not None and self._time - self._drive_time > self.command_timeout
+        return self._setpoint is not None and self._time - self._setpoint_time > self.command_timeout
 
-    # what is wanted
+    # setpoints
 
     def set_speed(
         self, speed: float, steering: float = 0.0, time: float | None = None, acceleration: float = 0.0
@@ -100,12 +100,12 @@ class ChassisComputer:
         CommandError for what is not finite.
         """
         _check(speed=speed, steering=steering, acceleration=acceleration)
-        self._take(_Drive(float(speed), float(steering), None, abs(float(acceleration))), time)
+        self._set(_DriveSetpoint(float(speed), float(steering), None, abs(float(acceleration))), time)
 
     def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
         """Drive at a speed (m/s) and turn by a yaw rate (rad/s). Steered wheels can't turn a vehicle that stands."""
         _check(speed=speed, yaw_rate=yaw_rate)
-        self._take(_Drive(float(speed), 0.0, float(yaw_rate)), time)
+        self._set(_DriveSetpoint(float(speed), 0.0, float(yaw_rate)), time)
 
     def set_target(self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None) -> None:
         """Follow a pose that leads: position (2 or 3,) m, velocity m/s, world axes; None: as it moves."""
@@ -115,19 +115,19 @@ class ChassisComputer:
             raise CommandError(f"position: {place.tolist()}, expected finite numbers")
         if speed is not None and (speed.shape != (2,) or not np.isfinite(speed).all()):
             raise CommandError(f"velocity: {speed.tolist()}, expected finite numbers")
-        if self._take(_Drive(lead=True), time):
-            self._lead.tell(place, speed, self._drive_time)
+        if self._set(_DriveSetpoint(follows_pose=True), time):
+            self._pose_follower.set_pose(place, speed, self._setpoint_time)
 
-    def _take(self, drive: _Drive, time: float | None) -> bool:
+    def _set(self, setpoint: _DriveSetpoint, time: float | None) -> bool:
         at = self._time if time is None else float(time)
-        if math.isnan(at) or at < self._drive_time:
+        if math.isnan(at) or at < self._setpoint_time:
             return False
-        if drive.lead and not (self._drive is not None and self._drive.lead):
-            self._lead = LeadingPose(self.params)
-        self._drive, self._drive_time = drive, at
+        if setpoint.follows_pose and not (self._setpoint is not None and self._setpoint.follows_pose):
+            self._pose_follower = PoseFollower(self.params)
+        self._setpoint, self._setpoint_time = setpoint, at
         return True
 
-    # what is seen
+    # samples and commands
 
     def sense(self, samples: SensorSamples) -> None:
         """What came in since the last step; of all that it looks at wheel loads and joints."""
@@ -148,42 +148,42 @@ class ChassisComputer:
             self._time = max(self._time, estimate.time)
         if self._loads is not None:
             share = float(self._loads.sum()) / (self.params.mass * GRAVITY)
-            self._contact.touch(int((self._loads > 0.0).sum()), share, dt)
+            self._contact.update(int((self._loads > 0.0).sum()), share, dt)
         if mode is not self._mode:
-            self._begin(mode)
-        self._down |= mode is Mode.ABORT and self._contact.share > TOUCHED_SHARE
+            self._enter(mode)
+        self._touched |= mode is Mode.ABORT and self._contact.load_share > TOUCHED_SHARE
         time = max(self._time, 0.0)
         old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
         if mode is None or (mode is Mode.DRIVE and old):
             return WheelCommand(time, brake_torque=np.full(4, HOLD_SHARE * self.params.max_brake_torque))
         if mode is not Mode.DRIVE:
-            brake = brake_in(mode, self.params, self._contact.wheels, self._down)
+            brake = brake_in(mode, self.params, self._contact.wheels_down, self._touched)
             return WheelCommand(time, brake_torque=np.full(4, brake))
         assert estimate is not None
-        return self._driving(time, estimate, dt)
+        return self._drive(time, estimate, dt)
 
-    def _begin(self, mode: Mode | None) -> None:
-        self._mode, self._down = mode, False
-        self._speed_now = math.nan
+    def _enter(self, mode: Mode | None) -> None:
+        self._mode, self._touched = mode, False
+        self._ramped_speed = math.nan
         if mode is Mode.DRIVE:
-            self.law.reset()
+            self._speed_controller.reset()
             self.traction.share[:] = 1.0
             if self._skid is not None:
                 self._skid.reset()
             if self.command_lost:  # what was commanded before the flight does not count
-                self._drive = None
+                self._setpoint = None
 
-    def _driving(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
+    def _drive(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
         rotation = rotation_matrix(estimate.quaternion)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])
-        self._see_slip(velocity, estimate.rates)
-        wanted, steering, yaw_rate = self._wanted(estimate, rotation, speed, dt)
-        limit = self.law.steering_limit(speed)
+        self._update_traction(velocity, estimate.rates)
+        wanted, steering, yaw_rate = self._speed_steering_yaw_rate(estimate, rotation, speed, dt)
+        limit = self._speed_controller.steering_limit(speed)
         steering = min(max(steering, -limit), limit)
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
-        drive, brake = self.law.torques(wanted, speed, dt, grade, hold=yaw_rate == 0.0)
-        self._asked = drive
+        drive, brake = self._speed_controller.torques(wanted, speed, dt, grade, hold=yaw_rate == 0.0)
+        self._drive_torque = drive
         drive = drive * self.traction.share
         if self._skid is not None:
             turn = self._skid.torques(yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt)
@@ -192,47 +192,49 @@ class ChassisComputer:
             steering = 0.0
         return WheelCommand(time, steering, drive, brake)
 
-    def _see_slip(self, velocity: Floats, rates: Floats) -> None:
+    def _update_traction(self, velocity: Floats, rates: Floats) -> None:
         """Once for each sample of the wheels."""
         if math.isnan(self._joints_time) or self._joints_time == self._slips_time:
             return
         period = 0.0 if math.isnan(self._slips_time) else min(max(self._joints_time - self._slips_time, 0.0), 0.1)
         self._slips_time = self._joints_time
         if self._skid is None:
-            self.traction.see(self._wheel_rate, self._steering, velocity, rates, self._asked, period)
+            self.traction.update(self._wheel_rate, self._steering, velocity, rates, self._drive_torque, period)
 
-    def _wanted(self, estimate: Estimate, rotation: Floats, speed: float, dt: float) -> tuple[float, float, float]:
+    def _speed_steering_yaw_rate(
+        self, estimate: Estimate, rotation: Floats, speed: float, dt: float
+    ) -> tuple[float, float, float]:
         """Speed, steering, and for motors that steer the yaw rate."""
-        order = self._drive
-        if order is None or self.command_lost:
-            steering = 0.0 if order is None else order.steering
-            return self._ramp(_Drive(0.0, steering), speed, dt), steering, 0.0
-        if order.lead:
+        setpoint = self._setpoint
+        if setpoint is None or self.command_lost:
+            steering = 0.0 if setpoint is None else setpoint.steering
+            return self._ramp(_DriveSetpoint(0.0, steering), speed, dt), steering, 0.0
+        if setpoint.follows_pose:
             heading = math.atan2(rotation[1, 0], rotation[0, 0])
-            wanted, bend = self._lead.order(estimate.position[:2], heading, speed, self._time)
-        elif order.yaw_rate is not None:
-            wanted = self._ramp(order, speed, dt)
+            wanted, bend = self._pose_follower.command(estimate.position[:2], heading, speed, self._time)
+        elif setpoint.yaw_rate is not None:
+            wanted = self._ramp(setpoint, speed, dt)
             if self._skid is not None:
-                return wanted, 0.0, order.yaw_rate
-            bend = order.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
+                return wanted, 0.0, setpoint.yaw_rate
+            bend = setpoint.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
         else:
-            wanted = self._ramp(order, speed, dt)
+            wanted = self._ramp(setpoint, speed, dt)
             most = max_virtual_steering(self.params)
-            steering = min(max(order.steering, -most), most)
+            steering = min(max(setpoint.steering, -most), most)
             return wanted, steering, wanted * math.tan(steering) / self._lever if self._skid is not None else 0.0
         if self._skid is not None:
             return wanted, 0.0, wanted * bend
         return wanted, bend_steering(self.params, bend, speed, self._gradient), 0.0
 
-    def _ramp(self, order: _Drive, speed: float, dt: float) -> float:
+    def _ramp(self, setpoint: _DriveSetpoint, speed: float, dt: float) -> float:
         """m/s: the speed on the way to the one that is ordered."""
-        if order.acceleration == 0.0:
-            self._speed_now = order.speed
+        if setpoint.acceleration == 0.0:
+            self._ramped_speed = setpoint.speed
         else:
-            begin = speed if math.isnan(self._speed_now) else self._speed_now
-            change = order.acceleration * dt
-            self._speed_now = begin + min(max(order.speed - begin, -change), change)
-        return self._speed_now
+            begin = speed if math.isnan(self._ramped_speed) else self._ramped_speed
+            change = setpoint.acceleration * dt
+            self._ramped_speed = begin + min(max(setpoint.speed - begin, -change), change)
+        return self._ramped_speed
 
 
 def _check(**values: float) -> None:

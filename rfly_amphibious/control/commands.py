@@ -90,7 +90,7 @@ def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Con
     )
 
 
-class Order(NamedTuple):
+class Setpoint(NamedTuple):
     """From `time` on (s): a mode to be requested, the speed to drive, the steering, the place to fly to."""
 
     time: float
@@ -101,4 +101,4 @@ class Order(NamedTuple):
     velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """m/s, with which the target moves on"""
     yaw: float | None = None
-    """rad, to be turned to in flight and above the place of the landing; None: as it is"""
+    """rad, to turn to in flight and above the place of the landing; None: as it is"""

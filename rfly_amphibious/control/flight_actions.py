@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_amphibious.control.flight_law import FlightController
+from rfly_amphibious.control.geometric_controller import GeometricController
 from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
 from rfly_amphibious.estimation.estimate import Motion
@@ -30,7 +30,7 @@ LEASH = 2.0
 """m, by which the place may be ahead of a vehicle that flies by velocity"""
 
 
-class Goal(NamedTuple):
+class TrajectorySetpoint(NamedTuple):
     """Where to fly, or how fast."""
 
     position: ArrayLike | None = None
@@ -53,7 +53,7 @@ class FlightActions:
 
     def __init__(self, params: VehicleParameters, mode: Mode, attitude_frequency: float | None = None) -> None:
         self.params = params
-        self.flight = FlightController(params, attitude_frequency)
+        self.flight = GeometricController(params, attitude_frequency)
         self.logic = ModeLogic(mode)
         self._place, self._yaw, self._attitude = np.zeros(3), 0.0, np.eye(3)
         self._collective, self._down = 0.0, False
@@ -77,7 +77,7 @@ class FlightActions:
         if mode is Mode.DRIVE:
             self._collective = 0.0
 
-    def _aim(self, mode: Mode, now: Motion, clearance: float, goal: Goal | None, dt: float) -> None:
+    def _aim(self, mode: Mode, now: Motion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float) -> None:
         """The position loop, dt seconds after it was called last. `clearance`: m, of the lowest wheel."""
         self._off = mode in (Mode.DISARMED, Mode.DRIVE)
         self._wanted, self._tilting, self._turning = None, 1.0, 0.0
@@ -87,24 +87,24 @@ class FlightActions:
             self._collective = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / RAMP_TIME
         elif mode is Mode.TAKEOFF:
             self._place[2] += dt * CLIMB_SPEED
-            self._fly(now, (0.0, 0.0, CLIMB_SPEED), self.logic.wheels >= 2.0, dt)
+            self._fly(now, (0.0, 0.0, CLIMB_SPEED), self.logic.contact.wheels_down >= 2.0, dt)
         elif mode is Mode.FLIGHT:
-            self._fly(now, self._follow(now, clearance, goal, dt), self.logic.wheels >= 2.0, dt)
+            self._fly(now, self._follow(now, clearance, setpoint, dt), self.logic.contact.wheels_down >= 2.0, dt)
         elif mode is Mode.SPOOL_DOWN:
             self._collective *= math.exp(-dt / SPOOL_TIME)
-            self._tilting = max(0.0, 1.0 - self.logic.share)
+            self._tilting = max(0.0, 1.0 - self.logic.contact.load_share)
         else:
             high = mode is Mode.LAND and clearance > SLOW_BELOW
-            if mode is Mode.LAND and clearance > TURN_ABOVE and goal is not None:
-                self._turn(goal.yaw, dt)
+            if mode is Mode.LAND and clearance > TURN_ABOVE and setpoint is not None:
+                self._turn(setpoint.yaw, dt)
             sink = FAST_DESCENT if high else SLOW_DESCENT
-            self._down |= mode is Mode.ABORT and self.logic.share > TOUCHED_SHARE
+            self._down |= mode is Mode.ABORT and self.logic.contact.load_share > TOUCHED_SHARE
             if self._down:  # no second flight where it bounces
                 self._collective *= math.exp(-dt / SPOOL_TIME)
                 self._tilting = 0.0
             else:
                 self._place[2] = min(self._place[2] - dt * sink, now.position[2] + 0.5)
-                self._fly(now, (0.0, 0.0, -sink), self.logic.wheels >= 2.0, dt, LAND_TILT)
+                self._fly(now, (0.0, 0.0, -sink), self.logic.contact.wheels_down >= 2.0, dt, LAND_TILT)
 
     def _rotor_speeds(self, now: Motion) -> Floats | None:
         """(rotors,) rad/s, the attitude loop; None: they stand still."""
@@ -120,20 +120,22 @@ class FlightActions:
             wrench[1:] *= self._tilting
         return self.flight.mixer.rotor_speeds(wrench)
 
-    def _follow(self, now: Motion, clearance: float, goal: Goal | None, dt: float) -> tuple[float, float, float]:
+    def _follow(
+        self, now: Motion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
+    ) -> tuple[float, float, float]:
         """The velocity with which the place moves on."""
-        if goal is None:
+        if setpoint is None:
             return (0.0, 0.0, 0.0)
-        if goal.position is not None:
-            self._place = np.array(goal.position, float)
-            self._turn(goal.yaw, dt)
-            return goal.velocity
-        if goal.yaw is not None:
-            self._turn(goal.yaw, dt)
+        if setpoint.position is not None:
+            self._place = np.array(setpoint.position, float)
+            self._turn(setpoint.yaw, dt)
+            return setpoint.velocity
+        if setpoint.yaw is not None:
+            self._turn(setpoint.yaw, dt)
         else:
-            self._turning = goal.yaw_rate
-            self._yaw = math.remainder(self._yaw + dt * goal.yaw_rate, math.tau)
-        forward, left, up = goal.velocity
+            self._turning = setpoint.yaw_rate
+            self._yaw = math.remainder(self._yaw + dt * setpoint.yaw_rate, math.tau)
+        forward, left, up = setpoint.velocity
         if clearance < TURN_ABOVE:
             up = max(up, -SLOW_DESCENT)
         c, s = math.cos(self._yaw), math.sin(self._yaw)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.control.commands import RotorCommand
-from rfly_amphibious.control.flight_actions import FlightActions, Goal
+from rfly_amphibious.control.flight_actions import FlightActions, TrajectorySetpoint
 from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.control.modes import Mode, Situation
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
@@ -45,7 +45,7 @@ WORDS = {
 """what can be requested, and the mode that is wanted by it"""
 
 
-class FlightComputer(FlightActions):
+class FlightController(FlightActions):
     """Owner of the mode, and commander of the rotors.
 
     `sense` takes samples, `step` an estimate, and gives the speeds of the rotors. The attitude loop runs in each step;
@@ -88,8 +88,8 @@ class FlightComputer(FlightActions):
         self._entered: Mode | None = None
         self.reason = ""
         """why the mode is what it is"""
-        self._goal: Goal | None = None
-        self._goal_time = -math.inf
+        self._setpoint: TrajectorySetpoint | None = None
+        self._setpoint_time = -math.inf
         self._hovers_since = math.nan
         self._alarm = False
         self._since_aim = 0.0
@@ -161,7 +161,7 @@ class FlightComputer(FlightActions):
         `yaw`: rad, None: as it is. `time`: s, of the command; None: now. Raises CommandError for what is not finite.
         """
         x, y, z = _three("position", position)
-        self._take(Goal((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time)
+        self._take(TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time)
 
     def set_velocity(self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None) -> None:
         """Fly forward, left and up by a velocity (3,), m/s, and turn by a yaw rate, rad/s; at 0 it holds its place.
@@ -170,12 +170,12 @@ class FlightComputer(FlightActions):
         """
         forward, left, up = _three("velocity", velocity)
         rate = _finite("yaw_rate", yaw_rate)
-        self._take(Goal(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
+        self._take(TrajectorySetpoint(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
 
-    def _take(self, goal: Goal, time: float | None) -> None:
+    def _take(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
         at = self.time if time is None else float(time)
-        if not math.isnan(at) and at >= self._goal_time:
-            self._goal, self._goal_time, self._hovers_since = goal, at, math.nan
+        if not math.isnan(at) and at >= self._setpoint_time:
+            self._setpoint, self._setpoint_time, self._hovers_since = setpoint, at, math.nan
 
     def failsafe(self, acts: bool) -> None:
         """The simulation says that its own fail-safe acts instead of our commands, or does no more."""
@@ -263,15 +263,15 @@ class FlightComputer(FlightActions):
     def _begin(self, mode: Mode) -> None:
         """A mode has been entered: what was commanded long ago does not count in it."""
         self._hovers_since = math.nan
-        if mode is Mode.FLIGHT and self.time - self._goal_time > self.command_timeout:
-            self._goal = None
+        if mode is Mode.FLIGHT and self.time - self._setpoint_time > self.command_timeout:
+            self._setpoint = None
 
-    def _goal_now(self, mode: Mode) -> Goal | None:
-        goal = self._goal
-        if goal is None or goal.position is None or not any(goal.velocity):
-            return goal
-        age = min(max(self.time - self._goal_time, 0.0), self.command_timeout)
-        return goal._replace(position=np.add(goal.position, np.multiply(age, goal.velocity)))
+    def _goal_now(self, mode: Mode) -> TrajectorySetpoint | None:
+        setpoint = self._setpoint
+        if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
+            return setpoint
+        age = min(max(self.time - self._setpoint_time, 0.0), self.command_timeout)
+        return setpoint._replace(position=np.add(setpoint.position, np.multiply(age, setpoint.velocity)))
 
     # what goes wrong
 
@@ -283,8 +283,8 @@ class FlightComputer(FlightActions):
         if mode is not Mode.FLIGHT:
             return
         now = self._way.motion
-        if self._goal is not None and self.time - self._goal_time > self.command_timeout:
-            self._goal, self._hovers_since = None, self.time
+        if self._setpoint is not None and self.time - self._setpoint_time > self.command_timeout:
+            self._setpoint, self._hovers_since = None, self.time
             self._place = now.position + now.velocity / self.params.position_gain  # where it comes to rest
         if self.time - self._hovers_since >= HOVER_TIME:
             self._request(Mode.LAND, "the motion command is lost")

@@ -46,26 +46,31 @@ class Situation:
     """rad, of the ground"""
 
 
-class Contact:
+class WheelContact:
     """The contact signals, low-passed: nan before the first update."""
 
     def __init__(self) -> None:
-        self.share, self.wheels = math.nan, math.nan
-        """ΣF_z / (M g); wheels with load"""
+        self.load_share = math.nan
+        """ΣF_z / (M g): share of the weight that the wheels carry"""
+        self.wheels_down = math.nan
+        """wheels with load, 0 … 4"""
 
-    def touch(self, wheels_down: float, load_share: float, dt: float) -> None:
+    def update(self, wheels_down: float, load_share: float, dt: float) -> None:
         """The signals after dt more seconds with these numbers."""
+        if math.isnan(self.load_share):
+            self.load_share, self.wheels_down = load_share, wheels_down
+            return
         keep = math.exp(-dt / LOW_PASS)
-        self.share = load_share if math.isnan(self.share) else keep * self.share + (1 - keep) * load_share
-        self.wheels = wheels_down if math.isnan(self.wheels) else keep * self.wheels + (1 - keep) * wheels_down
+        self.load_share = keep * self.load_share + (1 - keep) * load_share
+        self.wheels_down = keep * self.wheels_down + (1 - keep) * wheels_down
 
 
-class ModeLogic(Contact):
-    """The mode, advanced by `update`; requests are refused where the table has no way."""
+class ModeLogic:
+    """The mode, advanced by `update`; requests are refused where the table has no transition."""
 
     def __init__(self, mode: Mode = Mode.DISARMED) -> None:
-        super().__init__()
         self.mode = mode
+        self.contact = WheelContact()
         self.since = 0.0
         """s in this mode"""
         self._lifted = self._touched = 0.0
@@ -90,42 +95,42 @@ class ModeLogic(Contact):
     def _refusal(self, wanted: Mode, now: Situation) -> str:
         if wanted is Mode.ABORT:
             return "it is disarmed, there is nothing to abort" if self.mode is Mode.DISARMED else ""
-        ways = {begin for begin, end in _WAYS if end is wanted}
-        if self.mode not in ways:
-            listed = " or ".join(sorted(mode.value for mode in ways)) or "by itself"
+        starts = {begin for begin, end in _TRANSITIONS if end is wanted}
+        if self.mode not in starts:
+            listed = " or ".join(sorted(mode.value for mode in starts)) or "by itself"
             return f"it is in {self.mode.value}; {wanted.value} is to be had from {listed}"
         if wanted is Mode.TAKEOFF and now.speed >= TAKEOFF_SPEED:
             return f"its speed is {now.speed:.2f} m/s, expected below {TAKEOFF_SPEED:g} m/s"
         if wanted is Mode.TAKEOFF and now.slope >= TAKEOFF_SLOPE:
             return f"the slope is {math.degrees(now.slope):.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
-        if self.mode is Mode.ABORT and not self.share > STANDING_SHARE:
+        if self.mode is Mode.ABORT and not self.contact.load_share > STANDING_SHARE:
             return "it does not stand on its wheels yet"
-        if wanted is Mode.FLIGHT and not (self.wheels < 0.5 and now.clearance > LIFTED_CLEARANCE):
+        if wanted is Mode.FLIGHT and not (self.contact.wheels_down < 0.5 and now.clearance > LIFTED_CLEARANCE):
             return f"it is {now.clearance:.2f} m above the ground already, too low to fly on"
         return ""
 
     def update(self, now: Situation, dt: float) -> Mode:
         """The mode after dt more seconds in the situation."""
-        self.touch(now.wheels_down, now.load_share, dt)
+        self.contact.update(now.wheels_down, now.load_share, dt)
         self.since += dt
         if self.mode is Mode.TAKEOFF:
-            self._lifted = self._lifted + dt if self.wheels < 0.5 else 0.0
+            self._lifted = self._lifted + dt if self.contact.wheels_down < 0.5 else 0.0
             if self._lifted >= LIFTED_TIME and now.clearance > LIFTED_CLEARANCE:
                 return self._enter(Mode.FLIGHT)
         elif self.mode is Mode.LAND:
-            self._touched = self._touched + dt if self.share > TOUCHED_SHARE else 0.0
+            self._touched = self._touched + dt if self.contact.load_share > TOUCHED_SHARE else 0.0
             if self._touched >= TOUCHED_TIME:
                 return self._enter(Mode.SPOOL_DOWN)
         elif self.mode is Mode.SPOOL_DOWN:
-            self._lifted = self._lifted + dt if self.share < BOUNCED_SHARE else 0.0
+            self._lifted = self._lifted + dt if self.contact.load_share < BOUNCED_SHARE else 0.0
             if self._lifted >= BOUNCED_TIME:
                 return self._enter(Mode.LAND)
-            if self.share > STANDING_SHARE and self.since >= STANDING_TIME:
+            if self.contact.load_share > STANDING_SHARE and self.since >= STANDING_TIME:
                 return self._enter(Mode.DRIVE)
         return self.mode
 
 
-_WAYS = (
+_TRANSITIONS = (
     (Mode.DISARMED, Mode.DRIVE),
     (Mode.DRIVE, Mode.DISARMED),
     (Mode.DRIVE, Mode.TAKEOFF),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_amphibious.control.driving_law import (
+from rfly_amphibious.control.speed_controller import (
     SPEED_GAIN,
     bend_steering,
     max_virtual_steering,
@@ -40,7 +40,7 @@ THERE, AT_REST = 0.7, 0.4
 """m, m/s at the end of a flight"""
 
 
-class _Way:
+class _Polyline:
     """A polyline: vertices (k, d) without repetitions, unit directions and lengths of its segments."""
 
     def __init__(self, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
@@ -68,42 +68,42 @@ class _Way:
         return corners
 
 
-class DrivenWay:
-    """From where it stands through way-points (x, y) to a stand at the last one."""
+class DrivePathFollower:
+    """Pure pursuit from where it stands through waypoints (x, y) to a stand at the last one."""
 
     def __init__(
         self, start: ArrayLike, points: Sequence[ArrayLike], speeds: Sequence[float], params: VehicleParameters
     ) -> None:
-        self._way = way = _Way([start, *points], speeds)
+        self._path = path = _Polyline([start, *points], speeds)
         self._params = params
         self._lever, self._gradient = steering_lever(params), understeer_gradient(params)
         self._center = {"front": -params.rear_axle, "rear": params.front_axle}.get(params.steered, 0.0)
-        self.stopping = way.last < 0
+        self.stopping = path.last < 0
         """whether it is at the end and only has to stand still"""
         nearest = SHORTEST_PREVIEW * params.wheelbase
         corners = [
-            math.sqrt(SIDEWAYS * nearest / max(math.tan(min(way.turn(k), 3.0) / 2.0), 1e-3))
-            for k in range(1, way.last + 1)
+            math.sqrt(SIDEWAYS * nearest / max(math.tan(min(path.turn(k), 3.0) / 2.0), 1e-3))
+            for k in range(1, path.last + 1)
         ]
-        self._corners = way.slow_down([*corners, 0.0], BRAKING)
+        self._corners = path.slow_down([*corners, 0.0], BRAKING)
 
     def missed_by(self, place: Floats) -> float:
         """m from the last way-point."""
-        return float(np.linalg.norm(place[:2] - self._way.vertices[-1]))
+        return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))
 
-    def order(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
+    def command(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
         """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed."""
         if self.stopping:
             return 0.0, 0.0
-        way, p = self._way, self._params
+        path, p = self._path, self._params
         while True:
-            k = way.segment
-            along = float((place - way.vertices[k]) @ way.directions[k])
-            left = float(way.lengths[k]) - along
-            if k == way.last or left > 0.0:
+            k = path.segment
+            along = float((place - path.vertices[k]) @ path.directions[k])
+            left = float(path.lengths[k]) - along
+            if k == path.last or left > 0.0:
                 break
-            way.segment += 1
-        if k == way.last and left < max(speed, 0.0) * SPEED_LAG and speed < 2.0 * SLOWEST:
+            path.segment += 1
+        if k == path.last and left < max(speed, 0.0) * SPEED_LAG and speed < 2.0 * SLOWEST:
             self.stopping = True
             return 0.0, 0.0
         preview = min(max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase)
@@ -118,78 +118,78 @@ class DrivenWay:
             steering = math.copysign(max_virtual_steering(p), left_of)
             bend = math.tan(steering) / self._lever
         most = min(
-            _slowing(self._corners[k], max(left, 0.0)), way.speeds[k], math.sqrt(SIDEWAYS / max(abs(bend), 1e-6))
+            _slowing(self._corners[k], max(left, 0.0)), path.speeds[k], math.sqrt(SIDEWAYS / max(abs(bend), 1e-6))
         )
         return max(most, SLOWEST), steering
 
     def _ahead(self, distance: float) -> Floats:
-        """The point so far along the way from the present segment's beginning; straight on beyond the end."""
-        way, k = self._way, self._way.segment
-        while k < way.last and distance > way.lengths[k]:
-            distance -= float(way.lengths[k])
+        """The point so far along the path from the present segment's beginning; straight on beyond the end."""
+        path, k = self._path, self._path.segment
+        while k < path.last and distance > path.lengths[k]:
+            distance -= float(path.lengths[k])
             k += 1
-        point: Floats = way.vertices[k] + distance * way.directions[k]
+        point: Floats = path.vertices[k] + distance * path.directions[k]
         return point
 
 
 def _slowing(final: float, left: float) -> float:
     """m/s from which a vehicle that follows with SPEED_LAG comes down to `final` within `left` metres."""
-    way = left + final * SPEED_LAG + final**2 / (2.0 * BRAKING)
-    return BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * way / BRAKING) - SPEED_LAG)
+    distance = left + final * SPEED_LAG + final**2 / (2.0 * BRAKING)
+    return BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * distance / BRAKING) - SPEED_LAG)
 
 
-class FlownWay:
+class FlightPathFollower:
     """A target that moves from a place through points (x, y, z) and stops at the last one."""
 
     def __init__(self, start: ArrayLike, speed: float, points: Sequence[ArrayLike], speeds: Sequence[float]) -> None:
-        self._way = way = _Way([start, *points], speeds)
+        self._path = path = _Polyline([start, *points], speeds)
         self._at, self._speed = 0.0, speed
         self._limits = []
-        for direction, wanted in zip(way.directions, way.speeds, strict=True):
+        for direction, wanted in zip(path.directions, path.speeds, strict=True):
             upright = CLIMBING if direction[2] > 0.0 else SINKING
             self._limits.append(min(wanted, upright / max(abs(float(direction[2])), 1e-9)))
-        corners = [CORNER_STEP / max(2.0 * math.sin(way.turn(k) / 2.0), 1e-3) for k in range(1, way.last + 1)]
-        self._corners = way.slow_down([*corners, 0.0], FLIGHT_ACCELERATION)
+        corners = [CORNER_STEP / max(2.0 * math.sin(path.turn(k) / 2.0), 1e-3) for k in range(1, path.last + 1)]
+        self._corners = path.slow_down([*corners, 0.0], FLIGHT_ACCELERATION)
 
     def advance(self, place: Floats, dt: float) -> tuple[Floats, Floats]:
         """Target (3,) and its velocity (3,), dt later, for a vehicle at place (3,)."""
-        way = self._way
-        if way.last < 0:
-            return way.vertices[0], np.zeros(3)
-        k = way.segment
-        target = way.vertices[k] + self._at * way.directions[k]
+        path = self._path
+        if path.last < 0:
+            return path.vertices[0], np.zeros(3)
+        k = path.segment
+        target = path.vertices[k] + self._at * path.directions[k]
         if math.dist(target, place) > LEFT_BEHIND:
             self._speed = max(0.0, self._speed - FLIGHT_ACCELERATION * dt)
         else:
-            left = float(way.lengths[k]) - self._at
+            left = float(path.lengths[k]) - self._at
             most = min(self._limits[k], math.sqrt(self._corners[k] ** 2 + 2.0 * FLIGHT_ACCELERATION * left))
             self._speed = min(most, self._speed + FLIGHT_ACCELERATION * dt)
         self._at += self._speed * dt
-        while self._at >= way.lengths[k] - 1e-3:
-            if k == way.last:
-                self._at, self._speed = float(way.lengths[k]), 0.0
+        while self._at >= path.lengths[k] - 1e-3:
+            if k == path.last:
+                self._at, self._speed = float(path.lengths[k]), 0.0
                 break
-            self._at -= float(way.lengths[k])
-            way.segment = k = k + 1
-        return way.vertices[k] + self._at * way.directions[k], self._speed * way.directions[k]
+            self._at -= float(path.lengths[k])
+            path.segment = k = k + 1
+        return path.vertices[k] + self._at * path.directions[k], self._speed * path.directions[k]
 
     def course(self) -> float | None:
         """rad, of the present segment; None where it is short or leads up or down."""
-        way = self._way
-        if way.last < 0:
+        path = self._path
+        if path.last < 0:
             return None
-        x, y, _ = way.directions[way.segment] * way.lengths[way.segment]
+        x, y, _ = path.directions[path.segment] * path.lengths[path.segment]
         return math.atan2(y, x) if math.hypot(x, y) > 3.0 else None
 
     @property
     def at_end(self) -> bool:
         """Whether the target is."""
-        way = self._way
-        return way.last < 0 or (way.segment == way.last and self._at >= float(way.lengths[-1]))
+        path = self._path
+        return path.last < 0 or (path.segment == path.last and self._at >= float(path.lengths[-1]))
 
     def missed_by(self, place: Floats) -> float:
         """m from the end."""
-        return math.dist(place, self._way.vertices[-1])
+        return math.dist(place, self._path.vertices[-1])
 
     def arrived(self, place: Floats, velocity: Floats) -> bool:
         """Whether target and vehicle are at the end and the vehicle hardly moves."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.control.commands import Order
-from rfly_amphibious.control.driving_law import ChassisController, brake_in
-from rfly_amphibious.control.flight_actions import FlightActions, Goal
+from rfly_amphibious.control.commands import Setpoint
+from rfly_amphibious.control.flight_actions import FlightActions, TrajectorySetpoint
 from rfly_amphibious.control.modes import Mode, Situation
+from rfly_amphibious.control.speed_controller import SpeedController, brake_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.vehicle.parameters import GRAVITY
@@ -21,18 +21,18 @@ Floats = NDArray[np.float64]
 
 
 class Pilot(FlightActions):
-    """Flies and drives by a list of orders; for `AmphibiousModel.run`, asked every `period` seconds."""
+    """Flies and drives by a list of setpoints; for `AmphibiousModel.run`, asked every `period` seconds."""
 
     def __init__(
-        self, model: AmphibiousModel, orders: Sequence[Order], mode: Mode = Mode.DRIVE, period: float = 0.004
+        self, model: AmphibiousModel, setpoints: Sequence[Setpoint], mode: Mode = Mode.DRIVE, period: float = 0.004
     ) -> None:
         super().__init__(model.params, mode)
         self.model, self.period = model, period
-        self.chassis = ChassisController(model.params)
+        self.chassis = SpeedController(model.params)
         self.modes = [mode]
-        """in the order in which they came"""
-        self._orders, self._next = list(orders), 0
-        self._order = Order(0.0)
+        """in the setpoint in which they came"""
+        self._setpoints, self._next = list(setpoints), 0
+        self._setpoint = Setpoint(0.0)
         self._wanted_mode: Mode | None = None
         self._fresh = True
         self._controls = Controls()
@@ -62,10 +62,10 @@ class Pilot(FlightActions):
             self._wanted_mode = Mode.ABORT
 
     def _choose(self, state: ModelState, rotation: Floats, now: Situation) -> None:
-        """What is to be done: here what the list of orders says."""
-        while self._next < len(self._orders) and self._orders[self._next].time <= state.time + 1e-9:
-            self._order = self._orders[self._next]
-            self._wanted_mode = self._order.mode
+        """What is to be done: here what the list of setpoints says."""
+        while self._next < len(self._setpoints) and self._setpoints[self._next].time <= state.time + 1e-9:
+            self._setpoint = self._setpoints[self._next]
+            self._wanted_mode = self._setpoint.mode
             self._next += 1
 
     def _situation(self, state: ModelState, rotation: Floats, outputs: Outputs | None) -> Situation:
@@ -82,13 +82,15 @@ class Pilot(FlightActions):
             self.chassis.reset()
 
     def _act(self, mode: Mode, now: Motion, clearance: float) -> Controls:
-        order = self._order
-        self._aim(mode, now, clearance, Goal(order.target, order.velocity, order.yaw), self.period)
+        setpoint = self._setpoint
+        self._aim(
+            mode, now, clearance, TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw), self.period
+        )
         if mode is Mode.DRIVE:
             speed = float(now.rotation[:, 0] @ now.velocity)
             grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
-            drive, brake = self.chassis.torques(order.speed, speed, self.period, grade)
+            drive, brake = self.chassis.torques(setpoint.speed, speed, self.period, grade)
             limit = self.chassis.steering_limit(speed)
-            return Controls(steering=min(max(order.steering, -limit), limit), drive_torque=drive, brake_torque=brake)
-        brake_torque = brake_in(mode, self.params, self.logic.wheels, self._down)
+            return Controls(steering=min(max(setpoint.steering, -limit), limit), drive_torque=drive, brake_torque=brake)
+        brake_torque = brake_in(mode, self.params, self.logic.contact.wheels_down, self._down)
         return Controls(rotor_speed=self._rotor_speeds(now), brake_torque=brake_torque)

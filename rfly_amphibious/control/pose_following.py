@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.control.driving_law import max_virtual_steering, steering_lever
 from rfly_amphibious.control.path_following import (
     BRAKING,
     LONGEST_PREVIEW,
@@ -17,6 +16,7 @@ from rfly_amphibious.control.path_following import (
     SLOWEST,
     SPEED_LAG,
 )
+from rfly_amphibious.control.speed_controller import max_virtual_steering, steering_lever
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ AWAY = 0.5
 """m, that a pose has to move before a vehicle that has come to it starts again"""
 
 
-class LeadingPose:
+class PoseFollower:
     """The pose heard last, with its velocity: told, or read off the last poses."""
 
     def __init__(self, params: VehicleParameters) -> None:
@@ -40,7 +40,7 @@ class LeadingPose:
         self._place, self._velocity, self._time = np.zeros(2), np.zeros(2), math.nan
         self._arrived = False
 
-    def tell(self, place: Floats, velocity: Floats | None, time: float) -> None:
+    def set_pose(self, place: Floats, velocity: Floats | None, time: float) -> None:
         """Place (2,) m and velocity (2,) m/s, or None, at a time."""
         if velocity is not None:
             self._velocity = velocity
@@ -52,7 +52,7 @@ class LeadingPose:
             return
         self._place, self._time = place, time
 
-    def order(self, place: Floats, heading: float, speed: float, now: float) -> tuple[float, float]:
+    def command(self, place: Floats, heading: float, speed: float, now: float) -> tuple[float, float]:
         """(speed m/s, bend 1/m) for a vehicle at place (2,), with its heading (rad) and speed, at a time."""
         p = self._params
         lead_speed = math.hypot(*self._velocity.tolist())

@@ -129,7 +129,7 @@ class KeyPilot:
     def __init__(self, limits: TeleopLimits) -> None:
         self.limits, self.sticks, self.mode = limits, Sticks(), ""
 
-    def hear_mode(self, mode: str) -> None:
+    def set_mode(self, mode: str) -> None:
         """The vehicle is in this mode now."""
         if mode != self.mode:
             self.mode, self.sticks = mode, Sticks()

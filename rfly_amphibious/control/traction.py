@@ -17,7 +17,7 @@ LEFT, BACK, CUT_TIME = 0.8, 0.05, 0.01
 LEAST_SHARE = 0.05
 
 
-class Traction:
+class TractionControl:
     """Cuts the torque of motors whose wheels slip. Eq. 10.8."""
 
     def __init__(self, params: VehicleParameters) -> None:
@@ -30,7 +30,7 @@ class Traction:
         self.share = np.ones(4)
         """(4,) of the torque that is left to each motor"""
 
-    def see(
+    def update(
         self, wheel_rate: Floats, steering: Floats, velocity: Floats, rates: Floats, drive: Floats, dt: float
     ) -> None:
         """Spins (4,) against the body, rad/s, steering (4,), rad, velocity and rates (3,) in body axes, and the torques

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.control.commands import Order
-from rfly_amphibious.control.driving_law import HOLD_SPEED
+from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import TAKEOFF_SLOPE, Mode
-from rfly_amphibious.control.path_following import DrivenWay, FlownWay
+from rfly_amphibious.control.path_following import DrivePathFollower, FlightPathFollower
+from rfly_amphibious.control.speed_controller import HOLD_SPEED
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg, Leg
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -34,7 +34,7 @@ ASKING_TIME = 10.0
 ASK_AGAIN = 1.0
 """s, after which a mode that does not come is to be asked for again"""
 WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
-"""what the requests of orders are called in cmd/mode"""
+"""what the requests of setpoints are called in cmd/mode"""
 LONGEST_STEP = 0.1
 """s between two estimates, beyond which a flight's target waits"""
 
@@ -48,7 +48,7 @@ class MissionGuide:
 
     def __init__(self, legs: Sequence[Leg], params: VehicleParameters, terrain: HeightMap | None = None) -> None:
         self.params, self.terrain = params, terrain
-        self.told: list[tuple[float, str]] = []
+        self.log: list[tuple[float, str]] = []
         """what happened, and when"""
         self.no_takeoff = ""
         """why it must not take off, where something speaks against it"""
@@ -64,8 +64,8 @@ class MissionGuide:
         self.done = not self.legs
         self.problem = ""
         """why it does not go on, where it doesn't"""
-        self._driven: DrivenWay | None = None
-        self._flown: FlownWay | None = None
+        self._drive_path: DrivePathFollower | None = None
+        self._flight_path: FlightPathFollower | None = None
         self._lands = self._aborted = False
         self._time, self._slow_since, self._hovers_since = math.nan, math.inf, math.inf
         self._asked: Mode | None = None
@@ -78,8 +78,8 @@ class MissionGuide:
         hovers = mode in (Mode.TAKEOFF, Mode.FLIGHT)
         self.follow([FlyLeg(((x, y, z),), (1.0,), lands=False)] if hovers else [])
 
-    def step(self, now: Estimate, mode: Mode) -> Order:
-        """The order from now on: speed and steering where it drives, a target that moves on where it flies.
+    def step(self, now: Estimate, mode: Mode) -> Setpoint:
+        """The setpoint from now on: speed and steering where it drives, a target that moves on where it flies.
 
         Its `mode` is what is to be requested, until the vehicle is in that mode.
         """
@@ -88,22 +88,22 @@ class MissionGuide:
         speed = float(np.linalg.norm(now.velocity))
         self._slow_since = min(self._slow_since, now.time) if speed < SLOW_SPEED else math.inf
         stands = speed < HOLD_SPEED or now.time - self._slow_since >= SLOW_TIME
-        order = self._order(now, mode, dt, stands)
-        if order.mode is not self._asked:
-            self._asked, self._asked_at = order.mode, now.time
+        setpoint = self._setpoint(now, mode, dt, stands)
+        if setpoint.mode is not self._asked:
+            self._asked, self._asked_at = setpoint.mode, now.time
         if self._asked is not None and now.time - self._asked_at > ASKING_TIME:
             self.problem = f"asked for {self._asked.value} in vain, it stays in {mode.value}"
-        return order
+        return setpoint
 
-    def _order(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Order:
+    def _setpoint(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         if self.leg == len(self.legs):
-            return Order(now.time)
+            return Setpoint(now.time)
         if mode is Mode.ABORT:
             self._aborted = True
         elif self._aborted:
             self.problem = "the flight was aborted"
         elif mode is Mode.DISARMED:
-            return Order(now.time, Mode.DRIVE)
+            return Setpoint(now.time, Mode.DRIVE)
         else:
             self.problem = ""
             leg = self.legs[self.leg]
@@ -112,48 +112,48 @@ class MissionGuide:
                 if isinstance(leg, DriveLeg)
                 else self._fly(leg, now, mode, dt, stands)
             )
-        return Order(now.time)
+        return Setpoint(now.time)
 
     def _next_leg(self) -> None:
         self.leg += 1
-        self._driven = self._flown = None
+        self._drive_path = self._flight_path = None
         self._lands = False
         self._hovers_since = math.inf
         self.done = self.leg == len(self.legs)
 
-    def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Order:
+    def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
         if mode is not Mode.DRIVE:  # legs that were changed in the air
-            return Order(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
+            return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
         rotation, place = rotation_matrix(now.quaternion), now.position[:2]
-        if self._driven is None:
-            self._driven = DrivenWay(place, leg.points, leg.speeds, self.params)
-        speed, steering = self._driven.order(
+        if self._drive_path is None:
+            self._drive_path = DrivePathFollower(place, leg.points, leg.speeds, self.params)
+        speed, steering = self._drive_path.command(
             place, math.atan2(rotation[1, 0], rotation[0, 0]), float(rotation[:, 0] @ now.velocity)
         )
-        if self._driven.stopping and stands:
-            self.told.append((now.time, f"stands {self._driven.missed_by(place):.2f} m from the last way-point"))
+        if self._drive_path.stopping and stands:
+            self.log.append((now.time, f"stands {self._drive_path.missed_by(place):.2f} m from the last way-point"))
             self._next_leg()
-        return Order(now.time, speed=speed, steering=steering)
+        return Setpoint(now.time, speed=speed, steering=steering)
 
-    def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Order:
+    def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         if mode is Mode.FLIGHT:
             return self._fly_on(leg, now, dt)
         if mode is Mode.LAND:
             x, y, z = now.position.tolist()
-            return Order(now.time, target=(x, y, z), yaw=self._heading_after(leg))
+            return Setpoint(now.time, target=(x, y, z), yaw=self._heading_after(leg))
         if mode is not Mode.DRIVE:
-            return Order(now.time)
-        if self._flown is None:
+            return Setpoint(now.time)
+        if self._flight_path is None:
             return self._take_off(now, stands)
         if self._lands:
             self._next_leg()
         else:
             self.problem = "it has landed on the way, without being told to"
-        return Order(now.time)
+        return Setpoint(now.time)
 
-    def _take_off(self, now: Estimate, stands: bool) -> Order:
+    def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
         if not stands:
-            return Order(now.time)
+            return Setpoint(now.time)
         slope = math.acos(max(-1.0, min(1.0, float(rotation_matrix(now.quaternion)[2, 2]))))
         if self.no_takeoff:
             self.problem = f"no take-off: {self.no_takeoff}"
@@ -165,33 +165,35 @@ class MissionGuide:
             x, y, z = now.position.tolist()
             ground = 0.0 if self.terrain is None else float(self.terrain.altitude(x, y))
             self._lift = z - ground - self.params.origin_height
-            return Order(now.time, Mode.TAKEOFF)
-        return Order(now.time)
+            return Setpoint(now.time, Mode.TAKEOFF)
+        return Setpoint(now.time)
 
-    def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Order:
-        if self._flown is None:
+    def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
+        if self._flight_path is None:
             height = self.params.origin_height + self._lift
             points = [np.array((x, y, z + height)) for x, y, z in leg.points]
             # straight up from where it really stands
             points[0][:2] = now.position[:2]
             climb = max(0.0, float(now.velocity[2]))
-            self._flown = FlownWay(np.array(now.position), climb, points, leg.speeds)
-        target, velocity = self._flown.advance(now.position, dt)
+            self._flight_path = FlightPathFollower(np.array(now.position), climb, points, leg.speeds)
+        target, velocity = self._flight_path.advance(now.position, dt)
         x, y, z = target.tolist()
         ahead_x, ahead_y, ahead_z = velocity.tolist()
         wanted = None
-        if self._lands or self._there(self._flown, now):
+        if self._lands or self._arrived(self._flight_path, now):
             if leg.lands:
                 wanted, self._lands = Mode.LAND, True
             else:
                 self.done = True
-        return Order(now.time, wanted, target=(x, y, z), velocity=(ahead_x, ahead_y, ahead_z), yaw=self._flown.course())
+        return Setpoint(
+            now.time, wanted, target=(x, y, z), velocity=(ahead_x, ahead_y, ahead_z), yaw=self._flight_path.course()
+        )
 
-    def _there(self, way: FlownWay, now: Estimate) -> bool:
-        if way.arrived(now.position, now.velocity):
+    def _arrived(self, path: FlightPathFollower, now: Estimate) -> bool:
+        if path.arrived(now.position, now.velocity):
             return True
-        near = way.missed_by(now.position) < HOVER_AWAY and float(np.linalg.norm(now.velocity)) < HOVER_SPEED
-        self._hovers_since = min(self._hovers_since, now.time) if way.at_end and near else math.inf
+        near = path.missed_by(now.position) < HOVER_AWAY and float(np.linalg.norm(now.velocity)) < HOVER_SPEED
+        self._hovers_since = min(self._hovers_since, now.time) if path.at_end and near else math.inf
         return now.time - self._hovers_since >= HOVER_TIME
 
     def _heading_after(self, leg: FlyLeg) -> float | None:

@@ -15,7 +15,7 @@ from sensor_msgs.msg import FluidPressure, Imu
 
 from rfly_amphibious.autopilots.betaflight_flight import BetaflightFlight
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession, find_firmware, shipped_settings
-from rfly_amphibious.control.flight_controller import FlightComputer
+from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.flight_control_node import FlightControlNode
 from rfly_amphibious.sensors.samples import SensorSamples
@@ -54,7 +54,7 @@ class BetaflightNode(FlightControlNode):
 
     def _computer(
         self, params: VehicleParameters, sensors: SensorParameters, delay: float, timeout: float
-    ) -> FlightComputer:
+    ) -> FlightController:
         settings = declare(self, "settings", "scale_quad", "for the firmware's command line: a shipped name or a file")
         folder = declare(self, "folder", "", "where the firmware keeps its settings; empty: a temporary one")
         program = declare(self, "program", "", "the firmware; empty: the one that the package betaflight has built")
@@ -120,8 +120,8 @@ class BetaflightNode(FlightControlNode):
         elif abs(self._pace - 1.0) > PACE_ERROR:
             text = f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the wall clock"
             self._diagnostics.set(WARN, text, **values)
-        elif flight.hindrances:
-            self._diagnostics.set(WARN, f"Betaflight does not arm: {', '.join(flight.hindrances)}", **values)
+        elif flight.arming_disable_flags:
+            self._diagnostics.set(WARN, f"Betaflight does not arm: {', '.join(flight.arming_disable_flags)}", **values)
         else:
             super()._say()
 

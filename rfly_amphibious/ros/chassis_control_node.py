@@ -15,7 +15,7 @@ from rfly_suite.msg import SimulationTick, WheelCommand
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from rfly_amphibious.control.chassis_controller import COMMAND_TIMEOUT, ChassisComputer
+from rfly_amphibious.control.chassis_controller import COMMAND_TIMEOUT, ChassisController
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.control_topics import Estimates, MotionCommands, Ticks, declare_vehicle
@@ -53,7 +53,7 @@ class ChassisControlNode(Node):
             low=0.05,
             high=3600.0,
         )
-        self._chassis = ChassisComputer(params, command_timeout=timeout)
+        self._chassis = ChassisController(params, command_timeout=timeout)
         self._joints = convert.JointReader(params)
         self._diagnostics = Diagnostics(self, "chassis", self._name, self._say)
         self._mode: Mode | None = None

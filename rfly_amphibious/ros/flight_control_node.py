@@ -13,7 +13,7 @@ from rfly_suite.msg import RotorCommand, SimulationTick
 from sensor_msgs.msg import Imu, JointState, Range
 from std_msgs.msg import Bool, Float64MultiArray, String
 
-from rfly_amphibious.control.flight_controller import COMMAND_TIMEOUT, WORDS, FlightComputer
+from rfly_amphibious.control.flight_controller import COMMAND_TIMEOUT, WORDS, FlightController
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.control_topics import (
@@ -109,8 +109,8 @@ class FlightControlNode(Node):
 
     def _computer(
         self, params: VehicleParameters, sensors: SensorParameters, delay: float, timeout: float
-    ) -> FlightComputer:
-        return FlightComputer(params, sensors, delay=delay, command_timeout=timeout)
+    ) -> FlightController:
+        return FlightController(params, sensors, delay=delay, command_timeout=timeout)
 
     # --- what is asked
 

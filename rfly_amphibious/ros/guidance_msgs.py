@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from numpy.typing import NDArray
 
-from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import WORLD, frame_of, header
 from rfly_common.frames import ned_to_enu, quat_rotate
@@ -20,14 +20,14 @@ from rfly_common.ros.frame_lookup import FrameToWorld
 Floats = NDArray[np.float64]
 
 
-def order_to_ackermann(order: Order, vehicle: str) -> AckermannDriveStamped:
+def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
     """Speed and steering of an order, for cmd/ackermann."""
     message = AckermannDriveStamped(header=header(order.time, frame_of(vehicle, "base_link")))
     message.drive.speed, message.drive.steering_angle = float(order.speed), float(order.steering)
     return message
 
 
-def order_to_pose(order: Order, now: Estimate) -> PoseStamped:
+def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
     """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to its yaw: without
     one, as the vehicle is turned.
     """

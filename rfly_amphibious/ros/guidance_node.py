@@ -16,7 +16,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import DriveLeg, Leg
@@ -170,7 +170,7 @@ class GuidanceNode(Node):
     def _begin(self, legs: Sequence[Leg], what: str) -> None:
         self._guide.follow(legs)
         self._active, self._doing, self._refused, self._asked = True, what, "", ""
-        self._told = len(self._guide.told)
+        self._told = len(self._guide.log)
         self.get_logger().info(f"carries out {what}: {len(legs)} legs")
         self._say()
 
@@ -222,9 +222,9 @@ class GuidanceNode(Node):
     def _go_on(self, now: Estimate, mode: Mode) -> None:
         guide, before = self._guide, (self._guide.leg, self._guide.problem)
         order = guide.step(now, mode)
-        for _, text in guide.told[self._told :]:
+        for _, text in guide.log[self._told :]:
             self.get_logger().info(text)
-        self._told = len(guide.told)
+        self._told = len(guide.log)
         if mode is Mode.DRIVE:
             self._drive.publish(order_to_ackermann(order, self._name))
         elif order.target is not None:
@@ -236,7 +236,7 @@ class GuidanceNode(Node):
         if before != (guide.leg, guide.problem) or not self._active:
             self._say()
 
-    def _ask(self, order: Order) -> None:
+    def _ask(self, order: Setpoint) -> None:
         """For the mode that the order needs, until the vehicle takes it."""
         word = "" if order.mode is None else WORDS[order.mode]
         if word and (word != self._asked or order.time >= self._ask_again_at):

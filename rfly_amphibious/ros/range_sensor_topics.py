@@ -150,7 +150,7 @@ class RangeSensorTopics:
 
     def follow(self, simulation: Simulation) -> None:
         """After each tick."""
-        times, x = simulation.way
+        times, x = simulation.step_states
         positions, orientations = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION : at.QUATERNION + 4]
         due = self._sensors.advance(times, positions, orientations)
         self._time = float(times[-1])

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.control.chassis_controller import ChassisComputer
-from rfly_amphibious.control.commands import Order, RotorCommand, WheelCommand
-from rfly_amphibious.control.flight_controller import FlightComputer
+from rfly_amphibious.control.chassis_controller import ChassisController
+from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
+from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
@@ -29,7 +29,7 @@ from rfly_common.errors import DynamicsError
 Floats = NDArray[np.float64]
 
 GUIDE_PERIOD = 0.02
-"""s between orders of the guide"""
+"""s between setpoints of the guide"""
 SAMPLE_PERIOD = 0.02
 PROGRESS_PERIOD = 0.25
 WARM_UP_TIME = 1.2
@@ -43,7 +43,7 @@ class OnBoard:
         params = scenario.params
         self.estimator = StateEstimator(estimator, sensors, params, terrain=scenario.terrain)
         self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
-        self.flight, self.chassis = FlightComputer(params, sensors), ChassisComputer(params)
+        self.flight, self.chassis = FlightController(params, sensors), ChassisController(params)
         self.estimate: Estimate | None = None
         self.refused = ""
         """why the last request was"""
@@ -57,19 +57,19 @@ class OnBoard:
         self.chassis.sense(samples)
         if now is not None and not self.flight.missing and time >= self._guide_at - 1e-9:
             self._guide_at = time + GUIDE_PERIOD
-            self._obey(self.guide.step(now, self.flight.mode))
+            self._apply(self.guide.step(now, self.flight.mode))
         rotors = self.flight.step(now, dt)
         return rotors, self.chassis.step(now, self.flight.mode, dt)
 
-    def _obey(self, order: Order) -> None:
+    def _apply(self, setpoint: Setpoint) -> None:
         if self.flight.mode is Mode.DRIVE:
-            self.chassis.set_speed(order.speed, order.steering, order.time)
-        elif order.target is not None:
-            self.flight.set_target(order.target, order.velocity, order.yaw, order.time)
-        word = "" if order.mode is None else WORDS[order.mode]
-        if word and (word != self._asked or order.time >= self._ask_again_at):
+            self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
+        elif setpoint.target is not None:
+            self.flight.set_target(setpoint.target, setpoint.velocity, setpoint.yaw, setpoint.time)
+        word = "" if setpoint.mode is None else WORDS[setpoint.mode]
+        if word and (word != self._asked or setpoint.time >= self._ask_again_at):
             self.refused = self.flight.request(word)
-            self._ask_again_at = order.time + ASK_AGAIN
+            self._ask_again_at = setpoint.time + ASK_AGAIN
         self._asked = word
 
 
@@ -147,7 +147,7 @@ class _ClosedLoop:
             if simulation.failsafe is not failsafe:
                 failsafe = simulation.failsafe
                 aboard.flight.failsafe(failsafe)
-                recorder.told.append((time, "the simulation's fail-safe acts" if failsafe else "the fail-safe ends"))
+                recorder.log.append((time, "the simulation's fail-safe acts" if failsafe else "the fail-safe ends"))
             recorder.enter(time, aboard.flight.mode)
             if simulation.ticks % self._sample_every == 0:
                 self._sample()
@@ -158,8 +158,8 @@ class _ClosedLoop:
                 reported = time
                 progress(time)
         self._sample()
-        recorder.told += _told_of(self._scenario, simulation.time)
-        run = recorder.run(ending, simulation.state, aboard.guide.told)
+        recorder.log += _told_of(self._scenario, simulation.time)
+        run = recorder.run(ending, simulation.state, aboard.guide.log)
         seen = np.array(self._seen[: len(run.time)])
         return ClosedLoopRun(run, seen[:, 0], seen[:, 1])
 

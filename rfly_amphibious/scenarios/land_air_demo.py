@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot
 from rfly_amphibious.dynamics.model import AmphibiousModel, ModelState
@@ -31,12 +31,12 @@ def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelStat
     stop = 4.0 + 4.0 * size / speed
     flight = (9.0 * size, 1.0 * size, 2.5 + params.origin_height)
     orders = [
-        Order(0.0, speed=speed),
-        Order(stop, speed=0.0),
-        Order(stop + 2.0, Mode.TAKEOFF),
-        Order(stop + 7.0, target=flight),
-        Order(20.0, Mode.LAND),
-        Order(27.0, speed=0.7 * speed, steering=0.1),
+        Setpoint(0.0, speed=speed),
+        Setpoint(stop, speed=0.0),
+        Setpoint(stop + 2.0, Mode.TAKEOFF),
+        Setpoint(stop + 7.0, target=flight),
+        Setpoint(20.0, Mode.LAND),
+        Setpoint(27.0, speed=0.7 * speed, steering=0.1),
     ]
     return model, begin, Pilot(model, orders)
 

@@ -33,9 +33,9 @@ class MissionPilot(Pilot):
         return self.guide.problem
 
     @property
-    def told(self) -> list[tuple[float, str]]:
+    def log(self) -> list[tuple[float, str]]:
         """What happened, and when."""
-        return self.guide.told
+        return self.guide.log
 
     def lose_rotor(self, rotor: int) -> None:
         """See Pilot."""
@@ -47,6 +47,6 @@ class MissionPilot(Pilot):
         mode = self.logic.mode
         self.period = DRIVING_PERIOD if mode is Mode.DRIVE else FLYING_PERIOD
         seen = Estimate(state.time, state.position, state.quaternion, state.velocity, state.rates)
-        self._order = self.guide.step(seen, mode)
-        if self._order.mode is not None:
-            self._wanted_mode = self._order.mode
+        self._setpoint = self.guide.step(seen, mode)
+        if self._setpoint.mode is not None:
+            self._wanted_mode = self._setpoint.mode

@@ -55,7 +55,7 @@ class ScenarioRun:
     """one line: how it ended, and why"""
     modes: tuple[tuple[float, Mode], ...]
     """from when on which mode"""
-    told: tuple[tuple[float, str], ...]
+    log: tuple[tuple[float, str], ...]
     """what else happened, and when"""
     touchdowns: tuple[Touchdown, ...]
     time: Floats
@@ -137,7 +137,7 @@ class RunRecorder:
 
     def __init__(self, scenario: Scenario, begin: Mode = Mode.DRIVE) -> None:
         self._scenario = scenario
-        self.told: list[tuple[float, str]] = []
+        self.log: list[tuple[float, str]] = []
         self._modes = [(0.0, begin)]
         self._touchdowns: list[Touchdown] = []
         self._airborne = self._landed = self._off_map = False
@@ -162,7 +162,7 @@ class RunRecorder:
             self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
         if outputs.wheels_off_map and not self._off_map:
             self._off_map = True
-            self.told.append((now.time, "leaves the map; the ground goes on at its edge's height"))
+            self.log.append((now.time, "leaves the map; the ground goes on at its edge's height"))
 
     def sample(self, now: ModelState, outputs: Outputs, wind: Floats) -> None:
         """Keep a state and the wind (3,) m/s; the same state is kept once."""
@@ -201,14 +201,14 @@ class RunRecorder:
             and outputs.thrust.sum() < IDLE_SHARE * weight
         )
 
-    def run(self, ending: Ending, now: ModelState, told: Sequence[tuple[float, str]]) -> ScenarioRun:
-        """All of it; `told`: what others have to say."""
+    def run(self, ending: Ending, now: ModelState, log: Sequence[tuple[float, str]]) -> ScenarioRun:
+        """All of it; `log`: what others have to say."""
         time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
         return ScenarioRun(
             self._scenario,
             *ending,
             tuple(self._modes),
-            tuple(sorted([*self.told, *told])),
+            tuple(sorted([*self.log, *log])),
             tuple(self._touchdowns),
             time,
             x,
@@ -230,7 +230,7 @@ class _Simulation:
         self._outputs = self._model.outputs(begin)
         self._failed: list[int] = []
         self._failures = sorted((e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time)
-        self._silences = sorted((e for e in scenario.events if isinstance(e, SensorOff)), key=lambda e: e.time)
+        self._sensor_outages = sorted((e for e in scenario.events if isinstance(e, SensorOff)), key=lambda e: e.time)
         self._gusts = [event for event in scenario.events if isinstance(event, Gust)]
         self._recorder = RunRecorder(scenario)
 
@@ -248,37 +248,37 @@ class _Simulation:
                 reported = stepper.state.time
                 progress(reported)
         self._sample(stepper.state, np.zeros(3))
-        return self._recorder.run(ending, stepper.state, pilot.told)
+        return self._recorder.run(ending, stepper.state, pilot.log)
 
     def _tick(self) -> None:
         """One command of the pilot, and the steps for which it holds."""
-        stepper, pilot, told = self._stepper, self._pilot, self._recorder.told
+        stepper, pilot, log = self._stepper, self._pilot, self._recorder.log
         before = stepper.state
         while self._failures and self._failures[0].time <= before.time + 1e-9:
             rotor = self._failures.pop(0).rotor
             self._failed.append(rotor)
             pilot.lose_rotor(rotor)
-            told.append((before.time, f"rotor {rotor + 1} fails"))
-        while self._silences and self._silences[0].time <= before.time + 1e-9:
-            off = self._silences.pop(0)
+            log.append((before.time, f"rotor {rotor + 1} fails"))
+        while self._sensor_outages and self._sensor_outages[0].time <= before.time + 1e-9:
+            off = self._sensor_outages.pop(0)
             span = "" if off.duration is None else f" for {off.duration:g} s"
-            told.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
+            log.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
         controls = pilot(before, self._outputs)
         self._recorder.enter(before.time, pilot.logic.mode)
         if self._failed and controls.rotor_speed is not None:
             speeds = np.array(controls.rotor_speed, float)
             speeds[self._failed] = 0.0
             controls = Controls(speeds, None, controls.steering, controls.drive_torque, controls.brake_torque)
-        blow = np.zeros(3)
+        disturbance = np.zeros(3)
         for gust in self._gusts:
-            blow += gust.strength(before.time) * np.array(gust.velocity)
+            disturbance += gust.strength(before.time) * np.array(gust.velocity)
         steps = min(round(pilot.period / STEP), SAMPLE_STEPS - stepper.done % SAMPLE_STEPS, self._steps - stepper.done)
-        stepper.advance(controls, steps, blow)
+        stepper.advance(controls, steps, disturbance)
         self._outputs = stepper.outputs
         self._recorder.watch(stepper.state, self._outputs, steps * STEP)
         if stepper.done % SAMPLE_STEPS == 0:
-            self._sample(stepper.state, blow)
+            self._sample(stepper.state, disturbance)
 
-    def _sample(self, now: ModelState, blow: Floats) -> None:
-        wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + blow
+    def _sample(self, now: ModelState, disturbance: Floats) -> None:
+        wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + disturbance
         self._recorder.sample(now, self._outputs, wind)

@@ -28,7 +28,13 @@ class FailSafe(Pilot):
             "place": self._place.tolist(),
             "attitude": self._attitude.tolist(),
             "integral": self.flight._integral.tolist(),
-            "numbers": [self._yaw, self._collective, self.logic.share, self.logic.wheels, self.logic.since],
+            "numbers": [
+                self._yaw,
+                self._collective,
+                self.logic.contact.load_share,
+                self.logic.contact.wheels_down,
+                self.logic.since,
+            ],
             "flags": [self._down, self._fresh],
             "failed": sorted(self._failed),
         }
@@ -40,7 +46,13 @@ class FailSafe(Pilot):
             made = cls(model, period, [int(rotor) for rotor in saved["failed"]])
             made._place, made._attitude = (np.array(saved[key], float) for key in ("place", "attitude"))
             made.flight._integral = np.array(saved["integral"], float)
-            made._yaw, made._collective, made.logic.share, made.logic.wheels, made.logic.since = saved["numbers"]
+            (
+                made._yaw,
+                made._collective,
+                made.logic.contact.load_share,
+                made.logic.contact.wheels_down,
+                made.logic.since,
+            ) = saved["numbers"]
             made._down, made._fresh = map(bool, saved["flags"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ConfigError(f"no saved state of a fail-safe ({error!r})") from None

@@ -70,27 +70,27 @@ class Simulation:
         self.steps = DEFAULT_STEPS if sensors.imu is None else round(1.0 / (sensors.imu.rate * STEP))
         """of a tick"""
         self.command_timeout = command_timeout
-        self.blow = np.zeros(3)
+        self.wind_disturbance = np.zeros(3)
         """(3,) m/s, ENU: wind on top of mean, gusts and events, from the next tick on"""
         self._gusts = [event for event in events if isinstance(event, Gust)]
-        self._silences = [event for event in events if isinstance(event, SensorOff)]
-        self._failures = [event for event in events if isinstance(event, RotorFails)]
-        for event in self._silences:
+        self._sensor_outages = [event for event in events if isinstance(event, SensorOff)]
+        self._rotor_failures = [event for event in events if isinstance(event, RotorFails)]
+        for event in self._sensor_outages:
             self.sensors.switch(event.sensor, True)  # raises for a sensor that is not there
-        self._braked = WheelCommand(0.0, brake_torque=np.full(4, model.params.max_brake_torque))
+        self._braked_wheels = WheelCommand(0.0, brake_torque=np.full(4, model.params.max_brake_torque))
         self._fresh_sensors = self.sensors.save()
         self.dropped = 0
         """commands older than one that was there already"""
         self._done = 0
         """steps"""
         self._failed: list[int] = []
-        self._silent: set[str] = set()
+        self._sensors_off: set[str] = set()
         self._rotors: RotorCommand | None = None
         self._wheels: WheelCommand | None = None
         self._controls: Controls | None = None
-        self._held = Controls()
+        self._applied = Controls()
         self._failsafe: FailSafe | None = None
-        self._put(self.start)
+        self._set_state(self.start)
 
     # what there is
 
@@ -126,9 +126,9 @@ class Simulation:
         return self._outputs
 
     @property
-    def way(self) -> tuple[Floats, Floats]:
+    def step_states(self) -> tuple[Floats, Floats]:
         """Times (k,) and states (k, states) of every step of the last tick; before the first tick: none."""
-        x = self._way[0]
+        x = self._step_states[0]
         steps = np.arange(self._done - len(x) + 1, self._done + 1)
         return steps.astype(np.float64) * STEP, x
 
@@ -150,13 +150,13 @@ class Simulation:
     @property
     def wind_now(self) -> Floats:
         """(3,) m/s, ENU: mean, gusts and events."""
-        wind: Floats = self._blown() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
+        wind: Floats = self._total_disturbance() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
         return wind
 
     def derivative(self) -> Floats:
         """(states,) dx/dt now, with the commands of the last tick."""
         wind = self.wind_now - self.state.memory[at.GUST : at.GUST + 3]
-        return self.model.evaluate(self.state, self._held, wind)[0]
+        return self.model.evaluate(self.state, self._applied, wind)[0]
 
     # what is commanded
 
@@ -216,43 +216,45 @@ class Simulation:
     def tick(self) -> SensorSamples:
         """One period on: what became available in it. Raises DynamicsError as the model does."""
         begin = self.time
-        self._obey_events(begin)
+        self._apply_events(begin)
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
         before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
-        self._held = controls = self._commanded(before)
-        blow = self._blown()
+        self._applied = controls = self._commanded(before)
+        disturbance = self._total_disturbance()
         if self._stepper.done == self._block:
             self._new_block(before)
-        self._stepper.advance(controls, self.steps, blow)
+        self._stepper.advance(controls, self.steps, disturbance)
         self._done += self.steps
-        self._way, self._outputs = self._stepper.way, self._stepper.outputs
-        wind = self.wind if not blow.any() else dataclasses.replace(self.wind, mean=np.add(self.wind.mean, blow))
-        return self.sensors.observe(before, *self._way, controls, wind)
+        self._step_states, self._outputs = self._stepper.way, self._stepper.outputs
+        wind = self.wind
+        if disturbance.any():
+            wind = dataclasses.replace(wind, mean=np.add(wind.mean, disturbance))
+        return self.sensors.observe(before, *self._step_states, controls, wind)
 
-    def _obey_events(self, now: float) -> None:
-        for failure in self._failures:
+    def _apply_events(self, now: float) -> None:
+        for failure in self._rotor_failures:
             if failure.time <= now + 0.5 * STEP:
                 self.fail_rotor(failure.rotor)
-        for silence in self._silences:
-            off = silence.off(now + 0.5 * STEP)
-            if off != (silence.sensor in self._silent):
-                (self._silent.add if off else self._silent.discard)(silence.sensor)
-                self.sensors.switch(silence.sensor, not off)
+        for outage in self._sensor_outages:
+            off = outage.off(now + 0.5 * STEP)
+            if off != (outage.sensor in self._sensors_off):
+                (self._sensors_off.add if off else self._sensors_off.discard)(outage.sensor)
+                self.sensors.switch(outage.sensor, not off)
 
-    def _blown(self) -> Floats:
-        blow = self.blow
+    def _total_disturbance(self) -> Floats:
+        total = self.wind_disturbance
         for gust in self._gusts:
             strength = gust.strength(self.time)
             if strength:
-                blow = blow + strength * np.array(gust.velocity)
-        return blow
+                total = total + strength * np.array(gust.velocity)
+        return total
 
     def _commanded(self, state: ModelState) -> Controls:
         if self._failsafe is not None:
             return self._without_failed(self._failsafe(state, self._outputs))
         if self._controls is None:
-            self._controls = self._without_failed(controls_of(self._rotors, self._wheels or self._braked))
+            self._controls = self._without_failed(controls_of(self._rotors, self._wheels or self._braked_wheels))
         return self._controls
 
     def _without_failed(self, controls: Controls) -> Controls:
@@ -268,7 +270,7 @@ class Simulation:
         self._block = BLOCK_TICKS * self.steps
         self._stepper = Stepper(self.model, begin, self._block, STEP, self.wind, self.method, keep_steps=True)
 
-    # beginning anew, and elsewhere
+    # reset
 
     def reset(self, *, time: bool = True, state: bool = True) -> None:
         """To the start: its `time`, which begins at 0 again with the same noise and events, its `state`, or both.
@@ -279,18 +281,18 @@ class Simulation:
         if time:
             self._done = 0
             self.sensors.restore(self._fresh_sensors)
-            self._silent = set()
+            self._sensors_off = set()
         if state:
             self._failed = []
         self._rotors = self._wheels = self._controls = self._failsafe = None
-        self._held = Controls()
-        self._put(begin)
+        self._applied = Controls()
+        self._set_state(begin)
 
-    def _put(self, state: ModelState) -> None:
+    def _set_state(self, state: ModelState) -> None:
         begin = ModelState(np.array(state.x), np.array(state.memory), self.time)
         self._new_block(begin)
         self._outputs = self.model.outputs(begin, wind=self.wind.mean)
-        self._way = np.empty((0, begin.x.size)), np.empty((0, at.MEMORY))
+        self._step_states = np.empty((0, begin.x.size)), np.empty((0, at.MEMORY))
 
     def set_pose(
         self,
@@ -326,7 +328,7 @@ class Simulation:
         x[at.TYRE_X : at.TYRE_X + 8] = 0.0
         memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
         memory[at.BRAKE_ACTING : at.BRAKE_ACTING + 4] = 0.0
-        self._put(ModelState(x, memory))
+        self._set_state(ModelState(x, memory))
 
     def save(self) -> dict[str, Any]:
         """All that the next ticks depend on, fit for JSON; the same simulation goes on from it bit by bit."""
@@ -337,8 +339,8 @@ class Simulation:
             "memory": self.state.memory.tolist(),
             "outputs": self._outputs.numbers.tolist(),
             "sensors": self.sensors.save(),
-            "silent": sorted(self._silent),
-            "blow": np.asarray(self.blow, float).tolist(),
+            "silent": sorted(self._sensors_off),
+            "blow": np.asarray(self.wind_disturbance, float).tolist(),
             "failed": list(self._failed),
             "rotors": None if rotors is None else [rotors.time, rotors.torques, np.asarray(rotors.value).tolist()],
             "wheels": None
@@ -356,9 +358,9 @@ class Simulation:
         """Goes on from `save` of a simulation like this one. Raises ConfigError where it does not fit."""
         try:
             done = int(saved["steps_done"])
-            x, memory, numbers, blow = (np.array(saved[key], np.float64) for key in ("x", "memory", "outputs", "blow"))
-            failed, silent = [int(rotor) for rotor in saved["failed"]], set(saved["silent"])
-            shapes = x.shape, memory.shape, numbers.shape, blow.shape
+            x, memory, numbers, wind = (np.array(saved[key], np.float64) for key in ("x", "memory", "outputs", "blow"))
+            failed, sensors_off = [int(rotor) for rotor in saved["failed"]], set(saved["silent"])
+            shapes = x.shape, memory.shape, numbers.shape, wind.shape
             expected = (self.model.params.state_size,), (at.MEMORY,), (at.REPORTED,), (3,)
             if shapes != expected:
                 raise ValueError(f"arrays of {shapes}, expected {expected}")
@@ -379,7 +381,7 @@ class Simulation:
             raise ConfigError(f"no saved state of this simulation ({error!r})") from None
         self.sensors.restore(saved["sensors"])
         self._done = done
-        self._put(ModelState(x, memory))
+        self._set_state(ModelState(x, memory))
         self._outputs = Outputs(numbers, self.model.params.rotors)
-        self._failed, self._silent, self.blow = failed, silent, blow
+        self._failed, self._sensors_off, self.wind_disturbance = failed, sensors_off, wind
         self._rotors, self._wheels, self._failsafe, self._controls = rotors, wheels, failsafe, None

@@ -145,7 +145,7 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
     for text in scenario.notes:
         console.print(f"note: {text}", markup=False)
     events = [(when, mode.value, "") for when, mode in done.modes]
-    events += [(when, "", text) for when, text in done.told]
+    events += [(when, "", text) for when, text in done.log]
     events += [
         (t.time, "", f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the ground")
         for t in done.touchdowns

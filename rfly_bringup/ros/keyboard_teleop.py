@@ -61,7 +61,7 @@ class DriveNode(Node):
     def _take_mode(self, message: String) -> None:
         if message.data != self.pilot.mode:
             self._asked = ""
-        self.pilot.hear_mode(message.data)
+        self.pilot.set_mode(message.data)
 
     def _take_odometry(self, message: Odometry) -> None:
         v = message.twist.twist.linear

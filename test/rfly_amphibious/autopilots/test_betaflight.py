@@ -90,7 +90,7 @@ class Recorder:
 
     def take_off(self):
         """To 0.5 m above the ground, armed through the radio."""
-        ready = self.until(20.0, lambda: not self.flight.missing and not self.session.status.hindrances)
+        ready = self.until(20.0, lambda: not self.flight.missing and not self.session.status.arming_disable_flags)
         assert ready, (self.flight.missing, self.session.status)
         assert self.flight.request("arm") == ""
         assert not self.session.status.armed
@@ -126,9 +126,9 @@ def flown(session):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         for data in (b"", b"\xff" * 16, b"\x00" * 15, os.urandom(1400)):  # 0xff: not a number
             stranger.sendto(data, ("127.0.0.1", MOTOR_PORT))
-    recorder.simulation.blow = np.array((0.0, GUST, 0.0))
+    recorder.simulation.wind_disturbance = np.array((0.0, GUST, 0.0))
     recorder.until(GUST_TIME, lambda: False)
-    recorder.simulation.blow = np.zeros(3)
+    recorder.simulation.wind_disturbance = np.zeros(3)
     recorder.calm_time = recorder.simulation.time
     recorder.until(1.5, lambda: False)
     recorder.land_time = recorder.simulation.time

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
-from rfly_amphibious.autopilots.betaflight_controller import BetaflightComputer, tilt_to
+from rfly_amphibious.autopilots.betaflight_controller import BetaflightController, tilt_to
 from rfly_amphibious.autopilots.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
 from rfly_amphibious.autopilots.betaflight_session import find_firmware, shipped_settings
 from rfly_amphibious.control.mixer import Mixer
@@ -112,7 +112,7 @@ def test_tilt_to_an_axis():
 
 def test_throttle_that_carries_the_weight():
     params = VehicleParameters.load("scale_quad")
-    computer = BetaflightComputer(params)
+    computer = BetaflightController(params)
     # 30 kg on four rotors: 247.6 of 350 rad/s; a motor idles at 2 %
     share = math.sqrt(30.0 * 9.80665 / (4 * 0.0012)) / 350.0
     assert computer.throttle(30.0 * 9.80665) == pytest.approx((share - 0.02) / 0.98)
@@ -124,7 +124,7 @@ def test_throttle_that_carries_the_weight():
 @pytest.mark.parametrize("name", ["scale", "full"])
 def test_only_the_quad_can_be_flown(name):
     with pytest.raises(ConfigError, match="scale_quad"):
-        BetaflightComputer(VehicleParameters.load(name))
+        BetaflightController(VehicleParameters.load(name))
 
 
 def test_settings_fit_the_computer():

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.control.chassis_controller import ChassisComputer
-from rfly_amphibious.control.driving_law import ChassisController, bend_steering, understeer_gradient
+from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.control.pose_following import LeadingPose
-from rfly_amphibious.control.traction import Traction
+from rfly_amphibious.control.pose_following import PoseFollower
+from rfly_amphibious.control.speed_controller import SpeedController, bend_steering, understeer_gradient
+from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -46,13 +46,13 @@ def test_understeer_gradient_of_the_validation_table(params):
 
 
 def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
-    traction = Traction(params)
+    traction = TractionControl(params)
     assert traction.peak == pytest.approx(0.148, abs=5e-4)  # docs/model, section 15.1
     radius, ones = params.rolling_radius, np.ones(4)
 
     def see(slip, drive=1.0):
         spin = 4.0 * (1.0 + slip) / radius
-        traction.see(spin, np.zeros(4), np.array((4.0, 0, 0)), np.zeros(3), drive * ones, 0.01)
+        traction.update(spin, np.zeros(4), np.array((4.0, 0, 0)), np.zeros(3), drive * ones, 0.01)
         return traction.share
 
     assert see(0.21) == pytest.approx(ones)
@@ -62,12 +62,12 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
     assert see(-0.3, drive=-1.0) == pytest.approx((0.552, 0.72, 0.552, 0.72))
     # in a turn each wheel has its own way: the inner front one, 0.28 m left of the middle, at 1 rad/s
     spin = np.full(4, 4.0) / radius
-    traction.see(spin, np.zeros(4), np.array((4.0, 0, 0)), np.array((0, 0, 1.0)), ones, 0.01)
+    traction.update(spin, np.zeros(4), np.array((4.0, 0, 0)), np.array((0, 0, 1.0)), ones, 0.01)
     assert traction.slip[0] == pytest.approx(4.0 / 3.72 - 1.0, rel=1e-9)
 
 
 def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
-    law = ChassisController(params)
+    law = SpeedController(params)
     drive, brake = law.torques(0.0, 2.0, 0.01)
     force = params.effective_mass * 1.5 * -2.0 + law.resistance(2.0, 0.0)
     assert (drive / params.rolling_radius).sum() == pytest.approx(force, rel=1e-9)
@@ -94,7 +94,7 @@ def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
     ],
 )
 def test_brakes_in_every_mode(params, mode, share, expected):
-    chassis = ChassisComputer(params)
+    chassis = ChassisController(params)
     chassis.sense(loads(share * params.mass * G / 4.0))
     command = chassis.step(still(0.1), mode, 0.004)
     assert command.brake_torque == pytest.approx(expected * params.max_brake_torque)
@@ -103,7 +103,7 @@ def test_brakes_in_every_mode(params, mode, share, expected):
 
 
 def test_an_estimate_that_is_lost_brakes(params):
-    chassis = ChassisComputer(params)
+    chassis = ChassisController(params)
     chassis.sense(joints(0.01, 0.0))
     chassis.set_speed(1.0)
     assert chassis.step(still(0.01), Mode.DRIVE, 0.01).drive_torque.min() > 0.0
@@ -115,7 +115,7 @@ def test_an_estimate_that_is_lost_brakes(params):
 
 def test_a_twist_becomes_a_bend(params):
     """0.5 rad/s at 2 m/s forward: a quarter of a bend to the left, 8 m/s² · K_us more; back: to the right."""
-    chassis = ChassisComputer(params)
+    chassis = ChassisController(params)
     chassis.set_twist(2.0, 0.5, 0.0)
     command = chassis.step(still(0.0, 2.0), Mode.DRIVE, 0.01)
     assert command.steering_angle == pytest.approx(math.atan(0.66 * 0.25) + 0.001669 * 1.0, rel=1e-3)
@@ -130,17 +130,17 @@ def test_a_twist_becomes_a_bend(params):
 
 
 def test_a_leading_pose_far_and_near(params):
-    lead = LeadingPose(params)
-    lead.tell(np.array((20.0, 0.0)), None, 0.0)
-    speed, bend = lead.order(np.zeros(2), 0.0, 0.0, 0.0)
+    lead = PoseFollower(params)
+    lead.set_pose(np.array((20.0, 0.0)), None, 0.0)
+    speed, bend = lead.command(np.zeros(2), 0.0, 0.0, 0.0)
     assert 3.0 < speed < math.sqrt(2 * 0.8 * 20.0)
     assert bend == 0.0
-    speed, bend = lead.order(np.zeros(2), math.pi / 2, 0.0, 0.0)  # it lies to the right
+    speed, bend = lead.command(np.zeros(2), math.pi / 2, 0.0, 0.0)  # it lies to the right
     assert bend < 0.0
-    assert lead.order(np.array((19.95, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)
-    assert lead.order(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)  # it need not come back for so little
-    moving = LeadingPose(params)
+    assert lead.command(np.array((19.95, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)
+    assert lead.command(np.array((20.3, 0.0)), 0.0, 0.2, 0.0) == (0.0, 0.0)  # it need not come back for so little
+    moving = PoseFollower(params)
     for k in range(50):
-        moving.tell(np.array((0.02 * k * 1.5, 0.0)), None, 0.02 * k)
-    speed, _ = moving.order(np.array((0.98 * 1.5 - 1.2, 0.0)), 0.0, 1.5, 0.98)  # a preview behind: as fast as it
+        moving.set_pose(np.array((0.02 * k * 1.5, 0.0)), None, 0.02 * k)
+    speed, _ = moving.command(np.array((0.98 * 1.5 - 1.2, 0.0)), 0.0, 1.5, 0.98)  # a preview behind: as fast as it
     assert speed == pytest.approx(1.5, abs=0.05)

@@ -36,7 +36,7 @@ def hover():
     rig = Rig("scale", airborne=10.0)
     rig.flight.set_target((0.0, 0.0, 10.0), time=1e6)
     rig.run(1.0)
-    rig.flight._goal_time = -math.inf
+    rig.flight._setpoint_time = -math.inf
     return rig
 
 
@@ -142,7 +142,7 @@ def test_full_throttle_with_and_without_traction_control():
     def start(limited):
         rig = Rig("scale", noise=True, rate=100.0)
         if not limited:
-            rig.chassis.traction.see = lambda *_: None
+            rig.chassis.traction.update = lambda *_: None
         rig.run(0.1)
         assert rig.flight.request("arm") == ""
         slips = []

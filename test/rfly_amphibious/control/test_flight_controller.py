@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.control.flight_controller import WORDS, FlightComputer
+from rfly_amphibious.control.flight_controller import WORDS, FlightController
 from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
@@ -36,7 +36,7 @@ def test_every_pair_of_modes(begin, wanted):
     air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
     for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):
         logic = ModeLogic(begin)
-        logic.touch(now.wheels_down, now.load_share, 1.0)
+        logic.contact.update(now.wheels_down, now.load_share, 1.0)
         refusal = logic.request(wanted, now)
         taken = (begin, wanted) in allowed or begin is wanted or (wanted is A and begin is not D)
         assert (refusal == "") == taken, refusal
@@ -58,7 +58,7 @@ def test_every_pair_of_modes(begin, wanted):
 )
 def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_before):
     logic, time = ModeLogic(mode), 0.0
-    logic.touch(now.wheels_down, now.load_share, 1.0)
+    logic.contact.update(now.wheels_down, now.load_share, 1.0)
     while time < seconds and logic.mode is mode:
         logic.update(now, 0.004)
         time += 0.004
@@ -75,7 +75,7 @@ def test_take_off_on_the_limit_of_speed_and_slope():
 
 
 def make(name="scale"):
-    return FlightComputer(VehicleParameters.load(name))
+    return FlightController(VehicleParameters.load(name))
 
 
 def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
@@ -120,9 +120,9 @@ def test_bad_set_points_and_parameters():
     with pytest.raises(CommandError, match="velocity"):
         flight.set_velocity((0.0, 0.0))
     with pytest.raises(ConfigError, match="delay"):
-        FlightComputer(flight.params, delay=-0.1)
+        FlightController(flight.params, delay=-0.1)
     with pytest.raises(ConfigError, match="imu, height and wheel_loads"):
-        FlightComputer(flight.params, SensorParameters.load("scale").replace(height=None))
+        FlightController(flight.params, SensorParameters.load("scale").replace(height=None))
 
 
 def test_delay_slows_the_attitude_loop():
@@ -133,7 +133,7 @@ def test_delay_slows_the_attitude_loop():
         ("full", 0.02, 3.0),
         ("full", 0.1, 2.0455),
     ):
-        flight = FlightComputer(VehicleParameters.load(name), delay=delay)
+        flight = FlightController(VehicleParameters.load(name), delay=delay)
         flight.reset()
         assert flight.flight._frequency == pytest.approx(expected * np.array((1, 1, 0.4)), rel=1e-4)
 
@@ -234,4 +234,4 @@ def test_set_points_older_than_the_newest_are_dropped():
     feed(flight, 0.004)
     flight.set_target((1.0, 2.0, 3.0), time=5.0)
     flight.set_target((9.0, 9.0, 9.0), time=4.0)
-    assert flight._goal.position == (1.0, 2.0, 3.0)
+    assert flight._setpoint.position == (1.0, 2.0, 3.0)

@@ -26,7 +26,7 @@ LAYOUT = JoystickLayout(dead_zone=0.2)
 
 def pilot(mode, keys):
     made = KeyPilot(LIMITS)
-    made.hear_mode(mode)
+    made.set_mode(mode)
     words = [word for key in keys if (word := made.press(key))]
     return made, words
 
@@ -52,12 +52,12 @@ def test_keys_ask_for_modes_and_a_new_mode_begins_at_rest():
     made, words = pilot("DRIVE", ["o", "t", "l", "k", "x", "z"])
     assert words == ["arm", "takeoff", "land", "abort", "disarm"]
     made.press("w")
-    made.hear_mode("DRIVE")
+    made.set_mode("DRIVE")
     assert made.velocity.forward > 0.0
-    made.hear_mode("TAKEOFF")
+    made.set_mode("TAKEOFF")
     made.press("w")
     assert made.velocity == Velocity(), "nobody steers a take-off"
-    made.hear_mode("FLIGHT")
+    made.set_mode("FLIGHT")
     assert made.velocity == Velocity()
 
 

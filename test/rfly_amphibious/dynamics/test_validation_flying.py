@@ -8,7 +8,7 @@ from amphibious_cases import SETS, along, center_velocity, model, parameters, pl
 from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, Controls
-from rfly_amphibious.control.commands import Order
+from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot
@@ -173,7 +173,7 @@ def test_v21_landing(name):
     begin = m.flying((0.0, 0.0, 0.0))
     begin.x[2] = 1.5 - float(m.outputs(begin).clearance)
     place = tuple(begin.position)
-    orders = [Order(0.0, target=place), Order(2.0, Mode.LAND), Order(9.0, speed=3.0)]
+    orders = [Setpoint(0.0, target=place), Setpoint(2.0, Mode.LAND), Setpoint(9.0, speed=3.0)]
     pilot = Pilot(m, orders, Mode.FLIGHT)
     run = m.run(begin, pilot, 13.0, sample_period=0.004)
     assert pilot.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]

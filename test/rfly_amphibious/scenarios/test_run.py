@@ -177,7 +177,7 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
             "s.yaml",
         )
     )
-    assert [(time, what) for time, what in quiet.told if "is off" in what] == [
+    assert [(time, what) for time, what in quiet.log if "is off" in what] == [
         (0.5, "gps is off for 1 s: no effect, this pilot sees the truth"),
         (1.0, "imu is off: no effect, this pilot sees the truth"),
     ]
@@ -189,7 +189,7 @@ def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     run = run_scenario(up_and_down(events=f"{{time_s: 5, rotor_fails: {rotor}}}", when="standing_after_landing"))
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.ABORT]
-    assert (5.0, f"rotor {rotor} fails") in run.told
+    assert (5.0, f"rotor {rotor} fails") in run.log
     assert run.x[-1, at.ROTOR_SPEED + rotor - 1] < 1e-3
     assert run.touchdowns[0].sink_speed < 0.7
     assert (run.outputs.wheel_load[-1] > 0).all()

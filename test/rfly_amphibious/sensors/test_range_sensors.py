@@ -77,7 +77,7 @@ def test_however_ticks_are_cut():
         found = []
         while not found:
             simulation.tick()
-            times, x = simulation.way
+            times, x = simulation.step_states
             found = [due for due in sensors.advance(times, x[:, :3], x[:, 6:10]) if due.sensor == LIDAR]
         return sensors.sweep(found[0], SceneRays(None), CLEAR)
 

@@ -56,7 +56,7 @@ def test_ticks_are_the_models_own_steps_and_the_suites_own_samples() -> None:
     assert simulation.time == pytest.approx(0.24)
     assert np.array_equal(simulation.state.x, state.x)
     assert np.array_equal(simulation.state.memory, state.memory)
-    times, x = simulation.way
+    times, x = simulation.step_states
     assert np.allclose(times, (0.237, 0.238, 0.239, 0.24))
     assert np.array_equal(x[-1], state.x)
 

@@ -24,7 +24,7 @@ MIN_VERTICAL = 0.3
 YAW_FREQUENCY_SHARE = 0.4
 
 
-class FlightController:
+class GeometricController:
     """Holds the integral of the velocity error; everything else follows from what `wrench` is told.
 
     `attitude_frequency` (rad/s) other than the parameters' is for loops with delay: (τ_m + delay) · frequency ≤ 0.45.

@@ -69,7 +69,7 @@ def bend_steering(params: VehicleParameters, bend: float, speed: float, gradient
     return math.atan(lever * bend) + lever / params.wheelbase * aside
 
 
-class ChassisController:
+class SpeedController:
     """Holds the integral of the speed error."""
 
     def __init__(self, params: VehicleParameters) -> None:
