@@ -1,4 +1,4 @@
-"""Parameters of the state estimator: YAML files checked against `data/schemas/estimator.schema.json`."""
+"""Weights of the state estimator, each declared once, and the YAML files that hold them."""
 
 from __future__ import annotations
 
@@ -15,45 +15,90 @@ from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_common.config.declared import file_schema, number, values_of
+
+SECTIONS = {
+    "alignment": "standing, at the beginning",
+    "process": "beside the IMU's own noise",
+    "coasting": "while the IMU is silent",
+    "gate": "which readings are believed",
+    "orientation": "of the IMU's own filter",
+    "wheels": "that roll on the ground",
+    "standstill": "what counts as standing",
+    "ground": "below the vehicle",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class EstimatorParameters:
-    """SI units; what each means is in the schema, whose keys these are. `replace(history=1.0)` gives a changed copy."""
+    """SI units; a field declares its key in the file, what it means and its range. `replace` gives a changed copy."""
 
-    history: float
-    align_time: float
-    align_rate: float
-    align_force: float
-    gyro_bias: float
-    force_bias: float
-    process_force: float
-    process_gyro: float
-    silence: float
-    coast_force: float
-    coast_gyro: float
-    gate_probability: float
-    reacquire: float
-    orientation_rate: float
-    wheel_load_share: float
-    wheel_speed: float
-    slip: float
-    slip_time: float
-    side_rate: float
-    side_speed: float
-    side_slip: float
-    side_slip_rate: float
-    still_time: float
-    still_way: float
-    still_rate: float
-    still_load_share: float
-    still_repeat_rate: float
-    still_speed: float
-    still_gyro: float
-    map_error: float
-    map_error_time: float
-    ground_slope: float
+    history: float = number("history_s", "how late a reading may come", above=0.0, at_most=10.0)
+    align_time: float = number("alignment.time_s", "s that are averaged", above=0.0, at_most=60.0)
+    align_rate: float = number(
+        "alignment.still_radps", "largest mean rate of a vehicle that stands", above=0.0, at_most=10.0
+    )
+    align_force: float = number(
+        "alignment.still_mps2", "largest difference of the mean specific force from gravity", above=0.0, at_most=10.0
+    )
+    gyro_bias: float = number(
+        "alignment.gyroscope_bias_radps", "standard deviation beside the sensor's own", at_least=0.0, at_most=10.0
+    )
+    force_bias: float = number(
+        "alignment.accelerometer_bias_mps2", "standard deviation beside the sensor's own", at_least=0.0, at_most=10.0
+    )
+    process_force: float = number("process.acceleration_mps2_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
+    process_gyro: float = number("process.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
+    silence: float = number(
+        "coasting.silence_s", "s without a sample, from which on the estimator goes on without", above=0.0, at_most=10.0
+    )
+    coast_force: float = number("coasting.acceleration_mps2_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
+    coast_gyro: float = number("coasting.rates_radps_per_sqrthz", "density", at_least=0.0, at_most=1000.0)
+    gate_probability: float = number(
+        "gate.probability", "of a good reading to be within", at_least=0.5, at_most=0.999999999
+    )
+    reacquire: float = number(
+        "gate.reacquire_s", "s of rejections, after which GPS and height are believed again", above=0.0, at_most=3600.0
+    )
+    orientation_rate: float = number(
+        "orientation.rate_hz", "readings a second that are used; 0: none", at_least=0.0, at_most=1000.0
+    )
+    wheel_load_share: float = number(
+        "wheels.load_share", "of a wheel's static load, from which it rolls", above=0.0, at_most=10.0
+    )
+    wheel_speed: float = number(
+        "wheels.speed_mps", "standard deviation of the speed, beside the encoders' counts", at_least=0.0, at_most=100.0
+    )
+    slip: float = number("wheels.slip", "standard deviation of the share of slip", at_least=0.0, at_most=1.0)
+    slip_time: float = number("wheels.slip_time_s", "correlation time of slip", above=0.0, at_most=3600.0)
+    side_rate: float = number(
+        "wheels.side_rate_hz", "how often a second no side slip is assumed", above=0.0, at_most=1000.0
+    )
+    side_speed: float = number("wheels.side_mps", "standard deviation of the speed across", above=0.0, at_most=100.0)
+    side_slip: float = number("wheels.side_slip_rad", "standard deviation of the slip angle", at_least=0.0, at_most=1.0)
+    side_slip_rate: float = number(
+        "wheels.side_slip_rad_per_mps2", "more of it for each m/s² of side force", at_least=0.0, at_most=1.0
+    )
+    still_time: float = number("standstill.time_s", "s for which nothing turns", above=0.0, at_most=60.0)
+    still_way: float = number("standstill.way_m", "largest way of a wheel's rim in this time", above=0.0, at_most=1.0)
+    still_rate: float = number("standstill.rates_radps", "largest rate of turn", above=0.0, at_most=10.0)
+    still_load_share: float = number("standstill.load_share", "of the weight on the wheels", above=0.0, at_most=1.0)
+    still_repeat_rate: float = number("standstill.rate_hz", "how often a second it is used", above=0.0, at_most=1000.0)
+    still_speed: float = number("standstill.speed_mps", "standard deviation", above=0.0, at_most=10.0)
+    still_gyro: float = number("standstill.rates_noise_radps", "standard deviation", above=0.0, at_most=10.0)
+    map_error: float = number(
+        "ground.map_error_m", "standard deviation of the map's heights", at_least=0.0, at_most=1000.0
+    )
+    map_error_time: float = number(
+        "ground.map_error_time_s", "correlation time of the map's error", above=0.0, at_most=3600.0
+    )
+    ground_slope: float = number("ground.slope", "of ground that no map tells, m a metre", at_least=0.0, at_most=10.0)
     name: str = ""
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON schema of the files."""
+        return file_schema("State estimator of a land-air vehicle", cls, SECTIONS)
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> EstimatorParameters:
@@ -66,9 +111,8 @@ class EstimatorParameters:
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> EstimatorParameters:
         """The parameters of a file's content; `file` is what errors call it."""
-        value = checked_document(data, file, "estimator", "version, history_s, alignment").value
-        found = {field: float(value[section][key]) for field, (section, key) in _KEYS.items()}
-        return cls(history=float(value["history_s"]), **found, name=name or file)
+        document = checked_document(data, file, cls.schema(), "version, history_s, alignment")
+        return cls(**values_of(cls, document.value), name=name or file)
 
     def replace(self, **changes: Any) -> EstimatorParameters:
         """A copy with other values."""
@@ -177,39 +221,3 @@ def _noise(sensor: NoisySensor | None, channels: slice, count: int) -> dict[str,
         name: np.asarray(getattr(noise, name))[channels].copy()
         for name in ("white_density", "white_sigma", "walk_density", "markov_sigma", "markov_time", "turn_on_bias")
     }
-
-
-_KEYS = {
-    "align_time": ("alignment", "time_s"),
-    "align_rate": ("alignment", "still_radps"),
-    "align_force": ("alignment", "still_mps2"),
-    "gyro_bias": ("alignment", "gyroscope_bias_radps"),
-    "force_bias": ("alignment", "accelerometer_bias_mps2"),
-    "process_force": ("process", "acceleration_mps2_per_sqrthz"),
-    "process_gyro": ("process", "rates_radps_per_sqrthz"),
-    "silence": ("coasting", "silence_s"),
-    "coast_force": ("coasting", "acceleration_mps2_per_sqrthz"),
-    "coast_gyro": ("coasting", "rates_radps_per_sqrthz"),
-    "gate_probability": ("gate", "probability"),
-    "reacquire": ("gate", "reacquire_s"),
-    "orientation_rate": ("orientation", "rate_hz"),
-    "wheel_load_share": ("wheels", "load_share"),
-    "wheel_speed": ("wheels", "speed_mps"),
-    "slip": ("wheels", "slip"),
-    "slip_time": ("wheels", "slip_time_s"),
-    "side_rate": ("wheels", "side_rate_hz"),
-    "side_speed": ("wheels", "side_mps"),
-    "side_slip": ("wheels", "side_slip_rad"),
-    "side_slip_rate": ("wheels", "side_slip_rad_per_mps2"),
-    "still_time": ("standstill", "time_s"),
-    "still_way": ("standstill", "way_m"),
-    "still_rate": ("standstill", "rates_radps"),
-    "still_load_share": ("standstill", "load_share"),
-    "still_repeat_rate": ("standstill", "rate_hz"),
-    "still_speed": ("standstill", "speed_mps"),
-    "still_gyro": ("standstill", "rates_noise_radps"),
-    "map_error": ("ground", "map_error_m"),
-    "map_error_time": ("ground", "map_error_time_s"),
-    "ground_slope": ("ground", "slope"),
-}
-"""where each field is in the file"""

@@ -20,7 +20,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.key_changes import Change, KeyPath
-from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.config.schema_errors import key_path
@@ -98,7 +98,9 @@ class Scenario:
         """The scenario of a file's content; `file` is what errors call it, `folder` holds the files that it names."""
         of_vehicle = [(path[1:], value) for path, value in changes if path[0] == "vehicle" and len(path) > 1]
         others = [(path, value) for path, value in changes if path[0] != "vehicle" or len(path) == 1]
-        document = checked_document(data, file, "scenario", "version, vehicle, mission, end", others, _CALM)
+        document = checked_document(
+            data, file, load_schema("scenario"), "version, vehicle, mission, end", others, _CALM
+        )
         return _Reader(document, file, folder, load_map).scenario(name or file, map_folders, of_vehicle)
 
     def simulation(self, sensors: SensorParameters, *, noise: bool = True, **more: Any) -> Simulation:

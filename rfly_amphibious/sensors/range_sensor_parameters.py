@@ -8,43 +8,92 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.config.declared import flag, number, triple
+
 Triple = tuple[float, float, float]
+
+
+DEGREE = math.pi / 180.0
+
+
+def angle(path: str, meaning: str, default: float, within: float, *, optional: bool = False) -> Any:
+    """A field in rad for an angle that files tell in degrees, ± `within`."""
+    return number(path, meaning, scale=DEGREE, default=default, optional=optional, at_least=-within, at_most=within)
+
+
+def _position() -> Any:
+    meaning = "x forward, y left, z up from the sprung centre of mass"
+    return triple("position_m", meaning, default=(0.0, 0.0, 0.0), at_least=-1000.0, at_most=1000.0)
+
+
+def _range(path: str, meaning: str, default: float) -> Any:
+    if path == "max_range_m":
+        return number(path, meaning, default=default, above=0.0, at_most=1e6)
+    return number(path, meaning, default=default, at_least=0.0, at_most=1e6)
+
+
+def _pixels(path: str, default: int | None = None) -> Any:
+    return number(path, "pixels", default=default, kind="integer", at_least=1, at_most=8192)
+
+
+def _field_of_view(path: str, meaning: str, default: float | None = None) -> Any:
+    return number(path, meaning, scale=DEGREE, default=default, above=0.0, at_most=179.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LidarParameters:
     """Beams on a spinning head; each column of beams is fired at a time of its own."""
 
-    rate: float = 10.0
-    """sweeps a second"""
-    position: Triple = (0.0, 0.0, 0.0)
-    rotation: Triple = (0.0, 0.0, 0.0)
-    """roll, pitch, yaw of its axes against the body's"""
-    beams: int = 32
-    lowest: float = math.radians(-30.67)
-    """elevation of the first ring, the others follow evenly"""
-    highest: float = math.radians(10.67)
-    columns: int = 1800
-    """a turn"""
-    first_azimuth: float = math.pi
-    """where a sweep begins: π is to the rear"""
-    clockwise: bool = True
-    """seen from above"""
-    noise: float = 0.02
-    """standard deviation of a range, m"""
-    dropout: float = 0.001
-    """share of returns that are lost"""
-    min_range: float = 1.0
-    max_range: float = 70.0
-    ground_reflectivity: float = 0.3
-    body_reflectivity: float = 0.6
-    """of vehicles and objects"""
+    rate: float = number("rate_hz", "sweeps a second", default=10.0, above=0.0, at_most=1000.0)
+    position: Triple = _position()
+    rotation: Triple = triple(
+        "rotation_rpy_deg",
+        "of its axes against the body's",
+        scale=DEGREE,
+        default=(0.0, 0.0, 0.0),
+        optional=True,
+        at_least=-360.0,
+        at_most=360.0,
+    )
+    beams: int = number("beams", "rings", default=32, kind="integer", at_least=1, at_most=1024)
+    lowest: float = angle("lowest_beam_deg", "elevation of ring 0; the others follow evenly", -30.67, 90.0)
+    highest: float = angle("highest_beam_deg", "elevation of the last ring", 10.67, 90.0)
+    columns: int = number(
+        "columns_per_turn", "each fired at its own time", default=1800, kind="integer", at_least=1, at_most=36000
+    )
+    first_azimuth: float = angle(
+        "first_azimuth_deg",
+        "where a sweep begins, from x forward to the left; 180 (default): to the rear",
+        180.0,
+        360.0,
+        optional=True,
+    )
+    clockwise: bool = flag("clockwise", "seen from above; default true", default=True)
+    noise: float = number("noise_m", "white, of each range", default=0.02, at_least=0.0, at_most=1000.0)
+    dropout: float = number("dropout", "share of returns that are lost", default=0.001, at_least=0.0, at_most=1.0)
+    min_range: float = _range("min_range_m", "what is nearer gives no point", 1.0)
+    max_range: float = _range("max_range_m", "what is farther gives no point", 70.0)
+    ground_reflectivity: float = number(
+        "ground_reflectivity",
+        "intensity at normal incidence, of 1; default 0.3",
+        default=0.3,
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+    )
+    body_reflectivity: float = number(
+        "body_reflectivity",
+        "of vehicles and objects; default 0.6",
+        default=0.6,
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+    )
 
     @property
     def elevations(self) -> NDArray[np.float64]:
@@ -67,7 +116,7 @@ class LidarParameters:
 class ScanParameters:
     """A planar scan out of the lidar's sweep: the ring nearest to an elevation."""
 
-    elevation: float = 0.0
+    elevation: float = angle("elevation_deg", "the lidar's ring nearest to it is the planar scan", 0.0, 90.0)
 
     def ring(self, lidar: LidarParameters) -> int:
         """Which ring of the lidar it is."""
@@ -78,116 +127,52 @@ class ScanParameters:
 class ImageParameters:
     """A pinhole camera on the gimbal."""
 
-    rate: float = 5.0
-    width: int
-    height: int
-    horizontal_fov: float
-    vertical_fov: float
+    rate: float = number("rate_hz", "images a second", default=5.0, above=0.0, at_most=1000.0)
+    width: int = _pixels("width_px")
+    height: int = _pixels("height_px")
+    horizontal_fov: float = _field_of_view("horizontal_fov_deg", "from the left edge to the right one")
+    vertical_fov: float = _field_of_view("vertical_fov_deg", "from the upper edge to the lower one")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DepthCameraParameters(ImageParameters):
     """Depth and infrared, which share pixels. The standard deviation of a depth z is noise + noise_square·z²."""
 
-    width: int = 256
-    height: int = 212
-    horizontal_fov: float = math.radians(70.6)
-    vertical_fov: float = math.radians(60.0)
-    noise: float = 0.002
-    noise_square: float = 0.002
-    min_range: float = 0.5
-    max_range: float = 4.5
+    width: int = _pixels("width_px", 256)
+    height: int = _pixels("height_px", 212)
+    horizontal_fov: float = _field_of_view("horizontal_fov_deg", "from the left edge to the right one", 70.6)
+    vertical_fov: float = _field_of_view("vertical_fov_deg", "from the upper edge to the lower one", 60.0)
+    noise: float = number(
+        "noise_m",
+        "standard deviation of a depth z is noise_m + noise_per_m z²",
+        default=0.002,
+        at_least=0.0,
+        at_most=1000.0,
+    )
+    noise_square: float = number("noise_per_m", "1/m", default=0.002, at_least=0.0, at_most=1000.0)
+    min_range: float = _range("min_range_m", "depths below it read -inf", 0.5)
+    max_range: float = _range("max_range_m", "depths above it read inf", 4.5)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ColorCameraParameters(ImageParameters):
     """Colour, 8 bits a channel."""
 
-    width: int = 320
-    height: int = 180
-    horizontal_fov: float = math.radians(84.1)
-    vertical_fov: float = math.radians(53.8)
-    noise: float = 2.0
-    """standard deviation of a channel, of 255"""
-    max_range: float = 3000.0
-    """what is farther is sky"""
+    width: int = _pixels("width_px", 320)
+    height: int = _pixels("height_px", 180)
+    horizontal_fov: float = _field_of_view("horizontal_fov_deg", "from the left edge to the right one", 84.1)
+    vertical_fov: float = _field_of_view("vertical_fov_deg", "from the upper edge to the lower one", 53.8)
+    noise: float = number(
+        "noise_levels", "standard deviation of a channel, of 255", default=2.0, at_least=0.0, at_most=255.0
+    )
+    max_range: float = _range("max_range_m", "what is farther is sky", 3000.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GimbalParameters:
     """One revolute joint that pitches the cameras (positive looks down), and its place."""
 
-    position: Triple = (0.0, 0.0, 0.0)
-    lag: float = 0.1
-    """time constant, s"""
-    min_pitch: float = math.radians(-30.0)
-    max_pitch: float = math.radians(90.0)
-
-
-def _triple(values: Any, unit: float = 1.0) -> Triple:
-    x, y, z = (float(value) * unit for value in values)
-    return x, y, z
-
-
-def lidar_of(section: Mapping[str, Any]) -> LidarParameters:
-    """Of the section `lidar`."""
-    return LidarParameters(
-        rate=float(section["rate_hz"]),
-        position=_triple(section["position_m"]),
-        rotation=_triple(section.get("rotation_rpy_deg", (0.0, 0.0, 0.0)), math.pi / 180.0),
-        beams=section["beams"],
-        lowest=math.radians(section["lowest_beam_deg"]),
-        highest=math.radians(section["highest_beam_deg"]),
-        columns=section["columns_per_turn"],
-        first_azimuth=math.radians(section.get("first_azimuth_deg", 180.0)),
-        clockwise=section.get("clockwise", True),
-        noise=float(section["noise_m"]),
-        dropout=float(section["dropout"]),
-        min_range=float(section["min_range_m"]),
-        max_range=float(section["max_range_m"]),
-        ground_reflectivity=float(section.get("ground_reflectivity", 0.3)),
-        body_reflectivity=float(section.get("body_reflectivity", 0.6)),
-    )
-
-
-def scan_of(section: Mapping[str, Any]) -> ScanParameters:
-    """Of the section `scan`."""
-    return ScanParameters(elevation=math.radians(section["elevation_deg"]))
-
-
-def depth_camera_of(section: Mapping[str, Any]) -> DepthCameraParameters:
-    """Of the section `depth_camera`."""
-    return DepthCameraParameters(
-        **_image(section),
-        noise=float(section["noise_m"]),
-        noise_square=float(section["noise_per_m"]),
-        min_range=float(section["min_range_m"]),
-        max_range=float(section["max_range_m"]),
-    )
-
-
-def color_camera_of(section: Mapping[str, Any]) -> ColorCameraParameters:
-    """Of the section `color_camera`."""
-    return ColorCameraParameters(
-        **_image(section), noise=float(section["noise_levels"]), max_range=float(section["max_range_m"])
-    )
-
-
-def gimbal_of(section: Mapping[str, Any]) -> GimbalParameters:
-    """Of the section `gimbal`."""
-    return GimbalParameters(
-        position=_triple(section["position_m"]),
-        lag=float(section["lag_s"]),
-        min_pitch=math.radians(section["min_pitch_deg"]),
-        max_pitch=math.radians(section["max_pitch_deg"]),
-    )
-
-
-def _image(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "rate": float(section["rate_hz"]),
-        "width": section["width_px"],
-        "height": section["height_px"],
-        "horizontal_fov": math.radians(section["horizontal_fov_deg"]),
-        "vertical_fov": math.radians(section["vertical_fov_deg"]),
-    }
+    position: Triple = _position()
+    lag: float = number("lag_s", "time constant", default=0.1, above=0.0, at_most=100.0)
+    min_pitch: float = angle("min_pitch_deg", "positive looks down", -30.0, 180.0)
+    max_pitch: float = angle("max_pitch_deg", "positive looks down", 90.0, 180.0)

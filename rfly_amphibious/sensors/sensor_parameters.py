@@ -1,4 +1,4 @@
-"""Parameters of a vehicle's sensors: YAML files checked against `data/schemas/sensors.schema.json`."""
+"""Sensors of a vehicle, their places, rates and errors, and the YAML files that hold them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,10 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     GimbalParameters,
     LidarParameters,
     ScanParameters,
-    color_camera_of,
-    depth_camera_of,
-    gimbal_of,
-    lidar_of,
-    scan_of,
 )
-from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
 from rfly_amphibious.vehicle.parameters import GRAVITY
+from rfly_common.config.declared import schema_of, values_of
 from rfly_common.config.marked_yaml import Key
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
@@ -118,6 +115,13 @@ class SensorParameters:
     """`file:line` of each sensor's rate, for errors that are found later"""
 
     @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON schema of the files: what sensors declare themselves, beside the sections that stand in the file."""
+        schema = dict(load_schema("sensors"))
+        declared = {section: schema_of(of_section) for section, of_section in _DECLARED.items()}
+        return {**schema, "properties": {**schema["properties"], **declared}}
+
+    @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> SensorParameters:
         """A shipped set (`shipped_sensor_sets()`: they bear the names of the vehicles) or a YAML file.
 
@@ -128,7 +132,7 @@ class SensorParameters:
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> SensorParameters:
         """The sensors of a file's content; `file` is what errors call it."""
-        document = checked_document(data, file, "sensors", "version, imu, gps")
+        document = checked_document(data, file, cls.schema(), "version, imu, gps")
         for section, low, high in _LIMITS:
             limits = document.value.get(section)
             if limits and limits[low] >= limits[high]:
@@ -245,7 +249,21 @@ def _plain(section: Mapping[str, Any]) -> Sensor:
     return Sensor(rate=section["rate_hz"])
 
 
+def _of_section(cls: Any, section: Mapping[str, Any]) -> Any:
+    """Of a section whose keys the class declares."""
+    return cls(**values_of(cls, section))
+
+
+_DECLARED = {
+    "lidar": LidarParameters,
+    "scan": ScanParameters,
+    "depth_camera": DepthCameraParameters,
+    "color_camera": ColorCameraParameters,
+    "gimbal": GimbalParameters,
+}
+"""sections whose keys are fields of a dataclass"""
 _MAKERS: dict[str, Any] = {
+    **{section: partial(_of_section, cls) for section, cls in _DECLARED.items()},
     "imu": _imu,
     "gps": _gps,
     "magnetometer": _magnetometer,
@@ -255,11 +273,6 @@ _MAKERS: dict[str, Any] = {
     "wheel_loads": _plain,
     "wind": _plain,
     "ground_truth": _plain,
-    "lidar": lidar_of,
-    "scan": scan_of,
-    "depth_camera": depth_camera_of,
-    "color_camera": color_camera_of,
-    "gimbal": gimbal_of,
 }
 _LIMITS = (
     ("height", "min_range_m", "max_range_m"),

@@ -51,7 +51,7 @@ def read_parameters(what: str, folder: str, name_or_path: str | os.PathLike[str]
 def checked_document(
     data: bytes,
     file: str,
-    schema: str,
+    schema: Mapping[str, Any],
     keys: str,
     changes: Sequence[Change] = (),
     absent: Mapping[KeyPath, Any] | None = None,
@@ -70,7 +70,7 @@ def checked_document(
         raise ConfigError(f"{file}:{document.first_line}: expected the keys {keys}, …")
     if changes:
         document = changed(document, changes, absent)
-    problem = first_error(jsonschema.Draft7Validator(load_schema(schema)).iter_errors(document.value), document, file)
+    problem = first_error(jsonschema.Draft7Validator(schema).iter_errors(document.value), document, file)
     if problem is not None:
         raise ConfigError(problem)
     return document

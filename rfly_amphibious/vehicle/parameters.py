@@ -1,4 +1,4 @@
-"""Parameters of a land-air vehicle: YAML files, checked against `data/schemas/vehicle_parameters.schema.json`."""
+"""Parameters of a land-air vehicle, each declared once, and the YAML files that hold them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle.key_changes import Change
-from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
-from rfly_amphibious.vehicle.state_layout import WHEELS, state_size
-from rfly_common.config.marked_yaml import Key
+from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.state_layout import MAX_ROTORS, WHEELS, state_size
+from rfly_common.config.declared import (
+    bounded,
+    choice,
+    declarations,
+    declared,
+    file_schema,
+    number,
+    triple,
+    values_of,
+)
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 
@@ -27,108 +36,203 @@ Steered = Literal["front", "rear", "all", "none"]
 Triple = tuple[float, float, float]
 
 
+_INERTIA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["xx_kgm2", "yy_kgm2", "zz_kgm2"],
+    "properties": {
+        "xx_kgm2": bounded("of body and rotor frame about their common centre of mass", above=0.0),
+        "yy_kgm2": bounded("about y, left", above=0.0),
+        "zz_kgm2": bounded("about z, up", above=0.0),
+        **{
+            f"{axes}_kgm2": bounded("element of the inertia matrix off its diagonal", at_most=None)
+            for axes in ("xy", "xz", "yz")
+        },
+    },
+}
+_DRIVEN = {
+    "type": "array",
+    "description": "the driven ones",
+    "items": {"type": "string", "enum": list(WHEELS)},
+    "uniqueItems": True,
+}
+_ARM = bounded("from the total centre of mass to a rotor's axis", above=0.0)
+_LAYOUT = {
+    "type": "array",
+    "description": "rotors in the order of their commands",
+    "minItems": 3,
+    "maxItems": MAX_ROTORS,
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["azimuth_deg", "spin"],
+        "properties": {
+            "azimuth_deg": bounded("from x, counter-clockwise seen from above", at_least=-360.0, at_most=360.0),
+            "spin": {"type": "integer", "description": "1 counter-clockwise seen from above", "enum": [-1, 1]},
+            "arm_m": bounded("instead of the common one", above=0.0),
+        },
+    },
+}
+
+
+def _inertia(section: Mapping[str, Any], _document: Any) -> tuple[float, ...]:
+    return tuple(float(section.get(f"{axes}_kgm2", 0.0)) for axes in ("xx", "yy", "zz", "xy", "xz", "yz"))
+
+
+def _rotor_azimuth(layout: Sequence[Mapping[str, Any]], _document: Any) -> tuple[float, ...]:
+    return tuple(math.radians(rotor["azimuth_deg"]) for rotor in layout)
+
+
+def _rotor_arm(common: float, document: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(float(rotor.get("arm_m", common)) for rotor in document["rotors"]["layout"])
+
+
+def _rotor_spin(layout: Sequence[Mapping[str, Any]], _document: Any) -> tuple[int, ...]:
+    return tuple(int(rotor["spin"]) for rotor in layout)
+
+
 @dataclasses.dataclass(frozen=True)
 class VehicleParameters:
     """What a vehicle is made of, SI units; the sign conventions of `state_layout`.
+
+    A field declares its key in the file (whose name ends with the unit), what it means and its range.
 
     Immutable: `replace(track=1.7)` gives a changed copy. Raises ConfigError for what cannot be a vehicle.
     """
 
     name: str
-    mass_body: float
-    mass_rotor_frame: float
-    mass_unsprung: float
-    """one wheel with hub, motor and brake, kg"""
-    inertia: tuple[float, float, float, float, float, float]
+    mass_body: float = number("mass.body_kg", "car body", above=0.0)
+    mass_rotor_frame: float = number("mass.rotor_frame_kg", "arms, rotors and their motors", above=0.0)
+    mass_unsprung: float = number("mass.unsprung_kg", "one wheel with hub, motor and brake", above=0.0)
+    inertia: tuple[float, float, float, float, float, float] = declared("inertia", _INERTIA, _inertia)
     """xx, yy, zz, xy, xz, yz of body and rotor frame about their common centre of mass, kg m²"""
-    front_axle: float
-    """from the sprung centre of mass forward, m"""
-    rear_axle: float
-    """from it back, m"""
-    track: float
-    origin_height: float
-    """of the sprung centre of mass above level ground, m"""
-    steered: Steered
-    max_steering: float
-    max_steering_rate: float
-    steering_lag: float
-    driven: tuple[str, ...]
-    max_drive_torque: float
-    """of one wheel, N m"""
-    max_drive_power: float
-    """of all driven wheels together, W"""
-    drive_lag: float
-    max_brake_torque: float
-    wheel_radius: float
-    wheel_inertia: float
-    tyre_stiffness: float
-    tyre_damping: float
-    nominal_load: float
-    friction_x: float
-    friction_y: float
-    friction_load_loss: float
-    slip_stiffness: float
-    cornering_stiffness_per_rad: float
-    cornering_load_ratio: float
-    cornering_factor_front: float
-    cornering_factor_rear: float
-    shape_x: float
-    curvature_x: float
-    shape_y: float
-    curvature_y: float
-    relaxation_x: float
-    relaxation_y: float
-    low_speed: float
-    low_speed_damping: float
-    max_slip_deflection: float
-    rolling_resistance: float
-    rolling_speed: float
-    front_spring: float
-    rear_spring: float
-    front_anti_roll: float
-    rear_anti_roll: float
-    bump_damping: float
-    rebound_damping: float
-    bump_stop: float
-    rebound_stop: float
-    bump_stop_stiffness: float
-    rebound_stop_stiffness: float
-    stop_damping: float
-    rotor_azimuth: tuple[float, ...]
+    front_axle: float = number(
+        "chassis.front_axle_m", "from the sprung centre of mass forward to the front axle", above=0.0
+    )
+    rear_axle: float = number("chassis.rear_axle_m", "from it back to the rear axle", above=0.0)
+    track: float = number("chassis.track_m", "between the wheels of an axle", above=0.0)
+    origin_height: float = number(
+        "chassis.origin_height_m", "height of the sprung centre of mass above level ground", above=0.0
+    )
+    steered: Steered = choice("steering.wheels", "none: skid-steer", get_args(Steered))
+    max_steering: float = number(
+        "steering.max_angle_rad", "of the virtual wheel in the middle", at_least=0.0, at_most=1.2
+    )
+    max_steering_rate: float = number("steering.max_rate_radps", "of the virtual wheel", above=0.0)
+    steering_lag: float = number("steering.lag_s", "first-order lag", above=0.0, at_most=10.0)
+    driven: tuple[str, ...] = declared("drive.wheels", _DRIVEN, lambda value, _: tuple(w for w in WHEELS if w in value))
+    max_drive_torque: float = number("drive.max_torque_nm", "of one wheel", at_least=0.0)
+    max_drive_power: float = number("drive.max_power_w", "of all wheels together", at_least=0.0)
+    drive_lag: float = number("drive.lag_s", "first-order lag", above=0.0, at_most=10.0)
+    max_brake_torque: float = number("brake.max_torque_nm", "of one wheel", at_least=0.0)
+    wheel_radius: float = number("tyre.radius_m", "unloaded", above=0.0)
+    wheel_inertia: float = number("tyre.wheel_inertia_kgm2", "wheel and motor bell about the axle", above=0.0)
+    tyre_stiffness: float = number("tyre.stiffness_npm", "radial", above=0.0)
+    tyre_damping: float = number("tyre.damping_nspm", "radial", at_least=0.0)
+    nominal_load: float = number("tyre.nominal_load_n", "F_z0", above=0.0)
+    friction_x: float = number("tyre.friction_x", "at the nominal load", above=0.0, at_most=5.0)
+    friction_y: float = number("tyre.friction_y", "at the nominal load", above=0.0, at_most=5.0)
+    friction_load_loss: float = number(
+        "tyre.friction_load_loss", "friction lost for each nominal load more", at_least=0.0, at_most=2.0
+    )
+    slip_stiffness: float = number(
+        "tyre.slip_stiffness", "longitudinal, N for a unit of slip and a N of load", above=0.0
+    )
+    cornering_stiffness_per_rad: float = number("tyre.cornering_stiffness_per_rad", "p_K1", above=0.0)
+    cornering_load_ratio: float = number(
+        "tyre.cornering_load_ratio",
+        "p_K2: load of the largest cornering stiffness / nominal load",
+        above=0.0,
+        at_most=100.0,
+    )
+    cornering_factor_front: float = number(
+        "tyre.cornering_factor_front", "lambda_K: what the compliance of the steering leaves", above=0.0, at_most=2.0
+    )
+    cornering_factor_rear: float = number("tyre.cornering_factor_rear", "lambda_K", above=0.0, at_most=2.0)
+    shape_x: float = number("tyre.shape_x", "C of the Magic Formula", at_least=1.01, at_most=1.99)
+    curvature_x: float = number("tyre.curvature_x", "E of the Magic Formula", at_least=-10.0, at_most=0.99)
+    shape_y: float = number("tyre.shape_y", "C", at_least=1.01, at_most=1.99)
+    curvature_y: float = number("tyre.curvature_y", "E", at_least=-10.0, at_most=0.99)
+    relaxation_x: float = number("tyre.relaxation_x_m", "relaxation length", above=0.0)
+    relaxation_y: float = number("tyre.relaxation_y_m", "relaxation length", above=0.0)
+    low_speed: float = number("tyre.low_speed_mps", "speed above which low-speed damping ends", above=0.0, at_most=10.0)
+    low_speed_damping: float = number("tyre.low_speed_damping_nspm", "k_V0, at the nominal load", at_least=0.0)
+    max_slip_deflection: float = number(
+        "tyre.max_slip_deflection",
+        "rho_hi: bound of the tyre's deflection as dimensionless slip",
+        above=0.0,
+        at_most=1000.0,
+    )
+    rolling_resistance: float = number("tyre.rolling_resistance", "force / load", at_least=0.0, at_most=1.0)
+    rolling_speed: float = number("tyre.rolling_speed_mps", "speed at which it is 76 % there", above=0.0, at_most=10.0)
+    front_spring: float = number("suspension.front_stiffness_npm", "wheel rate", above=0.0)
+    rear_spring: float = number("suspension.rear_stiffness_npm", "wheel rate", above=0.0)
+    front_anti_roll: float = number(
+        "suspension.front_anti_roll_npm", "per metre of left-right difference", at_least=0.0
+    )
+    rear_anti_roll: float = number("suspension.rear_anti_roll_npm", "per metre of left-right difference", at_least=0.0)
+    bump_damping: float = number("suspension.bump_damping_nspm", "compressing", at_least=0.0)
+    rebound_damping: float = number("suspension.rebound_damping_nspm", "extending", at_least=0.0)
+    bump_stop: float = number(
+        "suspension.bump_stop_m", "travel from the static place to the bump stop", above=0.0, at_most=10.0
+    )
+    rebound_stop: float = number(
+        "suspension.rebound_stop_m",
+        "travel from the static place to the rebound stop, negative",
+        at_least=-10.0,
+        below=0.0,
+    )
+    bump_stop_stiffness: float = number("suspension.bump_stop_stiffness_npm", "beside the spring", at_least=0.0)
+    rebound_stop_stiffness: float = number("suspension.rebound_stop_stiffness_npm", "beside the spring", at_least=0.0)
+    stop_damping: float = number("suspension.stop_damping_nspm", "of both stops", at_least=0.0)
+    rotor_azimuth: tuple[float, ...] = declared("rotors.layout", _LAYOUT, _rotor_azimuth)
     """rad, from x, counter-clockwise seen from above"""
-    rotor_arm: tuple[float, ...]
+    rotor_arm: tuple[float, ...] = declared("rotors.arm_m", _ARM, _rotor_arm)
     """from the total centre of mass, m"""
-    rotor_spin: tuple[int, ...]
+    rotor_spin: tuple[int, ...] = declared("rotors.layout", None, _rotor_spin)
     """1 counter-clockwise seen from above, -1 clockwise"""
-    rotor_height: float
-    """above the sprung centre of mass, m"""
-    rotor_radius: float
-    thrust_coefficient: float
-    """c_T, N s²/rad²"""
-    figure_of_merit: float
-    zero_thrust_advance_ratio: float
-    rotor_drag_coefficient: float
-    """c_H, N s²/(m rad)"""
-    rotor_inertia: float
-    max_rotor_speed: float
-    max_rotor_torque: float
-    rotor_lag: float
-    linear_drag: Triple
-    drag_area: Triple
-    rotational_drag: Triple
-    body_box: Triple
-    body_stiffness: float
-    body_damping: float
-    body_friction: float
-    attitude_frequency: float
-    attitude_damping: float
-    position_gain: float
-    velocity_gain: float
-    max_tilt: float
+    rotor_height: float = number(
+        "rotors.height_m", "of the rotor plane above the sprung centre of mass", at_least=-100.0, at_most=100.0
+    )
+    rotor_radius: float = number("rotors.radius_m", "of a rotor", above=0.0)
+    thrust_coefficient: float = number("rotors.thrust_coefficient_ns2prad2", "thrust / speed squared", above=0.0)
+    figure_of_merit: float = number("rotors.figure_of_merit", "hover", above=0.0, at_most=1.0)
+    zero_thrust_advance_ratio: float = number(
+        "rotors.zero_thrust_advance_ratio", "J0 = V / (n D)", above=0.0, at_most=10.0
+    )
+    rotor_drag_coefficient: float = number(
+        "rotors.drag_coefficient_ns2pmrad", "c_H: in-plane drag / (speed x air speed)", at_least=0.0
+    )
+    rotor_inertia: float = number("rotors.inertia_kgm2", "of one rotor with its motor", above=0.0)
+    max_rotor_speed: float = number("rotors.max_speed_radps", "of the speed command", above=0.0)
+    max_rotor_torque: float = number("rotors.max_torque_nm", "of the torque command", above=0.0)
+    rotor_lag: float = number("rotors.lag_s", "first-order lag of the speed", above=0.0, at_most=10.0)
+    linear_drag: Triple = triple("air.linear_drag_nspm", "K1..K3", "per body axis", at_least=0.0)
+    drag_area: Triple = triple("air.drag_area_m2", "C_d A", "per body axis", at_least=0.0)
+    rotational_drag: Triple = triple("air.rotational_drag_nms", "K4..K6", "per body axis", at_least=0.0)
+    body_box: Triple = triple(
+        "body_contact.box_m",
+        "box about the sprung centre of mass whose corners touch the ground",
+        "length, width, height",
+        above=0.0,
+    )
+    body_stiffness: float = number("body_contact.stiffness_npm", "of each point", above=0.0)
+    body_damping: float = number("body_contact.damping_nspm", "of each point", at_least=0.0)
+    body_friction: float = number("body_contact.friction", "of each point", at_least=0.0, at_most=5.0)
+    attitude_frequency: float = number("control.attitude_frequency_radps", "of roll and pitch", above=0.0)
+    attitude_damping: float = number("control.attitude_damping", "ratio", above=0.0, at_most=5.0)
+    position_gain: float = number("control.position_gain_1ps", "1/s", above=0.0)
+    velocity_gain: float = number("control.velocity_gain_1ps", "1/s", above=0.0)
+    max_tilt: float = number("control.max_tilt_rad", "rad", above=0.0, at_most=1.4)
 
     def __post_init__(self) -> None:
         for key, text in _contradictions(self):
             raise ConfigError(f"{self.name}: {key}: {text}")
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON schema of the files."""
+        return file_schema("Parameters of a land-air vehicle", cls)
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str], changes: Sequence[Change] = ()) -> VehicleParameters:
@@ -141,13 +245,13 @@ class VehicleParameters:
     @classmethod
     def parse(cls, data: bytes, file: str, name: str = "", changes: Sequence[Change] = ()) -> VehicleParameters:
         """The parameters of a file's content; `file` is what errors call it."""
-        document = checked_document(data, file, "vehicle_parameters", "version, mass, inertia", changes)
-        values = _fields(document.value)
+        document = checked_document(data, file, cls.schema(), "version, mass, inertia", changes)
+        values = values_of(cls, document.value)
         candidate = object.__new__(cls)  # to be looked at before the checks, which know fields, not lines
         for key, value in {"name": name or file, **values}.items():
             object.__setattr__(candidate, key, value)
         for key, text in _contradictions(candidate):
-            path = _SOURCES[key]
+            path = _PATHS[key]
             raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}")
         return cls(name=name or file, **values)
 
@@ -284,104 +388,7 @@ def shipped_parameter_sets() -> list[str]:
     return shipped_sets("vehicles")
 
 
-_NUMBERS = {
-    "mass": ("mass_body", "mass_rotor_frame", "mass_unsprung"),
-    "chassis": ("front_axle", "rear_axle", "track", "origin_height"),
-    "steering": (None, "max_steering", "max_steering_rate", "steering_lag"),
-    "drive": (None, "max_drive_torque", "max_drive_power", "drive_lag"),
-    "brake": ("max_brake_torque",),
-    "tyre": (
-        "wheel_radius",
-        "wheel_inertia",
-        "tyre_stiffness",
-        "tyre_damping",
-        "nominal_load",
-        "friction_x",
-        "friction_y",
-        "friction_load_loss",
-        "slip_stiffness",
-        "cornering_stiffness_per_rad",
-        "cornering_load_ratio",
-        "cornering_factor_front",
-        "cornering_factor_rear",
-        "shape_x",
-        "curvature_x",
-        "shape_y",
-        "curvature_y",
-        "relaxation_x",
-        "relaxation_y",
-        "low_speed",
-        "low_speed_damping",
-        "max_slip_deflection",
-        "rolling_resistance",
-        "rolling_speed",
-    ),
-    "suspension": (
-        "front_spring",
-        "rear_spring",
-        "front_anti_roll",
-        "rear_anti_roll",
-        "bump_damping",
-        "rebound_damping",
-        "bump_stop",
-        "rebound_stop",
-        "bump_stop_stiffness",
-        "rebound_stop_stiffness",
-        "stop_damping",
-    ),
-    "rotors": (
-        None,
-        None,
-        "rotor_height",
-        "rotor_radius",
-        "thrust_coefficient",
-        "figure_of_merit",
-        "zero_thrust_advance_ratio",
-        "rotor_drag_coefficient",
-        "rotor_inertia",
-        "max_rotor_speed",
-        "max_rotor_torque",
-        "rotor_lag",
-    ),
-    "air": ("linear_drag", "drag_area", "rotational_drag"),
-    "body_contact": ("body_box", "body_stiffness", "body_damping", "body_friction"),
-    "control": ("attitude_frequency", "attitude_damping", "position_gain", "velocity_gain", "max_tilt"),
-}
-"""fields in the order in which the schema lists the keys of each section; None where `_fields` takes a key apart"""
-
-_SOURCES: dict[str, tuple[Key, ...]] = {
-    field: (section, key)
-    for section, fields in _NUMBERS.items()
-    for field, key in zip(fields, load_schema("vehicle_parameters")["properties"][section]["required"], strict=True)
-    if field is not None
-}
-_SOURCES |= {
-    "inertia": ("inertia",),
-    "rotor_azimuth": ("rotors", "layout"),
-    "rotor_spin": ("rotors", "layout"),
-    "steered": ("steering", "wheels"),
-}
-"""where the file holds a field"""
-
-
-def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of VehicleParameters out of a document that fits the schema."""
-    values: dict[str, Any] = {}
-    for field, path in _SOURCES.items():
-        section, *key = map(str, path)
-        value = document[section][key[0]] if key else None
-        if isinstance(value, list):
-            values[field] = tuple(map(float, value)) if section != "rotors" else None
-        elif isinstance(value, int | float):
-            values[field] = float(value)
-    inertia, rotors = document["inertia"], document["rotors"]
-    values["inertia"] = tuple(float(inertia.get(f"{a}_kgm2", 0.0)) for a in ("xx", "yy", "zz", "xy", "xz", "yz"))
-    values["rotor_azimuth"] = tuple(math.radians(rotor["azimuth_deg"]) for rotor in rotors["layout"])
-    values["rotor_arm"] = tuple(float(rotor.get("arm_m", rotors["arm_m"])) for rotor in rotors["layout"])
-    values["rotor_spin"] = tuple(int(rotor["spin"]) for rotor in rotors["layout"])
-    values["steered"] = document["steering"]["wheels"]
-    values["driven"] = tuple(wheel for wheel in WHEELS if wheel in document["drive"]["wheels"])
-    return values
+_PATHS = {name: declaration.path for name, declaration in declarations(VehicleParameters).items()}
 
 
 def _contradictions(p: VehicleParameters) -> list[tuple[str, str]]:

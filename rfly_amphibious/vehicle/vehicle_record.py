@@ -10,59 +10,12 @@ from scipy.optimize import brentq
 
 from rfly_amphibious.vehicle.parameters import AIR_DENSITY, GRAVITY, VehicleParameters
 from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR, MAX_ROTORS, POINTS, WHEELS
+from rfly_common.config.declared import declarations
 from rfly_common.kernels.jit import use_numba
 
-_COPIED = (
-    "mass_unsprung",
-    "mass_sprung",
-    "mass",
-    "inertia",
-    "max_steering",
-    "max_steering_rate",
-    "steering_lag",
-    "max_drive_torque",
-    "drive_lag",
-    "max_brake_torque",
-    "wheel_radius",
-    "wheel_inertia",
-    "tyre_stiffness",
-    "tyre_damping",
-    "nominal_load",
-    "friction_x",
-    "friction_y",
-    "friction_load_loss",
-    "slip_stiffness",
-    "cornering_load_ratio",
-    "relaxation_x",
-    "relaxation_y",
-    "low_speed",
-    "low_speed_damping",
-    "max_slip_deflection",
-    "rolling_resistance",
-    "rolling_speed",
-    "bump_damping",
-    "rebound_damping",
-    "bump_stop",
-    "rebound_stop",
-    "bump_stop_stiffness",
-    "rebound_stop_stiffness",
-    "stop_damping",
-    "spring_load",
-    "thrust_coefficient",
-    "torque_coefficient",
-    "inflow_coefficient",
-    "rotor_drag_coefficient",
-    "rotor_radius",
-    "rotor_inertia",
-    "max_rotor_speed",
-    "max_rotor_torque",
-    "rotor_lag",
-    "linear_drag",
-    "rotational_drag",
-    "body_stiffness",
-    "body_damping",
-    "body_friction",
-)
+_NOT_COPIED = ("steered", "driven", "rotor_azimuth", "rotor_arm")
+"""fields that the kernels get in another form; all others go into the record under their own names"""
+_DERIVED = ("mass_sprung", "mass", "spring_load", "torque_coefficient", "inflow_coefficient")
 
 
 def peak_slip(shape: float, curvature: float) -> float:
@@ -73,7 +26,9 @@ def peak_slip(shape: float, curvature: float) -> float:
 
 def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmosphere: bool, map_altitude: float) -> Any:
     """What the kernels take as `p`: a NumPy record, or a plain namespace for the path without numba."""
-    values: dict[str, Any] = {name: getattr(p, name) for name in _COPIED}
+    declared = {name: getattr(p, name) for name in declarations(VehicleParameters)}
+    values: dict[str, Any] = {name: value for name, value in declared.items() if name not in _NOT_COPIED}
+    values |= {name: getattr(p, name) for name in _DERIVED}
     hubs, rotors = p.hub_position, p.rotor_position
     half = 0.5 * np.array(p.body_box)
     corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]

@@ -203,14 +203,14 @@ class _Facts:
 
 def _facts(given: Mapping[str, str]) -> _Facts:
     from rfly_amphibious.scenarios.scenario import Scenario
-    from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters
+    from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     name = given["scenario"]
     folders = [part for part in given["map_search_path"].split(os.pathsep) if part]
     scenario = Scenario.load(name, folders)
     data, file, _ = read_parameters("scenario", "scenarios", name)
-    said = checked_document(data, file, "scenario", "version, vehicle, mission, end").value
+    said = checked_document(data, file, load_schema("scenario"), "version, vehicle, mission, end").value
     folder = str(Path(file).parent.resolve()) if os.path.isfile(file) else ""
     vehicle = given["vehicle"] or said["vehicle"]
     if not given["vehicle"] and folder and os.path.isfile(os.path.join(folder, vehicle)):

@@ -1,0 +1,179 @@
+"""Parameters declared once: dataclass fields with key, unit, range and meaning, and the JSON schema that follows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Schema = dict[str, Any]
+Path = tuple[str, ...]
+Triple = tuple[float, float, float]
+
+LARGEST = 1e9
+"""a number whose declaration names no bound is at most this"""
+_METADATA = "declared"
+
+UNITS = {
+    "kg": "kg", "kgm2": "kg m²", "m": "m", "m2": "m²", "rad": "rad", "radps": "rad/s", "s": "s", "nm": "N m", "w": "W",
+    "npm": "N/m", "nspm": "N s/m", "n": "N", "mps": "m/s", "mps2": "m/s²", "deg": "°", "hz": "Hz", "px": "px",
+    "ns2prad2": "N s²/rad²", "ns2pmrad": "N s²/(m rad)", "nms": "N m s", "1ps": "1/s", "per_rad": "1/rad",
+}  # fmt: skip
+"""what keys end with, and the unit that it stands for"""
+
+
+class Declaration(NamedTuple):
+    """What a field is in a file."""
+
+    path: Path
+    """keys that lead to it"""
+    schema: Schema | None
+    """of the value there; None where another field declares it"""
+    read: Callable[[Any, Any], Any]
+    """(value there or None, whole document) -> value of the field"""
+    required: bool
+
+
+def unit_of(key: str) -> str:
+    """The unit that a key's name ends with; "1" for a number without one."""
+    ends = [end for end in UNITS if key.endswith(f"_{end}")]
+    return UNITS[max(ends, key=len)] if ends else "1"
+
+
+def bounded(
+    meaning: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = LARGEST,
+    kind: str = "number",
+) -> Schema:
+    """The schema of a number: `above` and `below` exclude the bound, `at_least` and `at_most` include it."""
+    bounds = {"exclusiveMinimum": above, "minimum": at_least, "exclusiveMaximum": below}
+    bounds["maximum"] = None if below is not None else at_most
+    return {
+        "type": kind,
+        "description": meaning,
+        **{name: bound for name, bound in bounds.items() if bound is not None},
+    }
+
+
+def number(
+    path: str, meaning: str, *, scale: float = 1.0, default: float | None = None, optional: bool = False, **bounds: Any
+) -> Any:
+    """A dataclass field for the number at `section.key`; `scale` takes the file's unit to the field's, which is SI.
+
+    `default`, in the file's unit: of the dataclass, and of a file where the key is `optional`. Bounds: see `bounded`.
+    """
+
+    def read(value: Any, _document: Any) -> Any:
+        value = default if value is None else value
+        return int(value) if bounds.get("kind") == "integer" else float(value) * scale
+
+    return _with_default(path, bounded(meaning, **bounds), read, default, optional)
+
+
+def triple(
+    path: str,
+    meaning: str,
+    of_each: str = "",
+    *,
+    scale: float = 1.0,
+    default: Triple | None = None,
+    optional: bool = False,
+    **bounds: Any,
+) -> Any:
+    """A dataclass field for three numbers at `section.key`, each within the bounds; otherwise as `number`."""
+
+    def read(value: Any, _document: Any) -> Any:
+        return tuple(float(each) * scale for each in (value or default or ()))
+
+    items = bounded(of_each, **bounds)
+    if not of_each:
+        del items["description"]
+    schema = {"type": "array", "description": meaning, "minItems": 3, "maxItems": 3, "items": items}
+    return _with_default(path, schema, read, default, optional)
+
+
+def flag(path: str, meaning: str, *, default: bool) -> Any:
+    """A dataclass field for an optional true or false."""
+    schema = {"type": "boolean", "description": meaning}
+    return _with_default(path, schema, lambda value, _: default if value is None else value, default, True)
+
+
+def _with_default(path: str, schema: Schema, read: Callable[[Any, Any], Any], default: Any, optional: bool) -> Any:
+    more = {} if default is None else {"default": read(None, None)}
+    return declared(path, schema, read, required=not optional, **more)
+
+
+def choice(path: str, meaning: str, names: Sequence[str]) -> Any:
+    """A dataclass field for one of several names."""
+    schema = {"type": "string", "description": meaning, "enum": list(names)}
+    return declared(path, schema, lambda value, _document: value)
+
+
+def declared(
+    path: str,
+    schema: Schema | None,
+    read: Callable[[Any, Any], Any],
+    *,
+    required: bool = True,
+    **of_field: Any,
+) -> Any:
+    """A dataclass field whose value `read` makes of what stands at `path` (None: nothing) and the whole document."""
+    declaration = Declaration(tuple(path.split(".")), schema, read, required)
+    return dataclasses.field(metadata={_METADATA: declaration}, **of_field)
+
+
+def declarations(cls: Any) -> dict[str, Declaration]:
+    """Field name -> declaration, in the order of the dataclass."""
+    return {f.name: f.metadata[_METADATA] for f in dataclasses.fields(cls) if _METADATA in f.metadata}
+
+
+def schema_of(cls: Any) -> Schema:
+    """The JSON schema of an object that holds what a dataclass declares: no other keys, sections as nested objects."""
+    top: Schema = _object()
+    for path, schema, _read, required in declarations(cls).values():
+        if schema is None:
+            continue
+        here = top
+        for key in path[:-1]:
+            if key not in here["properties"]:
+                here["properties"][key] = _object()
+                here["required"].append(key)
+            here = here["properties"][key]
+        here["properties"][path[-1]] = schema
+        if required:
+            here["required"].append(path[-1])
+    return top
+
+
+def file_schema(title: str, cls: Any, sections: Mapping[str, str] | None = None) -> Schema:
+    """The JSON schema of a file of version 1 that holds what a dataclass declares; `sections`: what each is about."""
+    version = {"type": "integer", "description": "of this file format", "enum": [1]}
+    schema = schema_of(cls)
+    for section, meaning in (sections or {}).items():
+        schema["properties"][section]["description"] = meaning
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": title,
+        **schema,
+        "required": ["version", *schema["required"]],
+        "properties": {"version": version, **schema["properties"]},
+    }
+
+
+def values_of(cls: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Field name -> value, out of a document that fits `schema_of(cls)`."""
+    return {name: each.read(_at(document, each.path), document) for name, each in declarations(cls).items()}
+
+
+def _at(document: Any, path: Path) -> Any:
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def _object() -> Schema:
+    return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
