@@ -58,7 +58,7 @@ OriginOption = Annotated[
     ),
 ]
 UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
-RadiusOption = Annotated[float, typer.Option(min=0.01, help="m, of way-points that have none")]
+RadiusOption = Annotated[float, typer.Option(min=0.01, help="m, of waypoints that have none")]
 LoiterOption = Annotated[float, typer.Option(min=0.1, help="m, of orbits that have none, and of a fixed wing's hold")]
 
 
@@ -233,8 +233,8 @@ def _fly(
     while flight.seconds < limit and not flight.finished:
         state = runner.step(STEP_S)
         flight.seconds += STEP_S
-        if runner.manager.switches != switches:
-            switches = runner.manager.switches
+        if runner.manager.state.switches != switches:
+            switches = runner.manager.state.switches
             x, y, z = vector_ned_to_enu(follower.position)
             mode = state.params.current.mode.name
             flight.told.append((flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}"))

@@ -62,7 +62,7 @@ def plan(
     ] = None,
     csv: Annotated[
         MaybeText,
-        typer.Option("--csv", metavar="FILE", help="write the way-points, as a fleet file's `file:` reads them"),
+        typer.Option("--csv", metavar="FILE", help="write the waypoints, as a fleet file's `file:` reads them"),
     ] = None,
     water_level: Annotated[
         MaybeFloat, typer.Option(help="m up: ground below it is not driven on", show_default=False)

@@ -108,9 +108,9 @@ class Vehicle:
         if self.kind == "ground" and self.absolute:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
         if self.path.altitude is not None and self.kind == "ground":
-            raise ConfigError("shape: its way-points have heights, which are for aircraft; a ground vehicle takes none")
+            raise ConfigError("shape: its waypoints have heights, which are for aircraft; a ground vehicle takes none")
         if self.path.altitude is not None and (self.absolute or self.height):
-            raise ConfigError("altitude: the way-points of its shape have heights already")
+            raise ConfigError("altitude: the waypoints of its shape have heights already")
         for name, other in (("wheelbase", "track"), ("track", "wheelbase")):
             value = getattr(self, name)
             if value is None:
@@ -348,7 +348,7 @@ class Fleet:
         return self._ground(index, self._points(index, moved), moved)[1]
 
     def climb(self, vehicle: int, s: Floats) -> Floats | None:
-        """(k,) z [m] that the way-points of the vehicle with this index ask for where `places` (k,) are; None where
+        """(k,) z [m] that the waypoints of the vehicle with this index ask for where `places` (k,) are; None where
         they have no heights."""
         if self._profiles is None or not self._climbing[vehicle]:
             return None

@@ -141,7 +141,7 @@ class _Reader:
         where = self._where(index, limits)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
         if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
-            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it, or way-points with heights")
+            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it, or waypoints with heights")
         if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
             altitude = {"agl": 0.0}  # heights of its own win over the altitude in defaults
         scale = self._get(index, "scale", 1.0).value
@@ -197,7 +197,7 @@ class _Reader:
         return float(value) if value else None  # the schema takes none that is 0
 
     def _path(self, shape: _Spot, heights: bool) -> Path:
-        """`heights`: whether those of a file of way-points are wanted."""
+        """`heights`: whether those of a file of waypoints are wanted."""
         key = json.dumps(shape.value, sort_keys=True), heights and "file" in shape.value
         if key not in self._paths:
             try:

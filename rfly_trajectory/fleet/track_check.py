@@ -56,9 +56,7 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
             under = terrain.altitude(place[:, 0], place[:, 1]) - (vehicle.height if climb is None else climb)
             if under.max() > 0.0:
                 first = _first(place, under > 0.0)
-                what = (
-                    "the altitude of its way-points" if climb is not None else f"its altitude of {vehicle.height:g} m"
-                )
+                what = "the altitude of its waypoints" if climb is not None else f"its altitude of {vehicle.height:g} m"
                 findings.append(
                     Finding(
                         vehicle.name,

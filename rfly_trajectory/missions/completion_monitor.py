@@ -39,9 +39,9 @@ _logger = logging.getLogger(__name__)
 
 
 class CompletionMonitor:
-    """Watches one vehicle. It starts afresh when the current item changes, and at `restart`.
+    """Watches one vehicle. It starts afresh when the current item changes, and at `reset`.
 
-    `uav_type`: a "fixed-wing" counts as at a way-point when it passes the plane through it, normal to the line from
+    `uav_type`: a "fixed-wing" counts as at a waypoint when it passes the plane through it, normal to the line from
     the previous item (`pass_plane` sets that for either type), and as returned within `loiter_radius` of home.
     `custom` decides about CUSTOM items. Without it those imported from MAVLink's conditions 112 to 115 are done when
     their condition holds, other commands that are no navigation at once, with one log line each, and nothing else ever.
@@ -80,10 +80,10 @@ class CompletionMonitor:
         self._pass_plane = fixed_wing if pass_plane is None else pass_plane
         self._fixed_wing = fixed_wing
         self._custom, self._clock, self._log = custom, clock, log
-        self.restart()
+        self.reset()
 
-    def restart(self) -> None:
-        """Start afresh: the same item is to be flown once more (a new pass of the mission)."""
+    def reset(self) -> None:
+        """Start afresh: the same item is to be flown once more (a new repetition of the mission)."""
         self._item: MissionItem | None = None
 
     def update(
@@ -97,7 +97,7 @@ class CompletionMonitor:
     ) -> bool:
         """Whether `current` has been carried out.
 
-        `pose`: x, y, z, course. `previous`: the item before, at which the line to a way-point begins (else where the
+        `pose`: x, y, z, course. `previous`: the item before, at which the line to a waypoint begins (else where the
         item was first seen). `next_position`: of the item after (for CONDITION_DISTANCE). To be called at least eight
         times per turn of an orbit. ValueError names an input that is not finite.
         """

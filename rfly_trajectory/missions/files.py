@@ -95,7 +95,7 @@ def read_mission(
 ) -> Mission:
     """The mission of a .plan or .waypoints file (by its first bytes, whatever its name).
 
-    `default_radius` (m) is that of way-points which have none, `loiter_radius` (m) that of orbits. `terrain` gives the
+    `default_radius` (m) is that of waypoints which have none, `loiter_radius` (m) that of orbits. `terrain` gives the
     ground's altitude above sea at (latitude, longitude) for items above terrain. A .waypoints file's first row is
     home, unless `first_row_is_home` is False: then it is an item and `home` (latitude, longitude, altitude) is needed.
 

@@ -21,7 +21,7 @@ CLEARANCE = 1.0
 """m above the lowest height allowed, for the time that a climb takes to begin"""
 GLIDE, STEEPEST_GLIDE = 0.12, 0.27
 """slope of the final approach, and of that after some that had too much ground in the way"""
-MOMENTS = (0.25, 0.5, 0.75, 1.0, 1.25)
+LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
 """s ahead at which the height over the ground is looked at"""
 APPROACH_HEIGHT = 20.0
 """m above the touchdown point where the final approach begins, at least"""
@@ -70,27 +70,27 @@ class FixedWing:
         self.loiter_radius = loiter_radius
         self.position = position
         self.airborne = airborne
-        self._v = self.limits.speed if airborne else 0.0
+        self._speed = self.limits.speed if airborne else 0.0
         self._course, self._rate, self._sink = yaw, 0.0, 0.0
         self._cruise, self._climb, self._descent = self.limits.speed, self.limits.climb, self.limits.descent
         self._lift_off: float | None = None
         self._turn, self._cruise_down, self._final, self._arrived = 1.0, position[2], False, False
         self._spiral = False
         self._approach: tuple[float, float, float] | None = None
-        self._missed = 0
+        self._go_arounds = 0
         self._circle_key: tuple[object, ...] = ()
         self._circle_down = 0.0
 
     @property
     def velocity(self) -> Vector:
         """NED m/s."""
-        return self._v * math.cos(self._course), self._v * math.sin(self._course), self._sink
+        return self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._sink
 
     @property
     def euler(self) -> Vector:
         """Bank from the turn rate, pitch from the flight path, yaw = course."""
-        bank = math.atan(self._v * self._rate / GRAVITY)
-        return bank, math.atan2(-self._sink, max(self._v, 1e-3)) if self.airborne else 0.0, self._course
+        bank = math.atan(self._speed * self._rate / GRAVITY)
+        return bank, math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0, self._course
 
     @property
     def pose(self) -> tuple[float, float, float, float]:
@@ -110,11 +110,11 @@ class FixedWing:
         """An orbit no tighter than the slowest turn, and all that has a height of its own where it can fly on from."""
         if item.mode not in (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT):
             return item
-        least, params = TURN_MARGIN * self.turn_radius(self.limits.min_speed), item.params
+        min_radius, params = TURN_MARGIN * self.turn_radius(self.limits.min_speed), item.params
         north, east, down = item.position.tolist()
         if item.mode is MissionMode.ORBIT:
-            if item.params[0] < least:
-                params = np.array([least, *item.params[1:]])
+            if item.params[0] < min_radius:
+                params = np.array([min_radius, *item.params[1:]])
             key = north, east, float(params[0]), self._slope, self.ground
             if self._circle_key != key:
                 lowest = self.ground.envelope_around(north, east, float(params[0]), self._slope)
@@ -148,7 +148,7 @@ class FixedWing:
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
         self._final, self._arrived, self._approach, self._spiral = False, False, None, False
-        self._missed = 0
+        self._go_arounds = 0
         self._cruise_down = self.position[2]
         to_north = self.position[0] - float(item.position[0]) if item.mode is not MissionMode.RTL else 0.0
         to_east = self.position[1] - float(item.position[1]) if item.mode is not MissionMode.RTL else 0.0
@@ -178,30 +178,30 @@ class FixedWing:
         elif mode is MissionMode.WAYPOINT:
             self._line(tuple(previous.position.tolist()), target, dt)
         else:
-            self._through(target, dt)
+            self._fly_to(target, dt)
 
     def _roll(self, go: bool, dt: float) -> None:
         """On the ground: faster until lift-off, or to a stop."""
         wanted = self.limits.min_speed if go else 0.0
-        old = self._v
-        self._v += clip(wanted - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
+        old = self._speed
+        self._speed += clip(wanted - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
         self._rate = self._sink = 0.0
-        self._advance(0.5 * (old + self._v) * dt)
+        self._advance(0.5 * (old + self._speed) * dt)
         floor = self.ground.down(self.position[0], self.position[1])
         if math.isfinite(floor):
             self.position = (self.position[0], self.position[1], floor)
-        if go and self._v >= self.limits.min_speed:
+        if go and self._speed >= self.limits.min_speed:
             self.airborne, self._lift_off = True, self.position[2]
 
-    def _through(self, target: Vector, dt: float) -> None:
+    def _fly_to(self, target: Vector, dt: float) -> None:
         """Fly to a point and on; again and again until something else is asked for."""
-        course = self._bearing_through(target)
+        course = self._course_to(target)
         self._steer(course, target[2], self._cruise, dt)
 
-    def _bearing_through(self, target: Vector) -> float:
+    def _course_to(self, target: Vector) -> float:
         """The course to a point, or straight on where the point lies within the tightest turn."""
         north, east = target[0] - self.position[0], target[1] - self.position[1]
-        radius = TURN_MARGIN * self.turn_radius(self._v)
+        radius = TURN_MARGIN * self.turn_radius(self._speed)
         for side in (1.0, -1.0):
             center = (-side * radius * math.sin(self._course), side * radius * math.cos(self._course))
             if math.hypot(north - center[0], east - center[1]) < radius:
@@ -213,7 +213,7 @@ class FixedWing:
         length = math.hypot(north, east)
         along = ((self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east) / max(length, 1e-9)
         if length < 1.0 or along > length:
-            self._through(end, dt)
+            self._fly_to(end, dt)
             return
         down = start[2] + (end[2] - start[2]) * clip(along / length, 0.0, 1.0)
         if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
@@ -224,8 +224,8 @@ class FixedWing:
     def _course_on_line(self, start: Vector, course: float) -> float:
         """Back to the line at an angle that falls with the distance from it."""
         north, east = self.position[0] - start[0], self.position[1] - start[1]
-        beside = math.cos(course) * east - math.sin(course) * north
-        return course - math.atan(beside / max(20.0, 1.2 * self.turn_radius(self._v)))
+        cross_track = math.cos(course) * east - math.sin(course) * north
+        return course - math.atan(cross_track / max(20.0, 1.2 * self.turn_radius(self._speed)))
 
     def _circle(self, center: Vector, radius: float, dt: float) -> None:
         tightest = GRAVITY * math.tan(self.limits.bank)
@@ -236,7 +236,7 @@ class FixedWing:
         bearing = math.atan2(east, north) if distance > 1e-6 else self._course
         course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
         near = abs(distance - radius) < 0.3 * radius
-        rate = self._turn * self._v / max(distance, radius) if near else 0.0
+        rate = self._turn * self._speed / max(distance, radius) if near else 0.0
         self._steer(course, center[2], speed, dt, rate=rate)
 
     def _return(self, home: Vector, dt: float) -> None:
@@ -246,7 +246,7 @@ class FixedWing:
             self._arrived = (
                 math.hypot(home[0] - self.position[0], home[1] - self.position[1]) <= 0.5 * self.loiter_radius
             )
-            self._through(place, dt)
+            self._fly_to(place, dt)
         else:
             self._circle(place, self.loiter_radius, dt)
 
@@ -259,17 +259,17 @@ class FixedWing:
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
         north, east = touchdown[0] - self.position[0], touchdown[1] - self.position[1]
         left = north * math.cos(course) + east * math.sin(course)
-        beside = math.cos(course) * east - math.sin(course) * north
+        cross_track = math.cos(course) * east - math.sin(course) * north
         if not self._final:
             near = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1]) <= radius
             ahead = abs(math.remainder(self._course - course, 2 * math.pi)) < math.pi / 2
             self._final = near and ahead and abs(self.position[2] - down) < 4.0
-            self._through((*entry, down), dt)
+            self._fly_to((*entry, down), dt)
             return
         slope = (touchdown[2] - down) / length
         glide = max(touchdown[2] - slope * max(left, 0.0), down)
-        if left < 0.5 * self._v * dt:
-            if abs(beside) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
+        if left < 0.5 * self._speed * dt:
+            if abs(cross_track) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
                 self.airborne, self._sink = False, 0.0
                 self.position = (
                     self.position[0],
@@ -278,11 +278,11 @@ class FixedWing:
                 )
                 return
             self._final, self._approach = False, None
-            self._missed += 1
+            self._go_arounds += 1
         on_line = self._course_on_line(touchdown, course)
         share = clip(left / length, 0.0, 0.99)
-        sink = slope * self._v if left < length else 0.0
-        self._steer(on_line, glide, self.limits.min_speed, dt, way=max(left, 1.0), sink=sink, clearance=share)
+        sink = slope * self._speed if left < length else 0.0
+        self._steer(on_line, glide, self.limits.min_speed, dt, look_ahead=max(left, 1.0), sink=sink, clearance=share)
 
     def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
         """Course, length and first z of a final approach over free ground that can be reached over the ground.
@@ -297,13 +297,15 @@ class FixedWing:
             course = wanted + turn * math.pi / 8
             for stretch in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0):
                 length = stretch * high / GLIDE
-                trouble, down = self._trouble(touchdown, course, length, high)
-                ranked.append((max(trouble, 0.5), rank, stretch, (course, length, down)))
-                if trouble <= 0.5 or self.ground.terrain is None:
+                obstruction, down = self._approach_obstruction(touchdown, course, length, high)
+                ranked.append((max(obstruction, 0.5), rank, stretch, (course, length, down)))
+                if obstruction <= 0.5 or self.ground.terrain is None:
                     break
-        return sorted(ranked)[self._missed % len(ranked)][3]
+        return sorted(ranked)[self._go_arounds % len(ranked)][3]
 
-    def _trouble(self, touchdown: Vector, course: float, length: float, high: float) -> tuple[float, float]:
+    def _approach_obstruction(
+        self, touchdown: Vector, course: float, length: float, high: float
+    ) -> tuple[float, float]:
         """How far (m) the ground, or the height at which the approach begins, is in its way; and that height's z."""
         back = length + 3.0 * self.turn_radius(self._cruise)
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
@@ -322,7 +324,7 @@ class FixedWing:
         speed: float,
         dt: float,
         *,
-        way: float = 0.0,
+        look_ahead: float = 0.0,
         rate: float = 0.0,
         sink: float = 0.0,
         clearance: float = 1.0,
@@ -330,48 +332,48 @@ class FixedWing:
         """Toward a course and a height.
 
         Over the ground it stays above what it can climb from (see Ground.envelope_down), in a spiral as long as it is
-        lower; `clearance` < 1: on the final approach, over the ground of the next `way` metres with that share of the
-        minimum height.
+        lower; `clearance` < 1: on the final approach, over the ground of the next `look_ahead` m with that share of
+        the minimum height.
         """
-        most_sink = math.inf
+        max_sink = math.inf
         if self.ground.terrain is not None and clearance < 1.0:
             self._spiral = False
-            distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, way)
+            distance, allowed = self.ground.profile(self.position[0], self.position[1], self._course, look_ahead)
             allowed = allowed + (1.0 - clearance) * self.ground.min_height
-            down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._v, 1.0) * distance)))
+            down = min(down, float(np.min(allowed + 0.8 * self._climb / max(self._speed, 1.0) * distance)))
         elif self.ground.terrain is not None:
-            here, most_sink = self._over_ground()
+            here, max_sink = self._over_ground()
             margin = -CLEARANCE if self._spiral else 3.0
             self._spiral = self.position[2] > here + margin
-        climb = clip(min(sink + 0.8 * (down - self.position[2]), most_sink), -self._climb, self._descent)
-        most = GRAVITY * math.tan(self.limits.bank) / max(self._v, 1.0)
-        turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -most, most)
+        climb = clip(min(sink + 0.8 * (down - self.position[2]), max_sink), -self._climb, self._descent)
+        max_rate = GRAVITY * math.tan(self.limits.bank) / max(self._speed, 1.0)
+        turn = clip(rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -max_rate, max_rate)
         if self._spiral:
-            turn, climb = self._turn * most, -self._climb
+            turn, climb = self._turn * max_rate, -self._climb
         self._fly(turn, climb, speed, dt)
 
     def _over_ground(self) -> tuple[float, float]:
         """z of the envelope here, and the fastest sink that keeps it on the way of the next moments."""
         north, east, down = self.position
         here = self.ground.envelope_down(north, east, self._slope)
-        sink = (here - CLEARANCE - down) / MOMENTS[1]
-        for time in MOMENTS:
+        sink = (here - CLEARANCE - down) / LOOK_AHEAD[1]
+        for time in LOOK_AHEAD:
             course = self._course + 0.5 * self._rate * time
-            way = self._v * time
+            distance = self._speed * time
             ahead = self.ground.envelope_down(
-                north + way * math.cos(course), east + way * math.sin(course), self._slope
+                north + distance * math.cos(course), east + distance * math.sin(course), self._slope
             )
             sink = min(sink, (ahead - CLEARANCE - down) / time)
         return here, sink
 
     def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
-        limits, old_v, old_sink = self.limits, self._v, self._sink
-        self._v += clip(speed - old_v, -limits.acceleration * dt, limits.acceleration * dt)
+        limits, old_speed, old_sink = self.limits, self._speed, self._sink
+        self._speed += clip(speed - old_speed, -limits.acceleration * dt, limits.acceleration * dt)
         change = limits.vertical_acceleration * dt
         self._sink += clip(sink - old_sink, -change, change)
         self._rate = rate
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
-        self._advance(0.5 * (old_v + self._v) * dt)
+        self._advance(0.5 * (old_speed + self._speed) * dt)
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
         down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
         floor = self.ground.down(self.position[0], self.position[1])
@@ -379,6 +381,6 @@ class FixedWing:
             down, self._sink = floor, min(0.0, self._sink)
         self.position = (self.position[0], self.position[1], down)
 
-    def _advance(self, way: float) -> None:
+    def _advance(self, distance: float) -> None:
         north, east, down = self.position
-        self.position = (north + way * math.cos(self._course), east + way * math.sin(self._course), down)
+        self.position = (north + distance * math.cos(self._course), east + distance * math.sin(self._course), down)

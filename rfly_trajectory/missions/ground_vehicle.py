@@ -21,7 +21,7 @@ from rfly_trajectory.motion.wheels import stand
 TURN_MARGIN = 1.1
 """a target nearer to the tightest turn than this share of it is driven away from first"""
 PASS_SPEED = 1.0
-"""m/s at a way-point: slow enough to stop there, or to turn"""
+"""m/s at a waypoint: slow enough to stop there, or to turn"""
 ARRIVED = 0.4
 """m from home: the vehicle stops"""
 
@@ -40,7 +40,7 @@ class GroundVehicleLimits:
 
 
 class GroundVehicle:
-    """A car: it drives along the lines between way-points, around circles, home, and stops to hold.
+    """A car: it drives along the lines between waypoints, around circles, home, and stops to hold.
 
     Take-offs and landings are not its own; it stands still for them.
     """
@@ -59,20 +59,20 @@ class GroundVehicle:
         checked_limits(self.limits)
         self.ground = ground or Ground()
         self.position = position
-        self._course, self._v, self._curvature = yaw, 0.0, 0.0
+        self._course, self._speed, self._curvature = yaw, 0.0, 0.0
         self._slope, self._sink = (0.0, 0.0), 0.0
         self._cruise, self._turn = self.limits.speed, 1.0
-        self._stand(0.0)
+        self._fit_to_ground(0.0)
 
-    def place(self, position: Vector, yaw: float) -> None:
+    def set_pose(self, position: Vector, yaw: float) -> None:
         """Stand still there."""
-        self.position, self._course, self._v, self._sink = position, yaw, 0.0, 0.0
-        self._stand(0.0)
+        self.position, self._course, self._speed, self._sink = position, yaw, 0.0, 0.0
+        self._fit_to_ground(0.0)
 
     @property
     def speed(self) -> float:
         """m/s, that of now."""
-        return self._v
+        return self._speed
 
     @property
     def lead(self) -> float:
@@ -82,7 +82,7 @@ class GroundVehicle:
     @property
     def velocity(self) -> Vector:
         """NED m/s."""
-        return self._v * math.cos(self._course), self._v * math.sin(self._course), self._sink
+        return self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._sink
 
     @property
     def euler(self) -> Vector:
@@ -97,9 +97,9 @@ class GroundVehicle:
 
     def flown(self, item: MissionItem) -> MissionItem:
         """A circle no tighter than the turning circle."""
-        least = TURN_MARGIN * self.limits.turn_radius
-        if item.mode is MissionMode.ORBIT and item.params[0] < least:
-            return replace(item, params=np.array([least, *item.params[1:]]))
+        min_radius = TURN_MARGIN * self.limits.turn_radius
+        if item.mode is MissionMode.ORBIT and item.params[0] < min_radius:
+            return replace(item, params=np.array([min_radius, *item.params[1:]]))
         return item
 
     def change_speed(self, kind: int, value: float) -> bool:
@@ -158,8 +158,8 @@ class GroundVehicle:
         if length < 1.0 or (to_north * north + to_east * east) / length > length - reach:
             return self._course_to(end)
         course = math.atan2(east, north)
-        beside = (to_east * north - to_north * east) / length
-        return course - math.atan(beside / reach)
+        cross_track = (to_east * north - to_north * east) / length
+        return course - math.atan(cross_track / reach)
 
     def _around(self, center: Vector, radius: float, dt: float) -> None:
         radius = max(radius, TURN_MARGIN * self.limits.turn_radius)
@@ -168,30 +168,30 @@ class GroundVehicle:
         bearing = math.atan2(east, north) if distance > 1e-6 else self._course
         course = bearing + self._turn * (math.pi / 2 + math.atan(3.0 * (distance - radius) / radius))
         near = abs(distance - radius) < 0.3 * radius
-        fast = min(self._cruise, math.sqrt(0.7 * self.limits.lateral_acceleration * radius))
-        self._drive(course, fast, dt, curvature=self._turn / max(distance, radius) if near else 0.0)
+        speed = min(self._cruise, math.sqrt(0.7 * self.limits.lateral_acceleration * radius))
+        self._drive(course, speed, dt, curvature=self._turn / max(distance, radius) if near else 0.0)
 
     def _drive(self, course: float, speed: float, dt: float, curvature: float = 0.0) -> None:
         """Steer toward a course and change speed, both within limits; slower where much is to be turned."""
-        limits, old = self.limits, self._v
+        limits, old = self.limits, self._speed
         error = math.remainder(course - self._course, 2 * math.pi)
         tightest = min(1.0 / limits.turn_radius, limits.lateral_acceleration / max(old * old, 1e-6))
         self._curvature = clip(curvature + 2.0 * error / limits.turn_radius, -tightest, tightest)
         if abs(error) > 0.3:
             speed = min(speed, math.sqrt(0.7 * limits.lateral_acceleration * limits.turn_radius))
-        self._v += clip(speed - old, -limits.acceleration * dt, limits.acceleration * dt)
-        way = 0.5 * (old + self._v) * dt
-        turn = self._curvature * way
+        self._speed += clip(speed - old, -limits.acceleration * dt, limits.acceleration * dt)
+        distance = 0.5 * (old + self._speed) * dt
+        turn = self._curvature * distance
         middle = self._course + 0.5 * turn
         self.position = (
-            self.position[0] + way * math.cos(middle),
-            self.position[1] + way * math.sin(middle),
+            self.position[0] + distance * math.cos(middle),
+            self.position[1] + distance * math.sin(middle),
             self.position[2],
         )
         self._course = math.remainder(self._course + turn, 2 * math.pi)
-        self._stand(self._curvature)
+        self._fit_to_ground(self._curvature)
 
-    def _stand(self, curvature: float) -> None:
+    def _fit_to_ground(self, curvature: float) -> None:
         """On all wheels that reach the ground, none below it."""
         terrain = self.ground.terrain
         if terrain is None:
@@ -205,7 +205,7 @@ class GroundVehicle:
             np.array([self.limits.wheelbase]),
             np.array([self.limits.track]),
             point,
-            np.array([self._v]),
+            np.array([self._speed]),
             np.array([self._slope]),
             np.asarray(terrain.altitude(east, north), dtype=float),
             terrain.gradient(east, north),

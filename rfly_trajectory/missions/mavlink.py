@@ -66,7 +66,7 @@ class ImportSettings:
     """What an import needs beside the file."""
 
     default_radius: float = 2.0
-    """m, of a way-point that has none"""
+    """m, of a waypoint that has none"""
     loiter_radius: float = 25.0
     """m, of an orbit that has none"""
     terrain: TerrainAltitude | None = None

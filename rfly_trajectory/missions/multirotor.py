@@ -87,7 +87,7 @@ class MultirotorLimits:
 class Multirotor:
     """A multirotor that accelerates, climbs and turns within limits, and lands where it is told.
 
-    It follows the straight line between way-points; before rising ground it slows down and climbs first.
+    It follows the straight line between waypoints; before rising ground it slows down and climbs first.
     """
 
     mode: str | None = None
@@ -158,9 +158,9 @@ class Multirotor:
         if mode is MissionMode.ORBIT:
             wanted = self._around(target, float(item.params[0]))
         elif mode in (MissionMode.LAND, MissionMode.RTL):
-            wanted = self._down_at(home if mode is MissionMode.RTL else target)
+            wanted = self._descend_at(home if mode is MissionMode.RTL else target)
         elif mode is MissionMode.TAKEOFF:
-            wanted = self._up_to(target)
+            wanted = self._climb_to(target)
         elif mode is MissionMode.WAYPOINT:
             wanted = self._along(tuple(previous.position.tolist()), target)
             if math.dist(self.position, target) <= 3.0 * max(float(item.params[1]), 1.0):
@@ -173,26 +173,26 @@ class Multirotor:
         """The velocity that goes to a point and stops there."""
         to_north, to_east = north - self.position[0], east - self.position[1]
         distance = math.hypot(to_north, to_east)
-        fast = min(speed or self._speed, math.sqrt(1.4 * self.limits.acceleration * distance), 1.5 * distance)
-        share = fast / distance if distance > 0.0 else 0.0
+        speed = min(speed or self._speed, math.sqrt(1.4 * self.limits.acceleration * distance), 1.5 * distance)
+        share = speed / distance if distance > 0.0 else 0.0
         return to_north * share, to_east * share, self._vertical(down)
 
     def _vertical(self, down: float) -> float:
         error = down - self.position[2]
-        fast = min(math.sqrt(1.4 * self.limits.vertical_acceleration * abs(error)), 1.5 * abs(error))
-        return clip(math.copysign(fast, error), -self._climb, self._descent)
+        speed = min(math.sqrt(1.4 * self.limits.vertical_acceleration * abs(error)), 1.5 * abs(error))
+        return clip(math.copysign(speed, error), -self._climb, self._descent)
 
     def _over_ground(self, wanted: Vector) -> Vector:
         """Climbs before what lies ahead within the way that braking takes, and waits for the height."""
-        fast = math.hypot(wanted[0], wanted[1])
-        if self.ground.terrain is None or fast < 1e-6:
+        speed = math.hypot(wanted[0], wanted[1])
+        if self.ground.terrain is None or speed < 1e-6:
             return wanted
         allowed = math.inf
         for north, east, _ in (wanted, self.velocity):  # where it shall go, and where it goes as long as it turns
             speed = math.hypot(north, east)
-            way = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
+            distance = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
             course = math.atan2(east, north)
-            allowed = min(allowed, self.ground.clear_ahead(self.position[0], self.position[1], course, way))
+            allowed = min(allowed, self.ground.clear_ahead(self.position[0], self.position[1], course, distance))
         allowed -= CLEARANCE
         low = self.position[2] - allowed
         if low <= 0.0:
@@ -211,27 +211,27 @@ class Multirotor:
         ahead = clip(done + 1.5 * self._speed, 0.0, length)
         down = start[2] + (end[2] - start[2]) * clip(done + 0.5 * self._speed, 0.0, length) / length
         remaining = math.hypot(end[0] - self.position[0], end[1] - self.position[1])
-        carrot = self._toward(start[0] + ahead * north, start[1] + ahead * east, down)
-        fast = math.hypot(carrot[0], carrot[1])
+        target_velocity = self._toward(start[0] + ahead * north, start[1] + ahead * east, down)
+        speed = math.hypot(target_velocity[0], target_velocity[1])
         brake = min(self._speed, math.sqrt(1.4 * self.limits.acceleration * remaining), 1.5 * remaining)
-        share = brake / fast if fast > 0.0 else 0.0
-        return self._over_ground((carrot[0] * share, carrot[1] * share, carrot[2]))
+        share = brake / speed if speed > 0.0 else 0.0
+        return self._over_ground((target_velocity[0] * share, target_velocity[1] * share, target_velocity[2]))
 
-    def _up_to(self, target: Vector) -> Vector:
+    def _climb_to(self, target: Vector) -> Vector:
         """Straight up first."""
         if self.position[2] - target[2] > 1.0:
             return 0.0, 0.0, self._vertical(target[2])
         return self._over_ground(self._toward(*target))
 
-    def _down_at(self, place: Vector) -> Vector:
+    def _descend_at(self, point: Vector) -> Vector:
         """To the place at the height of now, or of the return; then down, slowly at the end."""
-        distance = math.hypot(place[0] - self.position[0], place[1] - self.position[1])
+        distance = math.hypot(point[0] - self.position[0], point[1] - self.position[1])
         if distance > 0.6:
             if self.position[2] - self._cruise_down > 1.0 and distance > 2.0:
                 return 0.0, 0.0, self._vertical(self._cruise_down)
-            return self._over_ground(self._toward(place[0], place[1], min(self._cruise_down, self.position[2] + 0.5)))
-        north, east, down = self._toward(*place)
-        return north, east, min(down, 0.7) if place[2] - self.position[2] < 4.0 else down
+            return self._over_ground(self._toward(point[0], point[1], min(self._cruise_down, self.position[2] + 0.5)))
+        north, east, down = self._toward(*point)
+        return north, east, min(down, 0.7) if point[2] - self.position[2] < 4.0 else down
 
     def _around(self, center: Vector, radius: float) -> Vector:
         north, east = self.position[0] - center[0], self.position[1] - center[1]
@@ -266,8 +266,8 @@ class Multirotor:
         """Yaw as wanted, else along the way; roll and pitch as the acceleration asks."""
         now = self.euler[2]
         if math.isnan(yaw):
-            fast = math.hypot(self.velocity[0], self.velocity[1])
-            yaw = math.atan2(self.velocity[1], self.velocity[0]) if fast > 0.5 else now
+            speed = math.hypot(self.velocity[0], self.velocity[1])
+            yaw = math.atan2(self.velocity[1], self.velocity[0]) if speed > 0.5 else now
         turn = clip(math.remainder(yaw - now, 2 * math.pi), -self.limits.yaw_rate * dt, self.limits.yaw_rate * dt)
         now = math.remainder(now + turn, 2 * math.pi)
         forward = math.cos(now) * acceleration[0] + math.sin(now) * acceleration[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -29,11 +29,33 @@ NO_PARAMS = (-1.0, -1.0, -1.0, -1.0)
 LINE_RADIUS = 25.0
 """m, the transition radius that is written into a previous item which has none of its own"""
 
-_STAYS_SHOWN = (MissionMode.LAND, MissionMode.RTL)
+_STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
+
+
+@dataclass
+class MissionState:
+    """Where one vehicle's mission stands: the one place of its current item. PathManager writes it, others read it."""
+
+    items: tuple[MissionItem, ...] | None = None
+    """the mission of the last step; None: the next step begins it"""
+    index: int = 0
+    """the item to fly now or to resume; the last one when the mission is finished"""
+    finished: bool = False
+    """the last item has been reported done (and REPEAT has not begun again); true for an empty mission"""
+    current: MissionItem | None = None
+    """the item to fly now: of the mission, a hold or a return; None before the first step"""
+    previous: MissionItem | None = None
+    """the item that was current before the last switch"""
+    kind: Literal["", "item", "hold", "return"] = ""
+    """what `current` is: an item of the mission, a hold or a commanded return"""
+    repetition: int = 0
+    """how often the mission has begun"""
+    switches: int = 0
+    """how often `current` has become something else, or the same item of another repetition"""
 
 
 class PathManager:
-    """State machine over mission items, for one vehicle.
+    """State machine over mission items, for one vehicle; `state` holds what it remembers.
 
     `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in `hold_turn_direction`
     (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError for anything else.
@@ -57,38 +79,23 @@ class PathManager:
 
     def reset(self) -> None:
         """As new: the next step is a first step."""
-        self._mission: tuple[MissionItem, ...] | None = None
-        self._index = 0
-        self._finished = False
-        self._pass = 0
-        self._shown: tuple[str, int, int] | None = None  # kind, index, pass
-        self._current: MissionItem | None = None
-        self._previous: MissionItem | None = None
-        self._switches = 0
+        self.state = MissionState()
+        self._start_index = 0
+        self._current_key: tuple[str, int, int] | None = None
 
-    def start_over(self) -> None:
-        """Take the mission of the next step as a changed one, even where it is equal: from its first item on."""
-        self._mission = None
-
-    @property
-    def switches(self) -> int:
-        """How often something else was shown than before: an item, hold or return, or the same item in a new pass."""
-        return self._switches
-
-    @property
-    def shows_item(self) -> bool:
-        """The last step showed an item of the mission, not a hold or a commanded return."""
-        return self._shown is not None and self._shown[0] == "item"
+    def start_at(self, index: int) -> None:
+        """Begin the mission of the next step at an item, even where the mission is the same."""
+        self.state.items, self._start_index = None, index
 
     @property
     def index(self) -> int:
         """The item to fly now or to resume; the last one when the mission is finished."""
-        return self._index
+        return self.state.index
 
     @property
     def finished(self) -> bool:
-        """The last item has been reported done (and REPEAT has not started over); true for an empty mission."""
-        return self._finished
+        """The last item has been reported done (and REPEAT has not begun again); true for an empty mission."""
+        return self.state.finished
 
     def step(
         self,
@@ -112,16 +119,17 @@ class PathManager:
             raise ValueError(f"is_mode_done: {is_mode_done!r}, expected true or false")
 
         self._advance(items, bool(is_mode_done), wanted)
-        self._show(self._to_show(items, wanted), items, position)
-        assert self._current is not None
-        assert self._previous is not None
-        if self._current.mode is MissionMode.RTL:
-            self._current = replace(self._current, position=launch)
-        return MissionParams(self._current, with_line(self._previous, self._current))
+        self._switch(wanted, position)
+        state = self.state
+        assert state.current is not None
+        assert state.previous is not None
+        if state.current.mode is MissionMode.RTL:
+            state.current = replace(state.current, position=launch)
+        return MissionParams(state.current, with_line(state.previous, state.current))
 
     def _checked(self, mission: Sequence[MissionItem]) -> tuple[MissionItem, ...]:
-        if mission is self._mission:  # only a tuple can be, and those were checked
-            return self._mission
+        if mission is self.state.items:  # only a tuple can be, and those were checked
+            return self.state.items
         items = tuple(mission)
         for number, item in enumerate(items):
             if not isinstance(item, MissionItem):
@@ -134,40 +142,44 @@ class PathManager:
         return items
 
     def _advance(self, items: tuple[MissionItem, ...], done: bool, command: MissionCommand) -> None:
-        if self._mission is not items and self._mission != items:
-            self._index, self._finished = 0, not items
-            self._pass += 1
-        elif done and self._shown is not None and self._shown[0] == "item" and not self._finished:
-            if self._index + 1 < len(items):
-                self._index += 1
+        state = self.state
+        if state.items is not items and state.items != items:
+            self._begin(self._start_index if self._start_index < len(items) else 0, finished=not items)
+            self._start_index = 0
+        elif done and state.kind == "item" and not state.finished:
+            if state.index + 1 < len(items):
+                state.index += 1
             else:
-                self._finished = True
-        self._mission = items
-        if self._finished and items and command is MissionCommand.REPEAT:
-            self._index, self._finished = 0, False
-            self._pass += 1
+                state.finished = True
+        state.items = items
+        if state.finished and items and command is MissionCommand.REPEAT:
+            self._begin(0)
 
-    def _to_show(self, items: tuple[MissionItem, ...], command: MissionCommand) -> tuple[str, int, int]:
-        if command is MissionCommand.HOLD:
-            return "hold", 0, 0
+    def _begin(self, index: int, finished: bool = False) -> None:
+        self.state.index, self.state.finished = index, finished
+        self.state.repetition += 1
+
+    def _switch(self, command: MissionCommand, position: NDArray[np.float64]) -> None:
+        """Make current what the command and the mission ask for."""
+        state, items = self.state, self.state.items or ()
+        kind: Literal["item", "hold", "return"] = "item"
         if command is MissionCommand.RTL:
-            return "return", 0, 0
-        if self._finished and not (items and items[-1].mode in _STAYS_SHOWN):
-            return "hold", 0, 0
-        return "item", self._index, self._pass
-
-    def _show(self, shown: tuple[str, int, int], items: tuple[MissionItem, ...], position: NDArray[np.float64]) -> None:
-        if shown == self._shown:
+            kind = "return"
+        elif command is MissionCommand.HOLD or (state.finished and not (items and items[-1].mode in _STAYS_CURRENT)):
+            kind = "hold"
+        key = (kind, state.index, state.repetition) if kind == "item" else (kind, 0, 0)
+        if key == self._current_key:
             return
-        self._previous = self._current or MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
-        if shown[0] == "hold":
-            self._current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
-        elif shown[0] == "return":
-            self._current = MissionItem.return_to_launch(NO_PARAMS)
+        self._current_key = key
+        state.previous = state.current or MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
+        if kind == "hold":
+            state.current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
+        elif kind == "return":
+            state.current = MissionItem.return_to_launch(NO_PARAMS)
         else:
-            self._current = items[self._index]
-        self._shown = shown
-        self._switches += 1
+            state.current = items[state.index]
+        state.kind = kind
+        state.switches += 1
 
 
 def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:

@@ -53,9 +53,9 @@ UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
 UAV_TYPES: tuple[str, ...] = get_args(UavType)
 
 _CONDITIONS = range(112, 116)
-ON_THE_ROAD = ("DISARMED", "DRIVE", "SPOOL_DOWN")
+GROUND_MODES = ("DISARMED", "DRIVE", "SPOOL_DOWN")
 """modes of a land-air vehicle on the ground"""
-_PLACED = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
+_WITH_POSITION = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
 _logger = logging.getLogger(__name__)
 
 
@@ -118,14 +118,13 @@ class MissionRunner:
         )
         self._command = MissionCommand.DEFAULT
         self._begun = 0.0
-        self._arrived: float | None = None
-        self._switches = 0
-        self._last: RunnerState | None = None
-        self._guided: tuple[MissionItem, MissionItem] | None = None
-        self._guided_switch = (0, False)
         self._begun_at = (0.0, 0.0, 0.0)
-        self._line_from, self._line_switch = np.zeros(3), 0
-        self._last_place: tuple[float, float] | None = None
+        self._arrived: float | None = None
+        self._line_start = np.zeros(3)
+        self._last: RunnerState | None = None
+        self._last_given: tuple[MissionItem, MissionItem] | None = None
+        self._last_begun = (0, False)
+        self._last_position: tuple[float, float] | None = None
         self._load((), (0.0, 0.0, 0.0), Geofence(), (), False)
 
     def load(
@@ -141,7 +140,7 @@ class MissionRunner:
     ) -> None:
         """Replace the mission; it begins at `start_index` with the next step, and the command is DEFAULT (or REPEAT).
 
-        `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a way-point is a time (s)
+        `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a waypoint is a time (s)
         to stay there, as it is in missions from files. Raises ConfigError or ValueError that names the item which can't
         be flown or leaves the fence; such a mission changes nothing.
         """
@@ -186,13 +185,11 @@ class MissionRunner:
         self._jumps: dict[int, float] = {}
         self._items_done = 0
         self._breach, self._breached = "", 0.0
-        self._go_on_at(start_index)
+        self._start_at(start_index)
 
-    def _go_on_at(self, index: int) -> None:
-        """The manager gets the mission from this item on."""
-        self._offset, self._rest = index, self._items[index:]
+    def _start_at(self, index: int) -> None:
         self._fresh = True  # what is done with the next step belongs to nobody
-        self.manager.start_over()
+        self.manager.start_at(index)
 
     @property
     def command(self) -> MissionCommand:
@@ -203,7 +200,7 @@ class MissionRunner:
     def command(self, value: int) -> None:
         """ValueError for no command. After a breach a command counts once the vehicle is within the fence again."""
         self._command = command_of(value)
-        if self._breach and self._last_place is not None and not self._fence.breach(*self._last_place):
+        if self._breach and self._last_position is not None and not self._fence.breach(*self._last_position):
             self._breach = ""
 
     @property
@@ -228,7 +225,7 @@ class MissionRunner:
 
         `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: what somebody else says about the
         item shown last; None: the completion monitor decides. `mode`: that of a land-air vehicle which tells it (DRIVE,
-        FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and way-points before TAKEOFF and
+        FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and waypoints before TAKEOFF and
         after LAND are driven. ValueError where a pose is missing or not finite.
         """
         if not (math.isfinite(dt) and dt > 0.0):
@@ -241,25 +238,21 @@ class MissionRunner:
             raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
         at = tuple(finite_numbers(pose, 4, "pose").tolist())
         self._now += dt
-        self._last_place = at[0], at[1]
+        self._last_position = at[0], at[1]
         done = self._done(at, is_mode_done)
         command = self._watch_fence(at)
+        mission, switches = self.manager.state, self.manager.state.switches
         params = self._manage(at, done, command)
-        if self.manager.switches != self._switches:
+        if mission.switches != switches:
             self._begin(params, at)
         driven = self._is_driven()
-        if self.manager.switches != self._line_switch:
-            self._line_switch = self.manager.switches
-            before = self._last.params.current if self._last is not None else params.previous  # with its own params
-            if not _is_of_a_moment(before):
-                self._line_from = self._previous_flown(params.previous)
         flown = self._flown(params.current, at, driven)
         self._guide(params, flown, at, driven, dt)
-        finished = self.manager.finished and not (self._command is MissionCommand.REPEAT and self._items)
+        finished = mission.finished and not (self._command is MissionCommand.REPEAT and self._items)
         self._last = RunnerState(
             params,
             flown,
-            min(self._offset + self.manager.index, max(0, len(self._items) - 1)),
+            mission.index,
             len(self._items),
             self._items_done,
             finished,
@@ -278,10 +271,10 @@ class MissionRunner:
             return True
         if self._mode is None:
             return False
-        on_the_road = self._mode in ON_THE_ROAD
-        if not self.manager.shows_item or not self._items:
-            return on_the_road
-        index = self._offset + self.manager.index
+        on_ground = self._mode in GROUND_MODES
+        if self.manager.state.kind != "item" or not self._items:
+            return on_ground
+        index = self.manager.index
         switches = (MissionMode.TAKEOFF, MissionMode.LAND)
         if self._items[index].mode in switches:
             return False
@@ -289,17 +282,18 @@ class MissionRunner:
         after = [item.mode for item in self._items[index:] if item.mode in switches]
         if before:
             return before[-1] is MissionMode.LAND
-        return after[0] is MissionMode.TAKEOFF if after else on_the_road
+        return after[0] is MissionMode.TAKEOFF if after else on_ground
 
     def _done(self, at: tuple[float, ...], said: bool | None) -> bool:
         """Whether the item that was shown last has been carried out; jumps are carried out here."""
-        if self._last is None or self._fresh or not self.manager.shows_item or self.manager.finished:
+        mission = self.manager.state
+        if self._last is None or self._fresh or mission.kind != "item" or mission.finished:
             return False
-        item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_from)
+        item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_start)
         command = mavlink_command(item)
         if command in (DO_JUMP, DO_JUMP_TAG):
             targets = self._index_of if command == DO_JUMP else self._index_of_tag
-            return self._jump(self._offset + self.manager.index, item, targets[int(item.params[1])])
+            return self._jump(mission.index, item, targets[int(item.params[1])])
         if command == DO_CHANGE_SPEED:
             return True
         if said is not None:
@@ -313,7 +307,7 @@ class MissionRunner:
         watched = self._last.flown
         if item.mode is MissionMode.CUSTOM:
             watched = replace(item, position=watched.position) if command == CONDITION_CHANGE_ALT else item
-        ahead = self._next_place()
+        ahead = self._next_position()
         if not self._monitor.update(at, watched, self._home, previous=previous, next_position=ahead):
             return False
         if (
@@ -333,7 +327,7 @@ class MissionRunner:
             return True
         self._jumps[index] = left if left == -1.0 else left - 1.0
         self._items_done += 1
-        self._go_on_at(target)
+        self._start_at(target)
         return False
 
     def _timed_done(self, item: MissionItem, command: int, at: tuple[float, ...]) -> bool:
@@ -360,35 +354,34 @@ class MissionRunner:
         return MissionCommand.HOLD if self._now - self._breached < BREACH_HOLD else MissionCommand.RTL
 
     def _manage(self, at: tuple[float, ...], done: bool, command: MissionCommand) -> MissionParams:
-        manager = self.manager
-        last = manager.index == len(self._rest) - 1
-        ends = manager.finished or (done and manager.shows_item and last)
         if done:
             self._items_done += 1
-        if command is MissionCommand.REPEAT and ends and self._items:
-            self._jumps.clear()
-            self._go_on_at(0)
-            done = False
+        fresh, repetition = self._fresh, self.manager.state.repetition
         self._fresh = False
-        return manager.step(at, self._rest, done, command, self._home)
+        params = self.manager.step(at, self._items, done, command, self._home)
+        if not fresh and self.manager.state.repetition != repetition:
+            self._jumps.clear()
+        return params
 
     def _begin(self, params: MissionParams, at: tuple[float, ...]) -> None:
-        """Something else is shown."""
-        self._switches = self.manager.switches
-        self._monitor.restart()
+        """Another item has become the current one."""
+        self._monitor.reset()
         self._begun, self._arrived = self._now, None
         self._begun_at = at[0], at[1], at[2]
+        before = self._last.params.current if self._last is not None else params.previous  # with its own params
+        if not _is_instantaneous(before):
+            self._line_start = self._previous_flown(params.previous)
         item = params.current
-        if mavlink_command(item) == DO_CHANGE_SPEED and self.manager.shows_item:
+        if mavlink_command(item) == DO_CHANGE_SPEED and self.manager.state.kind == "item":
             kind, speed = item.params[1:3].tolist()
             mover = self.follower or self.guide
             if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
                 self._log(f"speed change {item.params[1:].tolist()} is not carried out here: done at once")
 
-    def _next_place(self) -> np.ndarray | None:
+    def _next_position(self) -> np.ndarray | None:
         """Where the next item leads that leads somewhere."""
-        for item in self._rest[self.manager.index + 1 :]:
-            if item.mode in _PLACED:
+        for item in self._items[self.manager.index + 1 :]:
+            if item.mode in _WITH_POSITION:
                 return item.position
             if item.mode is MissionMode.RTL:
                 return np.array(self._home)
@@ -423,7 +416,7 @@ class MissionRunner:
         command = mavlink_command(item)
         place = item.position
         if command is not None and command > LAST_NAVIGATION and command != CONDITION_CHANGE_ALT:
-            ahead = self._next_place() if command == CONDITION_DISTANCE else None
+            ahead = self._next_position() if command == CONDITION_DISTANCE else None
             if ahead is not None:
                 return MissionItem.waypoint(ahead, math.nan)
             if command == CONDITION_YAW and not self._fixed_wing:
@@ -433,9 +426,9 @@ class MissionRunner:
             return MissionItem(MissionMode.HOLD, np.array(self._begun_at), np.array(params))
         radius = float(item.params[3]) if command == LOITER_TIME else math.nan
         radius = float(item.params[2]) if command == LOITER_TO_ALTITUDE else radius
-        return self._stay(place, radius)
+        return self._hover_or_loiter(place, radius)
 
-    def _stay(self, place: np.ndarray, radius: float) -> MissionItem:
+    def _hover_or_loiter(self, place: np.ndarray, radius: float) -> MissionItem:
         """A multirotor stands, a fixed wing circles."""
         if not self._fixed_wing:
             return MissionItem.waypoint(place, math.nan)
@@ -444,19 +437,20 @@ class MissionRunner:
         return MissionItem.orbit(place, size, sign, math.inf)
 
     def _guide(self, params: MissionParams, flown: MissionItem, at: tuple[float, ...], driven: bool, dt: float) -> None:
-        """Move the vehicle, or what flies ahead of it; during an item of a moment it goes on as before."""
+        """Move the vehicle, or the guide ahead of it; during an instantaneous item it goes on as before."""
         mover = self.follower or self.guide
         if mover is None:
             return
-        before = self._guided
-        if before is not None and _is_of_a_moment(params.current) and before[0].mode is not MissionMode.LAND:
+        before = self._last_given
+        if before is not None and _is_instantaneous(params.current) and before[0].mode is not MissionMode.LAND:
             flown, previous = before
         else:
-            previous = replace(params.previous, position=self._line_from)
-            if self._guided_switch != (self._switches, driven):
-                self._guided_switch = self._switches, driven
+            previous = replace(params.previous, position=self._line_start)
+            switches = self.manager.state.switches
+            if self._last_begun != (switches, driven):
+                self._last_begun = switches, driven
                 mover.begin(flown, previous, driven)
-        self._guided = flown, previous
+        self._last_given = flown, previous
         place = flown.position if flown.mode is MissionMode.RTL else self._home
         north, east, down = (float(value) for value in place)
         if mover is self.guide and math.dist(mover.position, at[:3]) > mover.lead:
@@ -478,7 +472,7 @@ def _tags(items: Sequence[MissionItem]) -> dict[float, int]:
     return dict(tagged)
 
 
-def _is_of_a_moment(item: MissionItem) -> bool:
+def _is_instantaneous(item: MissionItem) -> bool:
     """Done at once, and nothing is flown for it: a camera, a speed, a jump, a place to look at."""
     command = mavlink_command(item)
     return command is not None and command > LAST_NAVIGATION and command not in _CONDITIONS

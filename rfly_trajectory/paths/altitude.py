@@ -1,6 +1,6 @@
 """Altitude profiles along paths: z by horizontal arc length, through the waypoints' heights.
 
-Between way-points z is a cubic polynomial that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on
+Between waypoints z is a cubic polynomial that keeps within their heights (PCHIP; Fritsch and Butland, SIAM Journal on
 Scientific and Statistical Computing 5(2), 1984): it climbs where they climb, is level at the highest and lowest, and
 the slope has no steps. Profiles of many paths lie in one table, and one call evaluates all of them.
 """

@@ -25,7 +25,7 @@ _SEPARATOR = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def way_points(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
-    """(n, 3) way-points ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "", or `map_ned`.
+    """(n, 3) waypoints ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "", or `map_ned`.
 
     Of points in one place, seen from above, one stays, at the highest of their heights: a path by arc length has no
     way straight up. Raises ConfigError for another frame and for points that are not finite.
@@ -53,7 +53,7 @@ def without_repeats(points: Floats) -> Floats:
 
 
 def parse_nav_path(text: str, file: str) -> Floats:
-    """(n, 3) way-points ENU of the last message in what `ros2 topic echo TOPIC nav_msgs/msg/Path` printed.
+    """(n, 3) waypoints ENU of the last message in what `ros2 topic echo TOPIC nav_msgs/msg/Path` printed.
 
     Raises ConfigError that names `file` and line.
     """

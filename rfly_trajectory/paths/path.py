@@ -61,7 +61,7 @@ class Path:
     length: float
     closed: bool
     altitude: AltitudeProfile | None = None
-    """of aircraft, where the way-points have heights"""
+    """of aircraft, where the waypoints have heights"""
 
     def __post_init__(self) -> None:
         for array in (self.start, self.kind, self.values):

@@ -33,17 +33,17 @@ _COLUMNS = {
     "z": ("z", "up", "alt", "altitude", "ele", "elevation"),
 }
 _GPX_POINTS = ("trkpt", "rtept", "wpt")
-"""tracks come before routes, routes before way-points: the first kind that a file has is read"""
+"""tracks come before routes, routes before waypoints: the first kind that a file has is read"""
 
 
 def read_points(path: str | os.PathLike[str], geo_origin: Sequence[float] = (), *, heights: bool = False) -> Floats:
-    """(n, 2) way-points [east, north] of a file, m; with `heights` (n, 3), z up, where the file has them. A point on
+    """(n, 2) waypoints [east, north] of a file, m; with `heights` (n, 3), z up, where the file has them. A point on
     the one before it, seen from above, is left out.
 
     - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele); without one the first
       two are x, y, and there are no heights.
     - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is z.
-    - gpx: the points of the tracks, else of the routes, else the way-points, in their order.
+    - gpx: the points of the tracks, else of the routes, else the waypoints, in their order.
     - yaml: what `ros2 topic echo` prints of a nav_msgs/Path in the frame map or map_ned; of several the last.
 
     `geo_origin` [latitude, longitude], degrees, and for heights [latitude, longitude, altitude], is where the map's
@@ -166,7 +166,7 @@ def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
         if found:
             break
     else:
-        raise ConfigError(f"file: {name!r} holds no track, no route and no way-point")
+        raise ConfigError(f"file: {name!r} holds no track, no route and no waypoint")
     eles = [next((child.text for child in each if child.tag.rpartition("}")[2] == "ele"), None) for each in found]
     with_heights = heights and any(eles)
     points = []

@@ -33,7 +33,7 @@ from rfly_trajectory.missions.items import MissionCommand, MissionItem, command_
 from rfly_trajectory.missions.land_air import mode_request
 from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command
 from rfly_trajectory.missions.multirotor import Follower
-from rfly_trajectory.missions.runner import ON_THE_ROAD, MissionRunner, RunnerState
+from rfly_trajectory.missions.runner import GROUND_MODES, MissionRunner, RunnerState
 from rfly_trajectory.missions.vehicles import AIRBORNE_HEIGHT, make_follower
 from rfly_trajectory.ros.mission_msgs import item_to_msg, msg_to_item, params_to_msg, point_to_ned, pose_to_ned
 
@@ -379,7 +379,7 @@ class MissionVehicle:
         ground = runner.ground
         below = ground.down(at[0], at[1])
         height = (below if math.isfinite(below) else runner.home[2]) - at[2]
-        flies = height > AIRBORNE_HEIGHT if self._mode is None else self._mode not in ON_THE_ROAD
+        flies = height > AIRBORNE_HEIGHT if self._mode is None else self._mode not in GROUND_MODES
         runner.guide = make_follower(
             self.settings.uav_type,
             at,
@@ -435,9 +435,9 @@ class MissionVehicle:
         for _ in range(steps):
             own = None if self.follower else self._pose
             self.state = runner.step(min(dt / steps, MAX_STEP_S), own, said, self._mode)
-            if runner.manager.switches != self._switches:
+            if runner.manager.state.switches != self._switches:
                 # what was said belongs to the item before
-                self._switches, self._said, said = runner.manager.switches, False, None if said is None else False
+                self._switches, self._said, said = runner.manager.state.switches, False, None if said is None else False
                 self._next_feedback_ns = 0
         assert self.state is not None
         self._params.publish(params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns))

@@ -44,7 +44,7 @@ def test_vehicles_stand_one_behind_the_other_with_numbers_of_their_own() -> None
     assert of(nodes, "terrain_node") == []  # level ground
     simulations = of(nodes, SIMULATION)
     assert [node.label for node in simulations] == [f"amphibious_{k}/{SIMULATION}" for k in (1, 2, 3)]
-    # it begins at the origin, towards its first way-point in the east
+    # it begins at the origin, towards its first waypoint in the east
     assert [node.parameters["start"] for node in simulations] == [[0, 0, 0], [-8, 0, 0], [-16, 0, 0]]
     assert [node.parameters["seed"] for node in simulations] == [40, 41, 42]
     assert [node.parameters["id"] for node in simulations] == [601, 602, 603]

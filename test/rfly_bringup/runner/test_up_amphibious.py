@@ -34,7 +34,7 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id) -> None
         mode = peer.receive(String, "/amphibious_1/mode", LATCHED)
         shown = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
         said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-        # the first way-point lies 8 m to the east
+        # the first waypoint lies 8 m to the east
         peer.spin_until(lambda: truth and truth[-1].pose.pose.position.x > 2.0, 120.0)
         assert mode[-1].data == "DRIVE"
         assert abs(truth[-1].pose.pose.position.y) < 1.5

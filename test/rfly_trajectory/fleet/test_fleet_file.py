@@ -222,7 +222,7 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + f"  - {{id: 1, type: 3, speed: 1, kind: multirotor, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].kind: multirotor needs the key altitude beside it, or way-points with heights",
+            "f.yaml:3: vehicles[0].kind: multirotor needs the key altitude beside it, or waypoints with heights",
             id="aircraft without altitude",
         ),
         pytest.param(

@@ -18,10 +18,10 @@ CASES = {
     "take-off, 1.1 m below": ("MR", T, (10, 20, -28.9), False),
     "take-off, 0.9 m below": ("MR", T, (10, 20, -29.1), True),
     "take-off, beside": ("FW", T, (12, 20, -30), False),
-    "way-point without a radius, 1.1 m off": ("MR", W, (98.9, 0, -10), False),
-    "way-point without a radius, 0.9 m off": ("MR", W, (99.1, 0, -10), True),
-    "way-point, 4.9 m off in the room": ("MR", WIDE, (100, 3.9, -12.9), True),
-    "way-point, 5.1 m off": ("MR", WIDE, (100, 4.1, -13.1), False),
+    "waypoint without a radius, 1.1 m off": ("MR", W, (98.9, 0, -10), False),
+    "waypoint without a radius, 0.9 m off": ("MR", W, (99.1, 0, -10), True),
+    "waypoint, 4.9 m off in the room": ("MR", WIDE, (100, 3.9, -12.9), True),
+    "waypoint, 5.1 m off": ("MR", WIDE, (100, 4.1, -13.1), False),
     "the plane passed, multirotor": ("MR", WIDE, (101, 30, -10), False),
     "the plane passed, fixed wing": ("FW", WIDE, (100.1, 30, -10), True),
     "the plane not yet passed": ("FW", WIDE, (99.9, 30, -10), False),
@@ -48,7 +48,7 @@ def test_places(kind, item, position, done):
 
 
 def test_the_line_begins_where_the_item_began_if_nobody_says():
-    """From the south-west: the plane lies across, a point north of the way-point is past it."""
+    """From the south-west: the plane lies across, a point north of the waypoint is past it."""
     watch = monitor("FW")
     assert not watch.update((0, -100, -10, 0), WIDE)
     assert not watch.update((0, 90, -10, 0), WIDE)
@@ -110,7 +110,7 @@ def test_it_starts_afresh_with_another_item_and_at_a_new_pass():
     assert around(watch, item, range(0, 350, 10)) is None
     assert around(watch, W, [0]) is None
     assert around(watch, item, range(0, 350, 10)) is None
-    watch.restart()
+    watch.reset()
     assert around(watch, item, range(0, 360, 10)) is None
     assert around(watch, item, [360]) == 360
 

@@ -49,7 +49,7 @@ WORKED = {
     ),
     "turns, counter-clockwise": ([simple(18, 3, [2, 0, -40, 1, 47.0, 8.0, 30])], "ORBIT", (0, 0, -30), (40, -1, 2, 1)),
     "return": ([simple(20, 2, [0] * 7)], "RTL", (0, 0, 0), (0, 0, 0, 0)),
-    "speed, at the way-point before it": (
+    "speed, at the waypoint before it": (
         [FAR, simple(178, 2, [1, 7, -1, 0, 0, 0, 0])],
         "CUSTOM",
         (111.1708, 0, -30),
@@ -64,7 +64,7 @@ WORKED = {
     "spline": ([simple(82, 3, [4, 0, 6, 90, 47.0, 8.0, 5])], "WAYPOINT", (0, 0, -5), (NAN, 2, 4, 6)),
     "orbit without turns": ([simple(34, 3, [-60, 5, 0, 0, 47.0, 8.0, 40])], "ORBIT", (0, 0, -40), (60, -1, INF, 5)),
     "take-off here": ([FAR, simple(22, 3, [0, 0, 0, 0, 0, 0, 20])], "TAKEOFF", (0, 0, -20), (0, 0, 0, 0)),
-    "way-point here": ([FAR, simple(16, 3, [0, 0, 0, 0, 0, 0, 50])], "WAYPOINT", (111.1708, 0, -50), (0, 2, 0, 0)),
+    "waypoint here": ([FAR, simple(16, 3, [0, 0, 0, 0, 0, 0, 50])], "WAYPOINT", (111.1708, 0, -50), (0, 2, 0, 0)),
     "turns here": ([FAR, simple(18, 3, [1, 0, 5, 0, None, None, 0])], "ORBIT", (111.1708, 0, -30), (5, 1, 1, 0)),
     "land here": ([FAR, simple(21, 3, [0, 0, 0, 0, None, None, None])], "LAND", (111.1708, 0, 0), (0, 0, 0, 0)),
     "loiter, a command with a place": (

@@ -42,8 +42,8 @@ class Drive:
     def to_end(self, limit=300.0):
         for _ in range(int(limit / DT)):
             state = self.runner.step(DT)
-            if not self.shown or self.runner.manager.switches != self.switches:
-                self.switches = self.runner.manager.switches
+            if not self.shown or self.runner.manager.state.switches != self.switches:
+                self.switches = self.runner.manager.state.switches
                 self.shown.append((state.params.current.mode.name, state.driven, np.array(self.vehicle.position)))
             self.track.append(self.vehicle.position)
             self.speeds.append(math.hypot(*self.vehicle.velocity[:2]))

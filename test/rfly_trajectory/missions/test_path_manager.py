@@ -162,13 +162,13 @@ def test_starting_over_is_a_new_pass_of_an_equal_mission():
     path_manager, mission = PathManager(), (A, B)
     for done in (False, True):
         path_manager.step((0, 0, 0, 0), mission, done)
-    switches = path_manager.switches
-    path_manager.start_over()
+    switches = path_manager.state.switches
+    path_manager.start_at(0)
     assert path_manager.step((0, 0, 0, 0), mission, is_mode_done=True) == (A, B)
-    assert path_manager.switches == switches + 1
-    assert path_manager.shows_item
+    assert path_manager.state.switches == switches + 1
+    assert path_manager.state.kind == "item"
     path_manager.step((0, 0, 0, 0), mission, command=MissionCommand.HOLD)
-    assert not path_manager.shows_item
+    assert path_manager.state.kind == "hold"
 
 
 def test_items_are_copied_read_only_and_equal_by_value():

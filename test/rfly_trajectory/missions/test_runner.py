@@ -58,8 +58,8 @@ class Flight:
     def step(self):
         self.state = self.runner.step(self.dt)
         self.t += self.dt
-        if not self.shown or self.switches != self.runner.manager.switches:
-            self.switches = self.runner.manager.switches
+        if not self.shown or self.switches != self.runner.manager.state.switches:
+            self.switches = self.runner.manager.state.switches
             self.shown.append((self.state.params.current.mode.name, self.state.item_index))
             self.times.append(self.t)
         self.track.append(self.vehicle.position)
@@ -167,7 +167,7 @@ def test_the_surface_above_which_a_climb_suffices():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_rough_ground_never_below_the_minimum(kind):
-    """Hills with bumps of 5 m from cell to cell, way-points deep inside of them; the landing is on the ground."""
+    """Hills with bumps of 5 m from cell to cell, waypoints deep inside of them; the landing is on the ground."""
     random = np.random.default_rng(1)
     heights = np.cumsum(np.cumsum(random.normal(0, 1, (81, 81)), 0), 1)
     heights = 100 * (heights - heights.min()) / np.ptp(heights) + random.uniform(0, 5, (81, 81))
@@ -192,7 +192,7 @@ def test_a_fixed_wing_climbs_over_a_ridge_in_time():
     terrain = HeightMap(ridge.T, origin_x=-600.0, origin_y=-600.0, step_x=10.0, step_y=10.0)
     items = [MissionItem.waypoint((north, 0.0, -12.0), NAN, 3.0) for north in (-400.0, 400.0)]
     flight = Flight("fixed-wing", items, terrain=terrain, min_height=10.0)
-    flight.vehicle.airborne, flight.vehicle.position, flight.vehicle._v = True, (-550.0, 0.0, -12.0), 14.0
+    flight.vehicle.airborne, flight.vehicle.position, flight.vehicle._speed = True, (-550.0, 0.0, -12.0), 14.0
     track = np.array(flight.to_end(200.0).track)
     height = np.asarray(terrain.altitude_ned(track[:, 0], track[:, 1])) - track[:, 2]
     assert height.min() >= 10.0
@@ -202,7 +202,7 @@ def test_a_fixed_wing_climbs_over_a_ridge_in_time():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_mountains_never_under_the_ground(kind, mountains):
-    """Way-points that lie inside of the mountains are flown above them; landing is on the terrain."""
+    """Waypoints that lie inside of the mountains are flown above them; landing is on the terrain."""
 
     def down(north, east):
         return float(mountains.altitude_ned(north, east))
@@ -274,7 +274,7 @@ def test_a_jump_to_a_tag():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_camera_looks_at_does_not_bend_the_way(kind):
-    """From one way-point to the next past something far aside, and beyond the fence, that is looked at."""
+    """From one waypoint to the next past something far aside, and beyond the fence, that is looked at."""
     aside = MissionItem.custom((400, 300, 0), (201, 0, 0, 0))
     fence = Geofence((FenceCircle((0.0, 0.0), 300.0),))
     flight = Flight(kind, [T, A, aside, B], fence=fence).to_end()

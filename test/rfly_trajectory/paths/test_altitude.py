@@ -1,4 +1,4 @@
-"""Heights of way-points: profiles by hand, climb and attitude against differences, and the heights of fleet files."""
+"""Heights of waypoints: profiles by hand, climb and attitude against differences, and the heights of fleet files."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_check_names_the_place_where_the_ground_is_higher():
     fleet = one(Polyline([(-190, 0, 20), (190, 0, 20)]).path(), hill())
     (finding,) = check_tracks(fleet)
     told = float(finding.text.split("up to ")[1].split(" m below the ground")[0])
-    assert finding.text.startswith("the altitude of its way-points is up to ")
+    assert finding.text.startswith("the altitude of its waypoints is up to ")
     assert told == pytest.approx(40.0, abs=0.1)
     high = one(Polyline([(-190, 0, 70), (190, 0, 70)]).path(), hill())
     assert check_tracks(high) == []
@@ -260,12 +260,12 @@ def test_a_file_gives_heights_to_aircraft_that_have_no_altitude(tmp_path):
     [
         (
             f"{{id: 1, type: 3, speed: 9, shape: {WAY}}}",
-            "f.yaml:3: vehicles[0].shape: its way-points have heights, which are for aircraft; a ground vehicle takes "
+            "f.yaml:3: vehicles[0].shape: its waypoints have heights, which are for aircraft; a ground vehicle takes "
             "none",
         ),
         (
             f"{{id: 1, type: 3, kind: multirotor, altitude: {{agl: 5}}, speed: 9, shape: {WAY}}}",
-            "f.yaml:3: vehicles[0].altitude: the way-points of its shape have heights already",
+            "f.yaml:3: vehicles[0].altitude: the waypoints of its shape have heights already",
         ),
         (
             "{id: 1, type: 3, kind: multirotor, speed: 9, shape: {type: spline, points: [[0, 0, 5], [90, 0]]}}",

@@ -1,4 +1,4 @@
-"""Way-points from files: what is read, and that damaged and hostile files are told in one line."""
+"""Waypoints from files: what is read, and that damaged and hostile files are told in one line."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class TestNavPath:
         ("a.npy", b"hello", "is not a NumPy array"),
         ("a.npy", b"", "is not a NumPy array"),
         ("a.gpx", b"<gpx>", r"a.gpx:1: not valid XML"),
-        ("a.gpx", b"<gpx/>", "holds no track, no route and no way-point"),
+        ("a.gpx", b"<gpx/>", "holds no track, no route and no waypoint"),
         ("a.gpx", b'<gpx><wpt lat="1"/></gpx>', "wpt 1 has no latitude and longitude"),
         ("a.gpx", b'<!DOCTYPE g [<!ENTITY a "b">]><gpx>&a;</gpx>', "document types and entities are not taken"),
     ],

@@ -255,7 +255,7 @@ class TestPolyline:
     )
     @settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
     def test_never_tighter_than_the_radius_and_never_far_from_the_legs(self, points, shift, radius, closed):
-        """Way-points at least 40 m apart; those that turn back too sharply for the radius are refused."""
+        """Waypoints at least 40 m apart; those that turn back too sharply for the radius are refused."""
         points = [(80.0 * x + (shift[0] if x % 2 else 0.0), 80.0 * y + (shift[1] if x % 3 else 0.0)) for x, y in points]
         try:
             path = Polyline(points, radius, closed).path()
