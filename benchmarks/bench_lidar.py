@@ -70,7 +70,7 @@ def driving(terrain: HeightMap) -> VehicleTrack:
     at = np.arange(101) * 0.001
     place = np.stack([10.0 * at, 2.0 * at, np.full(101, terrain.altitude(0.0, 0.0) + 0.4)], axis=1)
     attitude = euler_to_quat(np.stack([0.3 * at, 0.1 - at, 0.8 * at], axis=1))
-    return VehicleTrack(at, place, np.roll(attitude, 1, axis=1))
+    return VehicleTrack(at, place, attitude)
 
 
 def traffic(terrain: HeightMap) -> SceneBodies:

@@ -15,6 +15,7 @@ from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LI
 from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensors.weather import Weather
 from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.state_layout import POSITION, QUATERNION_XYZW
 from rfly_collision import Box
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap
@@ -48,15 +49,16 @@ def main() -> None:
     start = model.flying((x, y, terrain.altitude(x, y) + options.height), velocity=(5.0, 0.0, 0.0))
     simulation, sensors = Simulation(model, parameters, start, seed=1), RangeSensors(parameters, seed=1)
     simulation.command_rotors(RotorCommand(0.0, np.full(model.params.rotors, model.params.hover_speed)))
-    sensors.restart(simulation.time, simulation.state.position, simulation.state.quaternion)
+    sensors.restart(simulation.time, simulation.state.position, simulation.state.orientation)
     sensors.gimbal.look(np.radians(20.0))
     scene, weather = SceneRays(terrain, parked(terrain, x, y)), Weather(options.light, options.visibility)
 
     newest = {}
     while simulation.time < 0.2:
         simulation.tick()
-        times, states = simulation.way
-        newest |= {due.sensor: due for due in sensors.advance(times, states[:, :3], states[:, 6:10])}
+        times, states = simulation.step_states
+        position, orientation = states[:, POSITION : POSITION + 3], states[:, QUATERNION_XYZW]
+        newest |= {due.sensor: due for due in sensors.advance(times, position, orientation)}
     sweep = sensors.sweep(newest[LIDAR], scene, weather)
     depth, infrared = sensors.depth_images(newest[DEPTH_CAMERA], scene, weather)
     color = sensors.color_image(newest[COLOR_CAMERA], scene, weather)

@@ -38,7 +38,7 @@ class State(NamedTuple):
     time: float  # s of the simulation
     position: Vector  # m
     velocity: Vector  # m/s, world
-    quaternion: tuple[float, float, float, float]  # w x y z, body -> world
+    quat_wxyz: tuple[float, float, float, float]  # body -> world
     rates: Vector  # rad/s, body
 
 
@@ -72,7 +72,7 @@ class SmallPilot:
         """The outputs for a state."""
         dt = 0.0 if self.last is None else state.time - self.last.time
         if self.phase == "begin":
-            self._start, self._yaw = state.position, yaw_of(state.quaternion)
+            self._start, self._yaw = state.position, yaw_of(state.quat_wxyz)
             self._enter("drive", state)
         self.last = state
         return getattr(self, f"_{self.phase}")(state, dt)
@@ -96,7 +96,7 @@ class SmallPilot:
         wanted = min(DRIVE_SPEED, math.sqrt(1.6 * max(ahead, 0.0)))
         force = MASS * (4.0 * (wanted - speed) + ROLLING_RESISTANCE * G)
         torque = clip(force * WHEEL_RADIUS / 4.0, -5.0, 3.0)
-        steering = clip(-1.5 * turn(yaw_of(state.quaternion) - self._yaw) - 1.0 * aside, -0.3, 0.3)
+        steering = clip(-1.5 * turn(yaw_of(state.quat_wxyz) - self._yaw) - 1.0 * aside, -0.3, 0.3)
         return Outputs(steering=steering, drive_torque=max(torque, 0.0), brake_torque=max(-torque, 0.0))
 
     def _takeoff(self, state: State, dt: float) -> Outputs:
@@ -146,7 +146,7 @@ class SmallPilot:
         up = unit(a)
         left = unit(cross(up, (math.cos(self._yaw), math.sin(self._yaw), 0.0)))
         wanted_axes = (cross(left, up), left, up)
-        axes = axes_of(state.quaternion)
+        axes = axes_of(state.quat_wxyz)
         # half the difference of both attitudes, as an axis in the body
         error = (
             0.5 * (dot(wanted_axes[2], axes[1]) - dot(wanted_axes[1], axes[2])),
@@ -171,9 +171,9 @@ def mix(thrust: float, moments) -> tuple[float, ...]:
     return tuple(speeds)
 
 
-def axes_of(quaternion) -> tuple[Vector, Vector, Vector]:
+def axes_of(quat_wxyz) -> tuple[Vector, Vector, Vector]:
     """Forward, left and up of the body, in the world."""
-    w, x, y, z = quaternion
+    w, x, y, z = quat_wxyz
     return (
         (1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)),
         (2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)),
@@ -181,9 +181,9 @@ def axes_of(quaternion) -> tuple[Vector, Vector, Vector]:
     )
 
 
-def yaw_of(quaternion) -> float:
+def yaw_of(quat_wxyz) -> float:
     """rad from east."""
-    forward = axes_of(quaternion)[0]
+    forward = axes_of(quat_wxyz)[0]
     return math.atan2(forward[1], forward[0])
 
 

@@ -100,6 +100,20 @@ def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
     return v + w * t + np.cross(axis, t)
 
 
+def rotation_matrix(quat_a_b_xyzw: ArrayLike) -> NDArray[np.float64]:
+    """(..., 3, 3) of quaternions (..., 4) of any norm but 0: R v_b = v_a, columns are B's axes in A."""
+    q = np.asarray(quat_a_b_xyzw, dtype=np.float64)
+    x, y, z, w = np.moveaxis(q / np.sqrt(np.einsum("...i,...i", q, q))[..., None], -1, 0)
+    rows = np.array(
+        (
+            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+        )
+    )
+    return rows if q.ndim == 1 else np.ascontiguousarray(np.moveaxis(rows, (0, 1), (-2, -1)))
+
+
 def quat_enu_flu_to_ned_frd(quat_enu_flu_xyzw: ArrayLike) -> Array:
     """(..., 4) attitude FLU -> ENU (a ROS orientation in `map`) to FRD -> NED (RflySim's attitude).
 
@@ -164,58 +178,6 @@ def euler_to_quat(euler_rpy: ArrayLike) -> Array:
         ],
         axis=-1,
     )
-
-
-def matrix_to_quat(rotation: ArrayLike) -> Array:
-    """(..., 3, 3) rotation matrices -> (..., 4) unit quaternions xyzw (the largest component is computed first)."""
-    m = np.asarray(rotation, dtype=float)
-    if m.shape[-2:] != (3, 3):
-        raise ValueError(f"rotation: expected shape (..., 3, 3), got {m.shape}")
-    xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
-    rows = np.stack(
-        [
-            np.stack(
-                [
-                    1 + xx - yy - zz,
-                    m[..., 0, 1] + m[..., 1, 0],
-                    m[..., 0, 2] + m[..., 2, 0],
-                    m[..., 2, 1] - m[..., 1, 2],
-                ],
-                -1,
-            ),
-            np.stack(
-                [
-                    m[..., 0, 1] + m[..., 1, 0],
-                    1 - xx + yy - zz,
-                    m[..., 1, 2] + m[..., 2, 1],
-                    m[..., 0, 2] - m[..., 2, 0],
-                ],
-                -1,
-            ),
-            np.stack(
-                [
-                    m[..., 0, 2] + m[..., 2, 0],
-                    m[..., 1, 2] + m[..., 2, 1],
-                    1 - xx - yy + zz,
-                    m[..., 1, 0] - m[..., 0, 1],
-                ],
-                -1,
-            ),
-            np.stack(
-                [
-                    m[..., 2, 1] - m[..., 1, 2],
-                    m[..., 0, 2] - m[..., 2, 0],
-                    m[..., 1, 0] - m[..., 0, 1],
-                    1 + xx + yy + zz,
-                ],
-                -1,
-            ),
-        ],
-        axis=-2,
-    )
-    best = np.argmax(np.stack([rows[..., i, i] for i in range(4)], -1), axis=-1)
-    q = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
 def yaw_ned_to_enu(yaw_ned: ArrayLike) -> Array:
@@ -291,15 +253,3 @@ def _euler_ned_frd(x: float, y: float, z: float, w: float) -> tuple[float, float
     if not -math.pi < yaw <= math.pi:
         yaw += -2 * math.pi if yaw > 0 else 2 * math.pi
     return roll, pitch, yaw
-
-
-def rotation_matrix(quaternion_wxyz: ArrayLike) -> NDArray[np.float64]:
-    """(3, 3) body -> world of a quaternion (4,) w x y z, of any norm but 0."""
-    w, x, y, z = np.asarray(quaternion_wxyz, float) / np.linalg.norm(quaternion_wxyz)
-    return np.array(
-        (
-            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-        )
-    )

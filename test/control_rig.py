@@ -49,7 +49,7 @@ class Rig:
 
     def tick(self):
         samples, now = self.sim.tick(), self.sim.state
-        estimate = Estimate(now.time, *(np.array(a) for a in (now.position, now.quaternion, now.velocity, now.rates)))
+        estimate = Estimate(now.time, *(np.array(a) for a in (now.position, now.orientation, now.velocity, now.rates)))
         estimate = estimate if self.estimated else None
         self.flight.sense(samples)
         self.chassis.sense(samples)
@@ -58,7 +58,7 @@ class Rig:
         self.sim.command_wheels(self.wheels)
         if not self.modes or self.modes[-1] is not self.flight.mode:
             self.modes.append(self.flight.mode)
-        rotation = rotation_matrix(now.quaternion)
+        rotation = rotation_matrix(now.orientation)
         yaw, pitch = math.atan2(rotation[1, 0], rotation[0, 0]), math.asin(-rotation[2, 0])
         self.rows.append((now.time, *now.position, *now.velocity, yaw, pitch, *now.rates))
 

@@ -38,7 +38,7 @@ def state_packet(
     time: float,
     rates: ArrayLike,
     specific_force: ArrayLike,
-    quaternion_wxyz: ArrayLike,
+    orientation: ArrayLike,
     velocity: ArrayLike = (0.0, 0.0, 0.0),
     geodetic: ArrayLike = (0.0, 0.0, 0.0),
     pressure: float = 101325.0,
@@ -46,9 +46,9 @@ def state_packet(
     """144 bytes. Body axes FLU, world ENU; SI.
 
     `time` (s) must not fall from packet to packet: older ones are ignored. `rates` (3,) rad/s, `specific_force`
-    (3,) m/s², `quaternion_wxyz` (4,) body -> world, `velocity` (3,) m/s, `geodetic` (3,): latitude and longitude in
-    degrees, altitude in m. On the wire the attitude is FRD -> NED and rates are FRD, while the acceleration is FLU, the
-    specific force's negative, and the velocity ENU.
+    (3,) m/s², `orientation` (4,) x y z w, body -> world, `velocity` (3,) m/s, `geodetic` (3,): latitude and longitude
+    in degrees, altitude in m. On the wire the attitude is FRD -> NED, w x y z, and rates are FRD, while the
+    acceleration is FLU, the specific force's negative, and the velocity ENU.
     Raises PacketError where a number is not finite.
     """
     latitude, longitude, altitude = np.asarray(geodetic, float).tolist()
@@ -56,7 +56,7 @@ def state_packet(
         time,
         *flu_to_frd(rates).tolist(),
         *(-np.asarray(specific_force, float)).tolist(),
-        *np.roll(quat_enu_flu_to_ned_frd(np.roll(np.asarray(quaternion_wxyz, float), -1)), 1).tolist(),
+        *np.roll(quat_enu_flu_to_ned_frd(orientation), 1).tolist(),
         *np.asarray(velocity, float).tolist(),
         longitude,
         latitude,

@@ -199,7 +199,7 @@ class BetaflightSession:
         self,
         rates: ArrayLike,
         specific_force: ArrayLike,
-        quaternion_wxyz: ArrayLike,
+        orientation: ArrayLike,
         velocity: ArrayLike = (0.0, 0.0, 0.0),
         geodetic: ArrayLike = (0.0, 0.0, 0.0),
         pressure: float = 101325.0,
@@ -210,7 +210,7 @@ class BetaflightSession:
         two that are read at once make it race: seconds in a millisecond. At equal stamps it keeps to the wall clock.
         """
         self._send(
-            packets.state_packet(0.0, rates, specific_force, quaternion_wxyz, velocity, geodetic, pressure),
+            packets.state_packet(0.0, rates, specific_force, orientation, velocity, geodetic, pressure),
             packets.STATE_PORT,
         )
 

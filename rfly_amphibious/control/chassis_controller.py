@@ -174,7 +174,7 @@ class ChassisController:
                 self._setpoint = None
 
     def _drive(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
-        rotation = rotation_matrix(estimate.quaternion)
+        rotation = rotation_matrix(estimate.orientation)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])
         self._update_traction(velocity, estimate.rates)

@@ -39,7 +39,7 @@ class Pilot(FlightActions):
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
         """The commands from a state on; `outputs`: those of the last step, where the caller has them."""
-        rotation = rotation_matrix(state.quaternion)
+        rotation = rotation_matrix(state.orientation)
         situation = self._situation(state, rotation, outputs)
         self._choose(state, rotation, situation)
         before = self.logic.mode

@@ -14,6 +14,7 @@ import numpy as np
 
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.rotations import rotation_matrix
 
 MIN_UPRIGHT = 0.2
 """n_B·ẑ below which a tyre does not act. Eq. 5.3"""
@@ -163,11 +164,7 @@ def derivative(
 
     # 1: attitude and air
     qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
-    s = 2.0 / (qw * qw + qx * qx + qy * qy + qz * qz)
-    r00, r11, r22 = 1.0 - s * (qy * qy + qz * qz), 1.0 - s * (qx * qx + qz * qz), 1.0 - s * (qx * qx + qy * qy)
-    r01, r10 = s * (qx * qy - qw * qz), s * (qx * qy + qw * qz)
-    r02, r20 = s * (qx * qz + qw * qy), s * (qx * qz - qw * qy)
-    r12, r21 = s * (qy * qz - qw * qx), s * (qy * qz + qw * qx)
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(qx, qy, qz, qw)
     px, py, pz = x[0], x[1], x[2]
     vx, vy, vz = x[3], x[4], x[5]
     wx, wy, wz = x[at.RATES], x[at.RATES + 1], x[at.RATES + 2]

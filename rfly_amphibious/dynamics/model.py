@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.wind import Wind, gust_times
@@ -17,7 +18,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.errors import ConfigError, DynamicsError
-from rfly_common.frames import euler_to_quat, matrix_to_quat
+from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -104,9 +105,9 @@ class ModelState:
         return self.x[..., at.VELOCITY : at.VELOCITY + 3]
 
     @property
-    def quaternion(self) -> Floats:
-        """(…, 4) w x y z, body -> world."""
-        return self.x[..., at.QUATERNION : at.QUATERNION + 4]
+    def orientation(self) -> Floats:
+        """(…, 4) quaternion x y z w, body -> world; a copy."""
+        return self.x[..., at.QUATERNION_XYZW]
 
     @property
     def rates(self) -> Floats:
@@ -330,7 +331,7 @@ class AmphibiousModel:
         state = np.zeros(p.state_size)
         state[0:3] = np.array((x, y, height)) + p.origin_height * normal
         state[3:6] = speed * forward
-        state[6:10] = np.roll(matrix_to_quat(rotation), 1)
+        state[at.QUATERNION_XYZW] = Rotation.from_matrix(rotation).as_quat()
         state[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = speed / p.rolling_radius
         return ModelState(state, np.zeros(at.MEMORY))
 
@@ -339,7 +340,7 @@ class AmphibiousModel:
         p = self.params
         state = np.zeros(p.state_size)
         state[0:3], state[3:6] = position, velocity
-        state[6:10] = np.roll(euler_to_quat((0.0, 0.0, yaw)), 1)
+        state[at.QUATERNION_XYZW] = euler_to_quat((0.0, 0.0, yaw))
         state[at.STRUT : at.STRUT + 4] = p.hanging_strut
         state[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
         return ModelState(state, np.zeros(at.MEMORY))

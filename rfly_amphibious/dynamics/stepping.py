@@ -15,7 +15,7 @@ from rfly_amphibious.dynamics.kernels import derivative
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import kernel_or_plain as kernel
 
-BUILT_ON = "f34a0a3ed128f4ac"
+BUILT_ON = "b0348cbc7935486b"
 """the beginning of the SHA-256 of `kernels.py` and `state_layout.py`, one after the other"""
 
 RK4 = 0

@@ -13,7 +13,7 @@ from rfly_amphibious.estimation import kernels as at
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
-from rfly_common.frames import euler_to_quat
+from rfly_common.frames import euler_to_quat, quat_to_euler
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ class Alignment:
         return x, p
 
     def _levelled(self, force: Floats, field: Floats | None, oriented: list[Floats]) -> Floats:
-        """(4,) w x y z: roll and pitch by gravity, yaw by the field, else by the IMU's own orientation."""
+        """(4,) w x y z as in the state: roll and pitch by gravity, yaw by the field, else by the IMU's own attitude."""
         roll = math.atan2(force[1], force[2])
         pitch = math.atan2(-force[0], math.hypot(force[1], force[2]))
         if field is not None:
@@ -153,8 +153,7 @@ class Alignment:
             left = cr * field[1] - sr * field[2]
             yaw = math.atan2(self._c.field[1], self._c.field[0]) - math.atan2(left, forward)
         elif oriented:
-            w, x, y, z = oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4].tolist()
-            yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+            yaw = quat_to_euler(np.roll(oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4], -1))[2]
         else:
             yaw = 0.0
         return np.asarray(np.roll(euler_to_quat((roll, pitch, yaw)), 1), np.float64)

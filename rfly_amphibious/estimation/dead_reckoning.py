@@ -30,7 +30,7 @@ class DeadReckoning:
     """
 
     def __init__(self, imu: Imu) -> None:
-        self._mounting = rotation_matrix(np.roll(euler_to_quat(imu.rotation), 1))
+        self._mounting = rotation_matrix(euler_to_quat(imu.rotation))
         self._level = bool((self._mounting == np.eye(3)).all())
         self._samples: deque[tuple[float, Floats, Floats]] = deque(maxlen=KEPT)
         self.estimate: Estimate | None = None
@@ -70,7 +70,7 @@ class DeadReckoning:
             samples.popleft()
         if samples and samples[0][0] <= estimate.time + SAME_TIME:
             self._bias = samples[0][2] - estimate.rates
-        rotation = rotation_matrix(estimate.quaternion)
+        rotation = rotation_matrix(estimate.orientation)
         self._motion = Motion(np.array(estimate.position), np.array(estimate.velocity), rotation, estimate.rates)
         self._done = estimate.time
         self.time = max(estimate.time, samples[-1][0]) if samples else estimate.time
@@ -91,4 +91,4 @@ class DeadReckoning:
 def _rotation(vector: Floats) -> Floats:
     """(3, 3) of a turn about a vector (3,), rad."""
     x, y, z = (0.5 * vector).tolist()
-    return rotation_matrix((1.0, x, y, z))  # tan of half the angle, which is small
+    return rotation_matrix((x, y, z, 1.0))  # tan of half the angle, which is small

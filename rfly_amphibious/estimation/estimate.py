@@ -17,8 +17,8 @@ class Estimate(NamedTuple):
     """s, simulation time"""
     position: Floats
     """(3,) m, world"""
-    quaternion: Floats
-    """(4,) w x y z, body -> world"""
+    orientation: Floats
+    """(4,) quaternion x y z w, body -> world"""
     velocity: Floats
     """(3,) m/s, world"""
     rates: Floats

@@ -19,7 +19,7 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
-from rfly_common.frames import euler_to_quat, ned_to_enu, rotation_matrix
+from rfly_common.frames import euler_to_quat, ned_to_enu, quat_conjugate, quat_multiply, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -57,8 +57,8 @@ class StateEstimator:
         of_map = terrain.geo_origin if terrain is not None else None
         self.parameters, self.sensors, self.vehicle = parameters, sensors, vehicle
         self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
-        self._mounting_quat = np.roll(euler_to_quat(sensors.imu.rotation), 1)
-        self._mounting = np.ascontiguousarray(rotation_matrix(self._mounting_quat))
+        mounting = euler_to_quat(sensors.imu.rotation)
+        self._mounting, self._unmount = rotation_matrix(mounting), quat_conjugate(mounting)
         self._turned = any(sensors.imu.rotation)
         self._lever = np.array(sensors.imu.position, float)
         self._orientation_period = 1.0 / parameters.orientation_rate if parameters.orientation_rate > 0.0 else math.inf
@@ -185,8 +185,9 @@ class StateEstimator:
     def _report(self) -> Estimate:
         place, velocity, covariance = np.empty(3), np.empty(3), np.empty((9, 9))
         at.report(self._x, self._p, self._lever, place, velocity, covariance)
-        quaternion, rates = self._x[at.QUATERNION : at.QUATERNION + 4], self._x[at.RATES : at.RATES + 3]
-        return Estimate(float(self._x[at.TIME]), place, quaternion.copy(), velocity, rates.copy(), covariance)
+        orientation = np.roll(self._x[at.QUATERNION : at.QUATERNION + 4], -1)
+        rates = self._x[at.RATES : at.RATES + 3].copy()
+        return Estimate(float(self._x[at.TIME]), place, orientation, velocity, rates, covariance)
 
     # what is read
 
@@ -216,10 +217,10 @@ class StateEstimator:
         row = np.zeros(at.IMU_WIDTH)
         for k, time in enumerate(read.time.tolist()):
             if time - self._oriented >= self._orientation_period - at.SAME_TIME:
-                quaternion = self._unmounted(attitude[k]) if self._turned else attitude[k]
-                length = float(np.linalg.norm(quaternion))
+                length = float(np.linalg.norm(attitude[k]))
                 if abs(length - 1.0) < 0.1:
-                    self._add(at.KIND_ORIENTATION, time, quaternion / length)
+                    body = quat_multiply(attitude[k], self._unmount) if self._turned else attitude[k]
+                    self._add(at.KIND_ORIENTATION, time, np.roll(body / length, 1))
                     self._oriented = time
             row[at.IMU_TIME] = time
             row[at.IMU_FORCE : at.IMU_FORCE + 3], row[at.IMU_RATES : at.IMU_RATES + 3] = force[k], rates[k]
@@ -257,19 +258,6 @@ class StateEstimator:
         for k, time in enumerate(read.time.tolist()):
             if not math.isinf(read.distance[k]):
                 self._add(at.KIND_HEIGHT, time, read.distance[k : k + 1])
-
-    def _unmounted(self, quaternion: Floats) -> Floats:
-        """The body's attitude from the IMU's."""
-        mw, mx, my, mz = self._mounting_quat.tolist()
-        w, x, y, z = quaternion.tolist()
-        return np.array(
-            (
-                w * mw + x * mx + y * my + z * mz,
-                -w * mx + x * mw - y * mz + z * my,
-                -w * my + x * mz + y * mw - z * mx,
-                -w * mz - x * my + y * mx + z * mw,
-            )
-        )
 
     # the logs
 

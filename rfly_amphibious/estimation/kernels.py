@@ -14,11 +14,13 @@ import numpy as np
 
 from rfly_common.kernels.jit import inner_kernel, use_numba
 from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.rotations import rotation_matrix
 
 POSITION, VELOCITY, QUATERNION, GYRO_BIAS, FORCE_BIAS = 0, 3, 6, 10, 13
 GPS_DRIFT, BARO_BIAS, FIELD_BIAS, AHRS_DRIFT, GROUND_ERROR, SLIP = 16, 19, 20, 23, 26, 27
-"""nominal state: biases in body axes, drifts of GPS and of the IMU's own orientation in world axes, the field's bias in
-T, how much higher the ground is than the map says, m, the share by which wheels turn faster than they roll"""
+"""nominal state: quaternion w x y z, biases in body axes, drifts of GPS and of the IMU's own orientation in world axes,
+the field's bias in T, how much higher the ground is than the map says, m, the share by which wheels turn faster than
+they roll"""
 
 E_POSITION, E_VELOCITY, E_ATTITUDE, E_GYRO, E_FORCE = 0, 3, 6, 9, 12
 E_GPS, E_BARO, E_FIELD, E_AHRS, E_GROUND, E_SLIP = 15, 18, 19, 22, 25, 26
@@ -200,23 +202,13 @@ else:
 
 
 @inner_kernel
-def rotation(qw: float, qx: float, qy: float, qz: float, out: Any) -> None:
-    """(3, 3) of a unit quaternion."""
-    out[0, 0], out[0, 1], out[0, 2] = (
-        1.0 - 2.0 * (qy * qy + qz * qz),
-        2.0 * (qx * qy - qw * qz),
-        2.0 * (qx * qz + qw * qy),
-    )
-    out[1, 0], out[1, 1], out[1, 2] = (
-        2.0 * (qx * qy + qw * qz),
-        1.0 - 2.0 * (qx * qx + qz * qz),
-        2.0 * (qy * qz - qw * qx),
-    )
-    out[2, 0], out[2, 1], out[2, 2] = (
-        2.0 * (qx * qz - qw * qy),
-        2.0 * (qy * qz + qw * qx),
-        1.0 - 2.0 * (qx * qx + qy * qy),
-    )
+def attitude(x: Any, out: Any) -> None:
+    """(3, 3) body -> world of the state."""
+    q = QUATERNION
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(x[q + 1], x[q + 2], x[q + 3], x[q])
+    out[0, 0], out[0, 1], out[0, 2] = r00, r01, r02
+    out[1, 0], out[1, 1], out[1, 2] = r10, r11, r12
+    out[2, 0], out[2, 1], out[2, 2] = r20, r21, r22
 
 
 @inner_kernel
@@ -293,7 +285,7 @@ def propagate(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c
     if coasts:
         wx = wy = wz = 0.0
         ax = ay = az = 0.0
-        rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+        attitude(x, r)
         for i in range(3):
             x[FORCE + i], x[RATES + i] = GRAVITY * r[2, i], 0.0
         noise, gyro = c.coast_force * c.coast_force * dt, c.coast_gyro * c.coast_gyro * dt
@@ -303,7 +295,7 @@ def propagate(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c
             x[RATES + i] = rates[i] - x[GYRO_BIAS + i]
         wx, wy, wz = x[RATES], x[RATES + 1], x[RATES + 2]
         turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
-        rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+        attitude(x, r)
         turn(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
         fx, fy, fz = x[FORCE], x[FORCE + 1], x[FORCE + 2]
         ax = r[0, 0] * fx + r[0, 1] * fy + r[0, 2] * fz
@@ -464,7 +456,7 @@ def turned_lever(r: Any, lever: Any, out: Any) -> None:
 def expect_gps_position(x: Any, lever: Any, h: Any, out: Any) -> None:
     """The antenna's place as the receiver says it, and its Jacobian (3, 27)."""
     r, arm = np.empty((3, 3)), np.empty(3)
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     turned_lever(r, lever, arm)
     for i in range(3):
         out[i] = x[POSITION + i] + arm[i] + x[GPS_DRIFT + i]
@@ -477,7 +469,7 @@ def expect_gps_position(x: Any, lever: Any, h: Any, out: Any) -> None:
 def expect_velocity(x: Any, lever: Any, h: Any, out: Any) -> None:
     """World velocity of a point at a lever from the IMU: v + R (ω × l), and its Jacobian (3, 27)."""
     r, arm, swing = np.empty((3, 3)), np.empty(3), np.empty(3)
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     swing[0] = x[RATES + 1] * lever[2] - x[RATES + 2] * lever[1]
     swing[1] = x[RATES + 2] * lever[0] - x[RATES] * lever[2]
     swing[2] = x[RATES] * lever[1] - x[RATES + 1] * lever[0]
@@ -496,7 +488,7 @@ def expect_velocity(x: Any, lever: Any, h: Any, out: Any) -> None:
 def expect_field(x: Any, field: Any, h: Any, out: Any) -> None:
     """The Earth's field in body axes with the magnetometer's bias, and its Jacobian (3, 27)."""
     r = np.empty((3, 3))
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     bx, by, bz = field[0], field[1], field[2]
     for i in range(3):
         ra, rb, rc = r[0, i], r[1, i], r[2, i]
@@ -512,7 +504,7 @@ def expect_field(x: Any, field: Any, h: Any, out: Any) -> None:
 def expect_pressure(x: Any, lever: Any, altitude: float, h: Any, out: Any) -> None:
     """Pa of the standard atmosphere with the barometer's bias, and its Jacobian (1, 27). `atmosphere.py`."""
     r, arm = np.empty((3, 3)), np.empty(3)
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     turned_lever(r, lever, arm)
     share = (288.15 - 0.0065 * (altitude + x[POSITION + 2] + arm[2])) / 288.15
     pressure = 101325.0 * share**5.25588
@@ -545,7 +537,7 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
     -> the variance of what is not linear in the ground there.
     """
     r, arm = np.empty((3, 3)), np.empty(3)
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     turned_lever(r, lever, arm)
     px, py = x[POSITION] + arm[0], x[POSITION + 1] + arm[1]
     here = altitude(ground, px, py)
@@ -571,7 +563,7 @@ def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -
     for the force that the IMU feels; Jacobians leave that out, as its bias matters little.
     """
     r = np.empty((3, 3))
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     count = rolls[0] + rolls[1] + rolls[2] + rolls[3]
     vx, vy, vz = x[VELOCITY], x[VELOCITY + 1], x[VELOCITY + 2]
     rate = x[RATES + 2]
@@ -802,7 +794,7 @@ def report(x: Any, p: Any, lever: Any, place: Any, velocity: Any, covariance: An
     attitude.
     """
     r, arm, swing, turned = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
-    rotation(x[QUATERNION], x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], r)
+    attitude(x, r)
     turned_lever(r, lever, arm)
     swing[0] = x[RATES + 1] * lever[2] - x[RATES + 2] * lever[1]
     swing[1] = x[RATES + 2] * lever[0] - x[RATES] * lever[2]

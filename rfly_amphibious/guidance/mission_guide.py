@@ -124,7 +124,7 @@ class MissionGuide:
     def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
         if mode is not Mode.DRIVE:  # legs that were changed in the air
             return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
-        rotation, place = rotation_matrix(now.quaternion), now.position[:2]
+        rotation, place = rotation_matrix(now.orientation), now.position[:2]
         if self._drive_path is None:
             self._drive_path = DrivePathFollower(place, leg.points, leg.speeds, self.params)
         speed, steering = self._drive_path.command(
@@ -154,7 +154,7 @@ class MissionGuide:
     def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
         if not stands:
             return Setpoint(now.time)
-        slope = math.acos(max(-1.0, min(1.0, float(rotation_matrix(now.quaternion)[2, 2]))))
+        slope = math.acos(max(-1.0, min(1.0, float(rotation_matrix(now.orientation)[2, 2]))))
         if self.no_takeoff:
             self.problem = f"no take-off: {self.no_takeoff}"
         elif slope >= TAKEOFF_SLOPE:

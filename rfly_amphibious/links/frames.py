@@ -51,8 +51,8 @@ class StateReport(NamedTuple):
     """(3,) m/s², of the IMU: (0, 0, 9.80665) at rest"""
     rates: ArrayLike
     """(3,) rad/s, of the IMU"""
-    quaternion: ArrayLike
-    """(4,) w x y z, body -> world"""
+    quat_wxyz: ArrayLike
+    """(4,) body -> world"""
     position: ArrayLike
     """(3,) m, of base_link in the world"""
     velocity: ArrayLike
@@ -177,7 +177,7 @@ _PAYLOADS: dict[FrameType, Any] = {
         StateReport,
         specific_force=3,
         rates=3,
-        quaternion=4,
+        quat_wxyz=4,
         position=3,
         velocity=3,
         wheel_rate=4,

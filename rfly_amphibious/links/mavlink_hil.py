@@ -161,8 +161,7 @@ class HilMessages:
         pose, imu = seen.pose, seen.imu
         assert pose is not None
         assert imu is not None
-        w, x, y, z = np.asarray(pose.quaternion, float).tolist()
-        qx, qy, qz, qw = quat_enu_flu_to_ned_frd((x, y, z, w)).tolist()
+        qx, qy, qz, qw = quat_enu_flu_to_ned_frd(pose.orientation).tolist()
         latitude, longitude, altitude = ned_to_geodetic(enu_to_ned(pose.position), self.geo_origin).tolist()
         force = flu_to_frd(imu.specific_force[-1]) / GRAVITY * 1000.0
         return self._dialect.MAVLink_hil_state_quaternion_message(

@@ -83,7 +83,7 @@ class Perception:
             time,
             unknown[:3] if imu is None else imu.specific_force[-1],
             unknown[:3] if imu is None else imu.rates[-1],
-            unknown if pose is None else pose.quaternion,
+            unknown if pose is None else np.roll(pose.orientation, 1),
             unknown[:3] if pose is None else pose.position,
             unknown[:3] if pose is None else pose.velocity,
             self.wheel_rate,

@@ -344,9 +344,9 @@ def msg_to_wheel_command(message: WheelCommandMsg, now: float) -> WheelCommand:
 
 def estimate_to_odometry(estimate: Estimate, vehicle: str) -> Odometry:
     """For odometry/filtered: pose in the world, twist in base_link's axes; covariances 0 where unknown."""
-    rotation = rotation_matrix(estimate.quaternion)
+    rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()
-    pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.quaternion).tolist()
+    pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.orientation).tolist()
     base = frame_of(vehicle, "base_link")
     message = _odometry(header(estimate.time, WORLD), base, *pose, velocity, np.asarray(estimate.rates).tolist())
     if estimate.covariance is not None:
@@ -362,7 +362,7 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str) -> Odometry:
 def unknown_odometry(vehicle: str) -> Odometry:
     """The odometry/filtered of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
     nowhere = (0.0, 0.0, 0.0)
-    message = _odometry(header(0.0, WORLD), frame_of(vehicle, "base_link"), nowhere, (1.0, *nowhere), nowhere, nowhere)
+    message = _odometry(header(0.0, WORLD), frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
     message.pose.covariance[0] = message.twist.covariance[0] = -1.0
     return message
 
@@ -381,8 +381,8 @@ def odometry_to_estimate(message: Odometry) -> Estimate:
     if is_unknown(message):
         raise SensorMessageError("nothing is known of the vehicle's place yet: the estimator is not aligned")
     pose, twist = message.pose.pose, message.twist.twist
-    quaternion = _quaternion(pose.orientation)
-    rotation = rotation_matrix(quaternion)
+    orientation = _quaternion(pose.orientation)
+    rotation = rotation_matrix(orientation)
     covariance = None
     of_pose, of_twist = (_finite("covariance", part.covariance).reshape(6, 6) for part in (message.pose, message.twist))
     if of_pose.any():
@@ -393,7 +393,7 @@ def odometry_to_estimate(message: Odometry) -> Estimate:
     return Estimate(
         time_of(message),
         _vector("position", pose.position),
-        quaternion,
+        orientation,
         rotation @ _vector("linear", twist.linear),
         _vector("angular", twist.angular),
         covariance,
@@ -443,8 +443,8 @@ def _set_vector(vector: Vector3, xyz: Any) -> None:
     vector.x, vector.y, vector.z = xyz
 
 
-def _set_quaternion(quaternion: Any, wxyz: Any) -> None:
-    quaternion.w, quaternion.x, quaternion.y, quaternion.z = wxyz
+def _set_quaternion(quaternion: Any, xyzw: Any) -> None:
+    quaternion.x, quaternion.y, quaternion.z, quaternion.w = xyzw
 
 
 def _time(message: Any) -> Floats:
@@ -463,7 +463,7 @@ def _vector(name: str, vector: Any) -> Floats:
 
 
 def _quaternion(quaternion: Any) -> Floats:
-    array = _finite("orientation", (quaternion.w, quaternion.x, quaternion.y, quaternion.z))
+    array = _finite("orientation", (quaternion.x, quaternion.y, quaternion.z, quaternion.w))
     norm = float(np.linalg.norm(array))
     if abs(norm - 1.0) > 1e-2:
         raise SensorMessageError(f"orientation has the length {norm:g}, expected 1")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import WORLD, frame_of, header
-from rfly_common.frames import ned_to_enu, quat_rotate
+from rfly_common.frames import ned_to_enu, quat_rotate, quat_to_euler
 from rfly_common.ros.frame_lookup import FrameToWorld
 
 Floats = NDArray[np.float64]
@@ -31,15 +31,14 @@ def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
     """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to its yaw: without
     one, as the vehicle is turned.
     """
-    w, x, y, z = np.asarray(now.quaternion, float).tolist()
-    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)) if order.yaw is None else order.yaw
+    yaw = quat_to_euler(now.orientation)[2] if order.yaw is None else order.yaw
     place = now.position if order.target is None else order.target
-    return _pose(order.time, place, (math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw)))
+    return _pose(order.time, place, (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
 
 
 def estimate_to_pose(now: Estimate) -> PoseStamped:
     """Where the vehicle is, for pose."""
-    return _pose(now.time, now.position, now.quaternion)
+    return _pose(now.time, now.position, now.orientation)
 
 
 def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
@@ -53,9 +52,9 @@ def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
     return np.asarray(points, float)
 
 
-def _pose(time: float, place: Any, wxyz: Any) -> PoseStamped:
+def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:
     message = PoseStamped(header=header(time, WORLD))
     position, orientation = message.pose.position, message.pose.orientation
     position.x, position.y, position.z = map(float, place)
-    orientation.w, orientation.x, orientation.y, orientation.z = map(float, wxyz)
+    orientation.x, orientation.y, orientation.z, orientation.w = map(float, quat_xyzw)
     return message

@@ -146,13 +146,12 @@ class RangeSensorTopics:
         self._time, self._gimbal_at = simulation.time, -math.inf
         with self._wake:
             self._waiting.clear()
-        self._sensors.restart(simulation.time, state.position, state.quaternion)
+        self._sensors.restart(simulation.time, state.position, state.orientation)
 
     def follow(self, simulation: Simulation) -> None:
         """After each tick."""
         times, x = simulation.step_states
-        positions, orientations = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION : at.QUATERNION + 4]
-        due = self._sensors.advance(times, positions, orientations)
+        due = self._sensors.advance(times, x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW])
         self._time = float(times[-1])
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time

@@ -118,12 +118,11 @@ class VehicleShow:
         """The present state; `stamp_ns` is that of vehicle_states, /tf has the simulation's time."""
         state = simulation.state
         motors = motor_channels(state.x, simulation.model.params.rotors).astype(np.float32)
-        quaternion = np.roll(state.quaternion, -1)
         states = VehicleStates(
             id=self._id,
             vehicle_type=self._type,
             position=state.position[None],
-            orientation=quaternion[None],
+            orientation=state.orientation[None],
             velocity=state.velocity[None].astype(np.float32),
             angular_velocity=state.rates[None].astype(np.float32),
             motor_speed=motors[None],
@@ -133,8 +132,8 @@ class VehicleShow:
         self._states.publish(states_to_msg(states))
         if self._tf is not None:
             odom, base = frame_of(self._vehicle, "odom"), frame_of(self._vehicle, "base_link")
-            place, turned = tuple(state.position.tolist()), quaternion.tolist()
-            below = footprint(state.position, state.quaternion, simulation.model.terrain)
+            place, turned = tuple(state.position.tolist()), state.orientation.tolist()
+            below = footprint(state.position, state.orientation, simulation.model.terrain)
             frames = ((base, (place, turned)), (frame_of(self._vehicle, "base_footprint"), below))
             now = simulation.time
             self._tf.publish(TFMessage(transforms=[_transform(now, odom, child, *pose) for child, pose in frames]))

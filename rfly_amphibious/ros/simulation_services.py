@@ -194,7 +194,7 @@ class SimulationServices:
             return response
         p, q = request.state.pose.position, request.state.pose.orientation
         v, w = request.state.twist.linear, request.state.twist.angular
-        quaternion = np.array((q.w, q.x, q.y, q.z))
+        orientation = np.array((q.x, q.y, q.z, q.w))
         terrain = simulation.model.terrain
         try:
             if terrain is not None and np.isfinite((p.x, p.y)).all() and not terrain.inside(p.x, p.y):
@@ -202,9 +202,9 @@ class SimulationServices:
             ground = 0.0 if terrain is None or not np.isfinite((p.x, p.y)).all() else terrain.altitude(p.x, p.y)
             if p.z < ground:
                 raise ConfigError(f"position z {p.z:g} lies below the ground, which is at {ground:g} there")
-            norm = float(np.linalg.norm(quaternion))
-            rates = rotation_matrix(quaternion).T @ (w.x, w.y, w.z) if norm > 0.0 else np.zeros(3)
-            simulation.set_pose((p.x, p.y, p.z), quaternion, (v.x, v.y, v.z), rates)
+            norm = float(np.linalg.norm(orientation))
+            rates = rotation_matrix(orientation).T @ (w.x, w.y, w.z) if norm > 0.0 else np.zeros(3)
+            simulation.set_pose((p.x, p.y, p.z), orientation, (v.x, v.y, v.z), rates)
         except ConfigError as error:
             response.result = _result(SetEntityState.Response.INVALID_POSE, str(error))
             return response
@@ -227,11 +227,11 @@ def _entity_state(simulation: Simulation) -> EntityState:
     """All in the axes of the world."""
     now = simulation.state
     derivative = simulation.derivative()
-    rotation = rotation_matrix(now.quaternion)
+    rotation = rotation_matrix(now.orientation)
     message = EntityState(header=header(simulation.time, WORLD))
     p, q = message.pose.position, message.pose.orientation
     p.x, p.y, p.z = now.position.tolist()
-    q.w, q.x, q.y, q.z = now.quaternion.tolist()
+    q.x, q.y, q.z, q.w = now.orientation.tolist()
     for vector, numbers in (
         (message.twist.linear, now.velocity),
         (message.twist.angular, rotation @ now.rates),

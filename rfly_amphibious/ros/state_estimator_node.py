@@ -251,7 +251,7 @@ class StateEstimatorNode(Node):
             t.x, t.y, t.z = pose.position.x, pose.position.y, pose.position.z
             place.transform.rotation = pose.orientation
             below = self._transform(stamp_ns, self._frame("odom"), self._frame("base_footprint"))
-            point, turned = footprint(estimate.position, estimate.quaternion, self._ground.terrain)
+            point, turned = footprint(estimate.position, estimate.orientation, self._ground.terrain)
             t, q = below.transform.translation, below.transform.rotation
             t.x, t.y, t.z = point
             q.x, q.y, q.z, q.w = turned

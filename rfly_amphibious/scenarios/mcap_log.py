@@ -77,7 +77,7 @@ def write_mcap(run: ScenarioRun, path: Path, vehicle: str = "amphibious") -> Non
 def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]]:
     """In the order of time."""
     times = np.round(run.time * 1e9).astype(np.int64)
-    position, orientation = run.position, np.roll(run.x[:, at.QUATERNION : at.QUATERNION + 4], -1, axis=1)
+    position, orientation = run.position, run.x[:, at.QUATERNION_XYZW]
     velocity = quat_rotate(quat_conjugate(orientation), run.x[:, at.VELOCITY : at.VELOCITY + 3])
     rates, force = run.x[:, at.RATES : at.RATES + 3], run.outputs.specific_force
     names, angles, speeds = joint_states(run)

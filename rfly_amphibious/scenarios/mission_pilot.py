@@ -46,7 +46,7 @@ class MissionPilot(Pilot):
     def _choose(self, state: ModelState, rotation: Floats, now: Situation) -> None:
         mode = self.logic.mode
         self.period = DRIVING_PERIOD if mode is Mode.DRIVE else FLYING_PERIOD
-        seen = Estimate(state.time, state.position, state.quaternion, state.velocity, state.rates)
+        seen = Estimate(state.time, state.position, state.orientation, state.velocity, state.rates)
         self._setpoint = self.guide.step(seen, mode)
         if self._setpoint.mode is not None:
             self._wanted_mode = self._setpoint.mode

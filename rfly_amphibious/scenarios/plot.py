@@ -120,8 +120,7 @@ def _draw_height(axes: Any, run: ScenarioRun) -> None:
 
 
 def _draw_attitude(axes: Any, run: ScenarioRun) -> None:
-    quaternion = np.roll(run.x[:, at.QUATERNION : at.QUATERNION + 4], -1, axis=1)
-    roll, pitch, yaw = np.degrees(quat_to_euler(quaternion)).T
+    roll, pitch, yaw = np.degrees(quat_to_euler(run.x[:, at.QUATERNION_XYZW])).T
     axes.plot(run.time, roll, linewidth=1.0, label="roll")
     axes.plot(run.time, pitch, linewidth=1.0, label="pitch, nose down +")
     axes.set_ylabel("roll, pitch (°)")

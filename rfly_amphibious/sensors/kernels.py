@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.rotations import rotation_matrix
 
 GAIN, WHITE, WALK, KEEP, ADD, LOW, HIGH = range(7)
 """rows of `coefficients`, see `disturb`"""
@@ -53,7 +54,7 @@ def truths(
     force: Any,
     levers: Any,
     mounting: Any,
-    turned: Any,
+    mounting_quat: Any,
     field: Any,
     out: Any,
 ) -> None:
@@ -61,16 +62,12 @@ def truths(
 
     `x` (k, states) begins with position, velocity, quaternion w x y z; its angular velocity and that of its derivative
     `dx` begin at the column `rates`. `force` (k, 3 or more): specific force at the body's origin. `levers` (4, 3):
-    places in body axes. `mounting` (3, 3): columns are the IMU's axes in body axes, `turned` (4,) the same as w x y z.
-    `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
+    places in body axes. `mounting` (3, 3): columns are the IMU's axes in body axes, `mounting_quat` (4,) x y z w the
+    same. `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
     """
     for k in range(x.shape[0]):
         qw, qx, qy, qz = x[k, 6], x[k, 7], x[k, 8], x[k, 9]
-        s = 2.0 / (qw * qw + qx * qx + qy * qy + qz * qz)
-        r00, r11, r22 = 1.0 - s * (qy * qy + qz * qz), 1.0 - s * (qx * qx + qz * qz), 1.0 - s * (qx * qx + qy * qy)
-        r01, r10 = s * (qx * qy - qw * qz), s * (qx * qy + qw * qz)
-        r02, r20 = s * (qx * qz + qw * qy), s * (qx * qz - qw * qy)
-        r12, r21 = s * (qy * qz - qw * qx), s * (qy * qz + qw * qx)
+        r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(qx, qy, qz, qw)
         px, py, pz, vx, vy, vz = x[k, 0], x[k, 1], x[k, 2], x[k, 3], x[k, 4], x[k, 5]
         wx, wy, wz = x[k, rates], x[k, rates + 1], x[k, rates + 2]
         tx, ty, tz = dx[k, rates], dx[k, rates + 1], dx[k, rates + 2]
@@ -89,11 +86,11 @@ def truths(
             out[k, W + c] = mounting[0, c] * wx + mounting[1, c] * wy + mounting[2, c] * wz
             out[k, ATTITUDE_ERROR + c] = 0.0
             out[k, FIELD + c] = mounting[0, c] * bx + mounting[1, c] * by + mounting[2, c] * bz
-        ow, ox, oy, oz = turned[0], turned[1], turned[2], turned[3]
-        out[k, Q] = qw * ow - qx * ox - qy * oy - qz * oz
-        out[k, Q + 1] = qw * ox + qx * ow + qy * oz - qz * oy
-        out[k, Q + 2] = qw * oy - qx * oz + qy * ow + qz * ox
-        out[k, Q + 3] = qw * oz + qx * oy - qy * ox + qz * ow
+        ox, oy, oz, ow = mounting_quat[0], mounting_quat[1], mounting_quat[2], mounting_quat[3]
+        out[k, Q] = qw * ox + qx * ow + qy * oz - qz * oy
+        out[k, Q + 1] = qw * oy - qx * oz + qy * ow + qz * ox
+        out[k, Q + 2] = qw * oz + qx * oy - qy * ox + qz * ow
+        out[k, Q + 3] = qw * ow - qx * ox - qy * oy - qz * oz
 
         # GPS antenna
         lx, ly, lz = levers[GPS, 0], levers[GPS, 1], levers[GPS, 2]
@@ -121,18 +118,18 @@ def truths(
 def turned_by(truth: Any, error: Any, first: int, out: Any) -> None:
     """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column `first` of `error`.
 
-    -> out (k, 4), w x y z.
+    -> out (k, 4), x y z w.
     """
     for k in range(out.shape[0]):
         ex, ey, ez = error[k, first], error[k, first + 1], error[k, first + 2]
         angle = math.sqrt(ex * ex + ey * ey + ez * ez)
         share = 0.5 if angle < 1e-9 else math.sin(0.5 * angle) / angle
         aw, ax, ay, az = math.cos(0.5 * angle), share * ex, share * ey, share * ez
-        qw, qx, qy, qz = truth[k, Q], truth[k, Q + 1], truth[k, Q + 2], truth[k, Q + 3]
-        out[k, 0] = aw * qw - ax * qx - ay * qy - az * qz
-        out[k, 1] = aw * qx + ax * qw + ay * qz - az * qy
-        out[k, 2] = aw * qy - ax * qz + ay * qw + az * qx
-        out[k, 3] = aw * qz + ax * qy - ay * qx + az * qw
+        qx, qy, qz, qw = truth[k, Q], truth[k, Q + 1], truth[k, Q + 2], truth[k, Q + 3]
+        out[k, 0] = aw * qx + ax * qw + ay * qz - az * qy
+        out[k, 1] = aw * qy - ax * qz + ay * qw + az * qx
+        out[k, 2] = aw * qz + ax * qy - ay * qx + az * qw
+        out[k, 3] = aw * qw - ax * qx - ay * qy - az * qz
 
 
 @kernel(nogil=True, error_model="numpy")

@@ -14,7 +14,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_amphibious.sensors.weather import Weather
-from rfly_common.frames import euler_to_quat, quat_rotate
+from rfly_common.frames import euler_to_quat, rotation_matrix
 
 Floats = NDArray[np.float64]
 
@@ -76,8 +76,7 @@ class Lidar:
         unit[..., 1] = flat * np.sin(azimuth)[:, None]
         unit[..., 2] = np.sin(elevation)
         self._unit, self._azimuth = unit, azimuth
-        quaternion = euler_to_quat(parameters.rotation)
-        self._mounting = np.stack([quat_rotate(quaternion, axis) for axis in np.eye(3)], axis=-1)
+        self._mounting = rotation_matrix(euler_to_quat(parameters.rotation))
 
     @property
     def period(self) -> float:

@@ -64,7 +64,7 @@ class RangeSensors:
         self._now = math.nan
 
     def restart(self, time: float, position: ArrayLike, orientation: ArrayLike) -> None:
-        """base_link is at `position` (3,), `orientation` (4,) w x y z, at `time` (s), wherever it was before."""
+        """base_link is at `position` (3,), `orientation` (4,) x y z w, at `time` (s), wherever it was before."""
         pose = VehicleTrack(
             np.array([time]), np.array(position, float).reshape(1, 3), np.array(orientation, float).reshape(1, 4)
         )
@@ -73,7 +73,7 @@ class RangeSensors:
         self._now = time
 
     def advance(self, times: Floats, positions: Floats, orientations: Floats) -> list[Due]:
-        """Where base_link has been since: (k,) s, (k, 3), (k, 4) w x y z; returns what is due now.
+        """Where base_link has been since: (k,) s, (k, 3), (k, 4) x y z w; returns what is due now.
 
         Raises ValueError where these times do not follow those before.
         """

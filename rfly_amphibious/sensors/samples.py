@@ -1,6 +1,6 @@
 """Sensor samples: arrays with a first axis of samples, each with its own time. SI units.
 
-`time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU, quaternions w x y z.
+`time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU, quaternions x y z w.
 """
 
 from __future__ import annotations

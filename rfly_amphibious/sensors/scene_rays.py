@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rfly_amphibious.sensors import scene_ray_kernels as kernels
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
-from rfly_common.frames import quat_rotate
+from rfly_common.frames import quat_rotate, rotation_matrix
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -140,7 +140,7 @@ def _cast_at_bodies(
     if not len(there):
         return
     begins, members = _sectors(centre[there], slack[there], near[there])
-    axes = np.stack([quat_rotate(bodies.orientation[there], axis) for axis in np.eye(3)], axis=-1)
+    axes = rotation_matrix(bodies.orientation[there])
     kernels.nearest_bodies(
         origins,
         np.ascontiguousarray(directions),

@@ -105,8 +105,8 @@ class SensorSuite:
             if sensor is not None:
                 self._levers[row] = sensor.position
         rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
-        self._turned = np.roll(euler_to_quat(rotation), 1)
-        self._mounting = np.ascontiguousarray(rotation_matrix(self._turned))
+        self._mounting_quat = euler_to_quat(rotation)
+        self._mounting = rotation_matrix(self._mounting_quat)
         self._field = np.array(p.magnetometer.earth_field if p.magnetometer is not None else (0.0, 0.0, 0.0))
 
     def _prepare_joints(self) -> None:
@@ -234,7 +234,7 @@ class SensorSuite:
             numbers[dead] = still.numbers
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
-        kernels.truths(x, at.RATES, dx, force, self._levers, self._mounting, self._turned, self._field, truth)
+        kernels.truths(x, at.RATES, dx, force, self._levers, self._mounting, self._mounting_quat, self._field, truth)
         return _Seen(x, truth, numbers[:, at.WHEEL_LOAD : at.WHEEL_LOAD + 4], blowing)
 
     # the sensors
@@ -311,7 +311,7 @@ class SensorSuite:
     def _ground_truth(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         x = seen.x
         velocity = seen.truth[:, kernels.BODY_VELOCITY : kernels.BODY_VELOCITY + 3]
-        pose = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION : at.QUATERNION + 4]
+        pose = x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
         truth = samples.OdometrySamples(self._time(steps), *pose, velocity, x[:, at.RATES : at.RATES + 3])
         return {"ground_truth": truth}
 
@@ -373,7 +373,7 @@ def _odometry_samples(time: Floats, motions: Floats) -> samples.OdometrySamples:
     position, velocity, rates = flat[0], flat[1], flat[2]
     position[:, :2], velocity[:, :2], rates[:, 2] = motions[:, :2], motions[:, 3:5], motions[:, 5]
     attitude = np.zeros((len(time), 4))
-    attitude[:, 0], attitude[:, 3] = np.cos(0.5 * motions[:, 2]), np.sin(0.5 * motions[:, 2])
+    attitude[:, 2], attitude[:, 3] = np.sin(0.5 * motions[:, 2]), np.cos(0.5 * motions[:, 2])
     return samples.OdometrySamples(time, position, attitude, velocity, rates)
 
 

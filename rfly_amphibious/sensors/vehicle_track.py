@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.frames import rotation_matrix
+
 Floats = NDArray[np.float64]
 
 SLACK = 1e-6
@@ -21,7 +23,7 @@ class VehicleTrack(NamedTuple):
     position: Floats
     """(k, 3) m"""
     orientation: Floats
-    """(k, 4) w x y z"""
+    """(k, 4) quaternions x y z w, body -> world"""
 
     def at(self, times: Floats) -> tuple[Floats, Floats]:
         """(positions (n, 3), rotations (n, 3, 3) body -> world) at times within the track.
@@ -34,7 +36,7 @@ class VehicleTrack(NamedTuple):
                 f"{self.time[0]:.6g} … {self.time[-1]:.6g} s"
             )
         if len(self.time) == 1:
-            return np.repeat(self.position, len(times), 0), _matrices(np.repeat(self.orientation, len(times), 0))
+            return np.repeat(self.position, len(times), 0), rotation_matrix(np.repeat(self.orientation, len(times), 0))
         after = np.clip(np.searchsorted(self.time, times), 1, len(self.time) - 1)
         before = after - 1
         share = np.clip((times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0)[:, None]
@@ -47,15 +49,4 @@ class VehicleTrack(NamedTuple):
         sine = np.where(small, 1.0, np.sin(angle))
         left = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
         right = np.where(small, share, np.sin(share * angle) / sine)
-        return position, _matrices(left * a + right * b)
-
-
-def _matrices(quaternions: Floats) -> Floats:
-    """(n, 3, 3) of (n, 4) w x y z of any length but 0."""
-    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).T
-    out = np.empty((len(quaternions), 3, 3))
-    out[:, 0, 0], out[:, 1, 1], out[:, 2, 2] = 1 - 2 * (y * y + z * z), 1 - 2 * (x * x + z * z), 1 - 2 * (x * x + y * y)
-    out[:, 0, 1], out[:, 1, 0] = 2 * (x * y - w * z), 2 * (x * y + w * z)
-    out[:, 0, 2], out[:, 2, 0] = 2 * (x * z + w * y), 2 * (x * z - w * y)
-    out[:, 1, 2], out[:, 2, 1] = 2 * (y * z - w * x), 2 * (y * z + w * x)
-    return out
+        return position, rotation_matrix(left * a + right * b)

@@ -24,6 +24,7 @@ from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.failsafe import FailSafe
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
 
 Floats = NDArray[np.float64]
 
@@ -297,32 +298,31 @@ class Simulation:
     def set_pose(
         self,
         position: ArrayLike,
-        quaternion: ArrayLike,
+        orientation: ArrayLike,
         velocity: ArrayLike = (0.0, 0.0, 0.0),
         rates: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Elsewhere, from now on: position (3,) m, quaternion (4,) w x y z, velocity (3,) m/s, world; rates (3,) rad/s,
-        body. Wheels roll along, struts stay, a crash is forgotten. Raises ConfigError for numbers that can't be.
+        """Elsewhere, from now on: position (3,) m, orientation (4,) x y z w, velocity (3,) m/s, world; rates (3,)
+        rad/s, body. Wheels roll along, struts stay, a crash is forgotten. Raises ConfigError for numbers that can't be.
         """
         x = np.array(self.state.x)
         memory = np.array(self.state.memory)
         parts = (
-            ("position", position, at.POSITION, 3),
-            ("quaternion", quaternion, at.QUATERNION, 4),
-            ("velocity", velocity, at.VELOCITY, 3),
-            ("rates", rates, at.RATES, 3),
+            ("position", position, slice(at.POSITION, at.POSITION + 3), 3),
+            ("orientation", orientation, at.QUATERNION_XYZW, 4),
+            ("velocity", velocity, slice(at.VELOCITY, at.VELOCITY + 3), 3),
+            ("rates", rates, slice(at.RATES, at.RATES + 3), 3),
         )
-        for name, given, first, size in parts:
+        for name, given, columns, size in parts:
             numbers = np.asarray(given, float)
             if numbers.shape != (size,) or not np.isfinite(numbers).all():
                 raise ConfigError(f"{name} is {numbers.tolist()}, expected {size} finite numbers")
-            x[first : first + size] = numbers
-        norm = float(np.linalg.norm(x[at.QUATERNION : at.QUATERNION + 4]))
+            x[columns] = numbers
+        norm = float(np.linalg.norm(x[at.QUATERNION_XYZW]))
         if abs(norm - 1.0) > 1e-3:
-            raise ConfigError(f"quaternion has the length {norm:g}, expected 1")
-        x[at.QUATERNION : at.QUATERNION + 4] /= norm
-        w, qx, qy, qz = x[at.QUATERNION : at.QUATERNION + 4].tolist()
-        forward = np.array((1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + w * qz), 2 * (qx * qz - w * qy)))
+            raise ConfigError(f"orientation has the length {norm:g}, expected 1")
+        x[at.QUATERNION_XYZW] /= norm
+        forward = rotation_matrix(x[at.QUATERNION_XYZW])[:, 0]
         rolling = float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
         x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = rolling + x[at.RATES + 1]
         x[at.TYRE_X : at.TYRE_X + 8] = 0.0

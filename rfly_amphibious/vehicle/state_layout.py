@@ -16,6 +16,8 @@ VELOCITY = 3
 """3: m/s, world"""
 QUATERNION = 6
 """4: w x y z, body -> world"""
+QUATERNION_XYZW = [7, 8, 9, 6]
+"""its columns in the order of all public interfaces: `x[..., QUATERNION_XYZW]`"""
 RATES = 10
 """3: angular velocity, rad/s, body"""
 STRUT = 13

@@ -15,6 +15,7 @@ import numpy as np
 
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.rotations import rotation_matrix
 
 LEVELS = 16
 """2^15 between the largest and the smallest cells; what is smaller still is kept with those"""
@@ -41,10 +42,7 @@ def swept_boxes(
     """
     for n in range(position.shape[0]):
         x, y, z, w = orientation[n, 0], orientation[n, 1], orientation[n, 2], orientation[n, 3]
-        twice = 2.0 / (x * x + y * y + z * z + w * w)
-        r00, r01, r02 = 1.0 - twice * (y * y + z * z), twice * (x * y - z * w), twice * (x * z + y * w)
-        r10, r11, r12 = twice * (x * y + z * w), 1.0 - twice * (x * x + z * z), twice * (y * z - x * w)
-        r20, r21, r22 = twice * (x * z - y * w), twice * (y * z + x * w), 1.0 - twice * (x * x + y * y)
+        r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(x, y, z, w)
         rotation[n, 0, 0], rotation[n, 0, 1], rotation[n, 0, 2] = r00, r01, r02
         rotation[n, 1, 0], rotation[n, 1, 1], rotation[n, 1, 2] = r10, r11, r12
         rotation[n, 2, 0], rotation[n, 2, 1], rotation[n, 2, 2] = r20, r21, r22

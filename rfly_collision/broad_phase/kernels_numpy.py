@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
-from rfly_common.frames import quat_rotate
+from rfly_common.frames import rotation_matrix
 
 AT_ONCE = 1_000_000
 """candidates that are looked at in one piece, which bounds the memory"""
@@ -27,9 +27,7 @@ def swept_boxes(
     high: Any,
 ) -> None:
     """As `broad_kernels.swept_boxes`."""
-    unit = orientation / np.linalg.norm(orientation, axis=1, keepdims=True)
-    for axis in range(3):
-        rotation[:, :, axis] = quat_rotate(unit, np.eye(3)[axis])
+    rotation[:] = rotation_matrix(orientation)
     for shape in np.unique(shape_index):
         chosen = np.flatnonzero(shape_index == shape)
         corners = table.vertices[table.first[shape, 0] : table.first[shape + 1, 0]]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_common import frames as f
+from rfly_common.kernels import rotations as kernels
 
 H = math.sqrt(0.5)
 angles = st.floats(-math.pi, math.pi)
@@ -135,10 +136,16 @@ def test_plain_float_poses_equal_the_arrays(position, roll, pitch, yaw):
 
 
 @given(angles, st.floats(-1.57, 1.57), angles)
-def test_matrix_to_quat_inverts(roll, pitch, yaw):
-    """Every rotation matrix comes back, whichever component is largest."""
-    r = euler_matrix(roll, pitch, yaw)
-    np.testing.assert_allclose(matrix(f.matrix_to_quat(r)), r, atol=1e-12)
+def test_rotation_matrices(roll, pitch, yaw):
+    """Of one quaternion and of many, of any length; the kernels' is the same."""
+    r, quat = euler_matrix(roll, pitch, yaw), f.euler_to_quat([roll, pitch, yaw])
+    np.testing.assert_allclose(f.rotation_matrix(quat), r, atol=1e-12)
+    many = f.rotation_matrix([[-3.0 * quat, [H, 0.0, 0.0, H]]])
+    assert many.shape == (1, 2, 3, 3)
+    np.testing.assert_allclose(many[0, 0], r, atol=1e-12)
+    np.testing.assert_allclose(many[0, 1], [[1, 0, 0], [0, 0, -1], [0, 1, 0]], atol=1e-12)
+    plain = getattr(kernels.rotation_matrix, "py_func", kernels.rotation_matrix)
+    np.testing.assert_allclose(plain(*(0.5 * quat)), r.ravel(), atol=1e-12)
 
 
 def test_the_static_transform_takes_ned_axes_into_map():

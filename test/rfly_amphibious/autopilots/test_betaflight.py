@@ -44,9 +44,9 @@ def hills():
     return HeightMap(heights, origin_x=-40.0, origin_y=-40.0, step_x=2.0, step_y=2.0)
 
 
-def euler(quaternion):
-    """(3,) roll, pitch, yaw in degrees of w x y z."""
-    matrix = rotation_matrix(quaternion)
+def euler(orientation):
+    """(3,) roll, pitch, yaw in degrees of x y z w."""
+    matrix = rotation_matrix(orientation)
     roll, pitch = math.atan2(matrix[2, 1], matrix[2, 2]), -math.asin(matrix[2, 0])
     return np.degrees((roll, pitch, math.atan2(matrix[1, 0], matrix[0, 0])))
 
@@ -77,7 +77,7 @@ class Recorder:
         state, told = self.simulation.state, self.session.attitude
         if told is not self.told:
             self.told = told
-            self.rows.append((state.time, *state.position, *euler(state.quaternion), *np.degrees(told)))
+            self.rows.append((state.time, *state.position, *euler(state.orientation), *np.degrees(told)))
 
     def until(self, seconds, condition):
         """Whether the condition came true within these seconds of simulation time."""

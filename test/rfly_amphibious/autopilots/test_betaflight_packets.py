@@ -22,7 +22,7 @@ from rfly_common.errors import AutopilotError, ConfigError, PacketError
 
 def test_state_of_a_vehicle_that_rolls_left_and_heads_north():
     # FLU -> ENU, heading north: 90° about z; then FRD -> NED is level and heads north: the identity
-    north = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
+    north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
     data = state_packet(1.5, (0.1, 0.2, 0.3), (1.0, 2.0, 9.0), north, (4.0, 5.0, 6.0), (47.0, 8.0, 500.0), 95000.0)
     assert len(data) == 144
     numbers = np.array(struct.unpack("<18d", data))
@@ -37,7 +37,7 @@ def test_state_of_a_vehicle_that_rolls_left_and_heads_north():
 
 def test_state_that_is_not_finite_is_no_packet():
     with pytest.raises(PacketError, match="finite"):
-        state_packet(0.0, (0.0, math.nan, 0.0), (0.0, 0.0, 9.8), (1.0, 0.0, 0.0, 0.0))
+        state_packet(0.0, (0.0, math.nan, 0.0), (0.0, 0.0, 9.8), (0.0, 0.0, 0.0, 1.0))
 
 
 def test_radio_is_rounded_held_and_filled_up():

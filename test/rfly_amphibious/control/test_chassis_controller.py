@@ -24,7 +24,7 @@ def params():
 
 
 def still(time, speed=0.0):
-    return Estimate(time, np.zeros(3), np.array((1.0, 0, 0, 0)), np.array((speed, 0.0, 0.0)), np.zeros(3))
+    return Estimate(time, np.zeros(3), np.array((0, 0, 0, 1.0)), np.array((speed, 0.0, 0.0)), np.zeros(3))
 
 
 def loads(value, time=0.0):

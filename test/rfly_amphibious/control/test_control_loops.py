@@ -56,7 +56,7 @@ def test_a_disturbed_attitude():
     rig = hover()
     state = rig.sim.state
     position, velocity = np.array(state.position), np.array(state.velocity)
-    rig.sim.set_pose(position, (math.cos(0.075), 0.0, math.sin(0.075), 0.0), velocity, (0.0, 0.0, 0.0))
+    rig.sim.set_pose(position, (0.0, math.sin(0.075), 0.0, math.cos(0.075)), velocity, (0.0, 0.0, 0.0))
     begin = (position[0], velocity[0], 0.15, 0.0, 0.0, rig.flight.flight._integral[0])
     t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     expected = linear_flight(rig.params, t - t[0], begin, 0.0)
@@ -266,7 +266,7 @@ def test_v21_through_the_computers(name):
     rig = Rig(name, airborne=0.0)
     p, begin = rig.params, rig.sim.state
     height = 1.5 - float(rig.sim.model.outputs(begin).clearance)
-    rig.sim.set_pose((0.0, 0.0, height), (1.0, 0.0, 0.0, 0.0))
+    rig.sim.set_pose((0.0, 0.0, height), (0.0, 0.0, 0.0, 1.0))
     _, _, _, z, *_ = rig.run(2.0, lambda r: r.flight.set_target((0.0, 0.0, height)))
     assert abs(z[-1] - height) <= 0.10
     assert rig.flight.request("land") == ""

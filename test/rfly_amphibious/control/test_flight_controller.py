@@ -20,7 +20,7 @@ from rfly_amphibious.sensors.samples import (
 from rfly_amphibious.sensors.sensor_parameters import Imu, SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, ConfigError
-from rfly_common.frames import euler_to_quat
+from rfly_common.frames import euler_to_quat, rotation_matrix
 
 G = 9.80665
 D, R, T, F, L, S, A = Mode
@@ -81,12 +81,12 @@ def make(name="scale"):
 def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
     flight.sense(
         SensorSamples(
-            imu=ImuSamples(np.array([time]), np.array([[0, 0, G]]), np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]])),
+            imu=ImuSamples(np.array([time]), np.array([[0, 0, G]]), np.zeros((1, 3)), np.array([[0, 0, 0, 1.0]])),
             height=HeightSamples(np.array([time]), np.array([height])),
             wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), loads)),
         )
     )
-    estimate = Estimate(time, np.array(position), np.array((1.0, 0, 0, 0)), np.zeros(3), np.zeros(3))
+    estimate = Estimate(time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3))
     return flight.step(estimate, 0.004)
 
 
@@ -181,16 +181,13 @@ def test_dead_reckoning_of_a_turning_climb():
     """Constant turn about z and constant acceleration in the body: against the integral by hand; IMU askew, biased."""
     mounting = (0.3, -0.2, 1.0)
     way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))
-    x, y, z, w = euler_to_quat(mounting)
-    from rfly_common.frames import rotation_matrix
-
-    askew = rotation_matrix((w, x, y, z)).T
+    askew = rotation_matrix(euler_to_quat(mounting)).T
     rate, push, bias = 0.8, 1.5, np.array((0.01, -0.02, 0.03))
     time = np.arange(0.0, 1.0001, 0.004)
     force = np.tile(askew @ (push, 0.0, G + 0.5), (len(time), 1))
     gyro = np.tile(askew @ np.add(bias, (0.0, 0.0, rate)), (len(time), 1))
     way.sense(ImuSamples(time[:50], force[:50], gyro[:50], np.zeros((50, 4))))
-    way.correct(Estimate(0.0, np.zeros(3), np.array((1.0, 0, 0, 0)), np.zeros(3), np.array((0.0, 0.0, rate))))
+    way.correct(Estimate(0.0, np.zeros(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.array((0.0, 0.0, rate))))
     way.sense(ImuSamples(time[50:], force[50:], gyro[50:], np.zeros((len(time) - 50, 4))))
     now = way.motion
     assert way.time == 1.0
@@ -199,7 +196,7 @@ def test_dead_reckoning_of_a_turning_climb():
     expected = push / rate * np.array((math.sin(rate), 1.0 - math.cos(rate)))
     assert now.velocity == pytest.approx((*expected, 0.5), abs=5e-3)
     assert now.position[2] == pytest.approx(0.25, abs=2e-3)
-    way.correct(Estimate(1.0, np.ones(3), np.array((1.0, 0, 0, 0)), np.zeros(3), np.zeros(3)))
+    way.correct(Estimate(1.0, np.ones(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)))
     assert way.motion.position.tolist() == [1.0, 1.0, 1.0]
 
 

@@ -97,7 +97,7 @@ def errors(ticks, made):
         estimate = made.update(dataclasses.replace(tick, ground_truth=None))
         if estimate is None:
             continue
-        difference = rotation_matrix(truth[6:10]) @ rotation_matrix(estimate.quaternion).T
+        difference = rotation_matrix(truth[[7, 8, 9, 6]]) @ rotation_matrix(estimate.orientation).T
         turned = 0.5 * (difference - difference.T)[[2, 0, 1], [1, 2, 0]]
         rows.append([time, *(truth[:3] - estimate.position), *(truth[3:6] - estimate.velocity), *turned])
         covariances.append(estimate.covariance)
@@ -435,15 +435,15 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 made = StateEstimator(*(of.load("scale") for of in (EstimatorParameters, SensorParameters, VehicleParameters)))
 made.restore(json.load(open({str(saved)!r})))
 now = made.estimate
-print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.quaternion.tolist(), made.covariance.tolist()]))
+print(json.dumps([now.position.tolist(), now.velocity.tolist(), now.orientation.tolist(), made.covariance.tolist()]))
 """
     environment = {**os.environ, "RFLY_DISABLE_NUMBA": "1"}
     out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    position, velocity, quaternion, covariance = json.loads(out.stdout.splitlines()[-1])
+    position, velocity, orientation, covariance = json.loads(out.stdout.splitlines()[-1])
     now = made.estimate
     assert np.allclose(position, now.position, atol=1e-9)
     assert np.allclose(velocity, now.velocity, atol=1e-9)
-    assert np.allclose(quaternion, now.quaternion, atol=1e-11)
+    assert np.allclose(orientation, now.orientation, atol=1e-11)
     assert np.allclose(covariance, made.covariance, rtol=1e-6, atol=1e-12)
 
 

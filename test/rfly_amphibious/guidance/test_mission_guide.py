@@ -14,6 +14,7 @@ from rfly_amphibious.guidance.mission_guide import ASKING_TIME, HOVER_TIME, Miss
 from rfly_amphibious.guidance.planned_legs import legs_of_path
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError
+from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
 
 PARAMS = VehicleParameters.load("scale")
@@ -22,9 +23,8 @@ HOP = (FlyLeg(((0.0, 0.0, 3.0), (6.0, 0.0, 3.0)), (4.0, 4.0), lands=True), Drive
 
 
 def estimate(time, position=(0.0, 0.0, UP), velocity=(0.0, 0.0, 0.0), yaw=0.0, roll=0.0):
-    turn, lean = np.array([math.cos(yaw / 2), 0, 0, math.sin(yaw / 2)]), [math.cos(roll / 2), math.sin(roll / 2)]
-    quaternion = np.array([turn[0] * lean[0], turn[0] * lean[1], turn[3] * lean[1], turn[3] * lean[0]])
-    return Estimate(time, np.array(position, float), quaternion, np.array(velocity, float), np.zeros(3))
+    orientation = euler_to_quat((roll, 0.0, yaw))
+    return Estimate(time, np.array(position, float), orientation, np.array(velocity, float), np.zeros(3))
 
 
 def fly_after(guide, start, begin=0.0):

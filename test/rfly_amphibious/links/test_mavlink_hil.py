@@ -36,13 +36,13 @@ def decoded(message):
     return common.MAVLink(None).decode(bytearray(message.pack(common.MAVLink(None, 1, 51))))
 
 
-def perception(quaternion=(1.0, 0, 0, 0), position=(0.0, 0, 0), velocity=(0.0, 0, 0)):
+def perception(orientation=(0, 0, 0, 1.0), position=(0.0, 0, 0), velocity=(0.0, 0, 0)):
     seen = Perception(SCALE)
     seen.take_imu(
-        ImuSamples(np.zeros(1), np.array([[1.0, 2, 9.80665]]), np.array([[0.1, 0.2, 0.3]]), np.array([[1.0, 0, 0, 0]]))
+        ImuSamples(np.zeros(1), np.array([[1.0, 2, 9.80665]]), np.array([[0.1, 0.2, 0.3]]), np.array([[0, 0, 0, 1.0]]))
     )
     rates = np.array((0.4, 0.5, 0.6))
-    seen.take_pose(Estimate(0.0, np.array(position), np.array(quaternion), np.array(velocity), rates))
+    seen.take_pose(Estimate(0.0, np.array(position), np.array(orientation), np.array(velocity), rates))
     return seen
 
 
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_at_its_limit(messages):
 )
 def test_attitude_north_east_down(messages, yaw_enu_deg, expected):
     half = math.radians(yaw_enu_deg) / 2
-    seen = perception((math.cos(half), 0.0, 0.0, math.sin(half)))
+    seen = perception((0.0, 0.0, math.sin(half), math.cos(half)))
     q = np.array(decoded(messages.state(0, seen)).attitude_quaternion)
     assert abs(q @ expected) == pytest.approx(1.0, abs=1e-6)
 

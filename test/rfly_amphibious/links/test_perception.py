@@ -21,13 +21,13 @@ SCALE = VehicleParameters.load("scale")
 
 
 def imu(time):
-    return ImuSamples(np.array([time]), np.array([[1.0, 2, 3]]), np.array([[4.0, 5, 6]]), np.array([[1.0, 0, 0, 0]]))
+    return ImuSamples(np.array([time]), np.array([[1.0, 2, 3]]), np.array([[4.0, 5, 6]]), np.array([[0, 0, 0, 1.0]]))
 
 
 def with_imu_and_pose(time):
     perception = Perception(SCALE)
     perception.take_imu(imu(time))
-    perception.take_pose(Estimate(time, *map(np.array, ((11.0, 12, 13), (0.0, 1, 0, 0), (14.0, 15, 16), (7.0, 8, 9)))))
+    perception.take_pose(Estimate(time, *map(np.array, ((11.0, 12, 13), (1.0, 0, 0, 0), (14.0, 15, 16), (7.0, 8, 9)))))
     return perception
 
 
@@ -50,7 +50,7 @@ def test_everything_lands_in_its_field():
         "time": 0.26,
         "specific_force": [1, 2, 3],
         "rates": [4, 5, 6],  # the IMU's, not the pose's
-        "quaternion": [0, 1, 0, 0],
+        "quat_wxyz": [0, 1, 0, 0],
         "position": [11, 12, 13],
         "velocity": [14, 15, 16],
         "wheel_rate": [1, 2, 3, 4],

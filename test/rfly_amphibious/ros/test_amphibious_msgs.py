@@ -170,7 +170,7 @@ def test_estimates_there_and_back_and_as_others_read_them() -> None:
     estimate = Estimate(
         3.2,
         np.array((1.0, 2.0, 3.0)),
-        np.array((half, 0.0, 0.0, half)),
+        np.array((0.0, 0.0, half, half)),
         np.array((0.0, 5.0, -1.0)),
         np.array((0.1, 0.2, 0.3)),
         covariance,

@@ -76,7 +76,7 @@ class Plant:
 
         s = self.sim.state
         self.odometry.publish(
-            estimate_to_odometry(Estimate(s.time, s.position, s.quaternion, s.velocity, s.rates), self.vehicle)
+            estimate_to_odometry(Estimate(s.time, s.position, s.orientation, s.velocity, s.rates), self.vehicle)
         )
 
     def tell_tick(self, counts):

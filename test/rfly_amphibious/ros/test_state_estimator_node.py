@@ -134,7 +134,7 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
         # what differs: stamps of whole nanoseconds, a range of 32 bits
         assert np.allclose(got.position, made.expected.position, atol=1e-5)
         assert np.allclose(got.velocity, made.expected.velocity, atol=1e-5)
-        assert np.allclose(np.abs(got.quaternion @ made.expected.quaternion), 1.0, atol=1e-9)
+        assert np.allclose(np.abs(got.orientation @ made.expected.orientation), 1.0, atol=1e-9)
         assert np.allclose(got.rates, made.expected.rates, atol=1e-6)
         assert np.allclose(got.covariance[:3, :3], made.expected.covariance[:3, :3], rtol=1e-3, atol=1e-9)
         assert np.allclose(got.covariance[3:6, 3:6], made.expected.covariance[3:6, 3:6], rtol=1e-3, atol=1e-9)

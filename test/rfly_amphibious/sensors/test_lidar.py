@@ -24,7 +24,7 @@ AHEAD = 900
 
 def standing(position, rpy=(0.0, 0.0, 0.0)):
     """A track of a vehicle that does not move."""
-    attitude = np.roll(euler_to_quat(rpy), 1)
+    attitude = euler_to_quat(rpy)
     return VehicleTrack(np.array([0.0, 0.1]), np.array([position, position], float), np.array([attitude, attitude]))
 
 
@@ -87,7 +87,7 @@ def test_level_ground_is_height_by_the_sine(map_of_zeros):
 def test_points_of_a_turn():
     """Clockwise from the rear, column by column, each with its ring and its time."""
     lidar = Lidar(LidarParameters(), noise=False)
-    sweep = lidar.sweep(7, VehicleTrack(np.array([0.7, 0.8]), np.full((2, 3), 2.0), np.eye(4)[[0, 0]]), SceneRays(None))
+    sweep = lidar.sweep(7, VehicleTrack(np.array([0.7, 0.8]), np.full((2, 3), 2.0), np.eye(4)[[3, 3]]), SceneRays(None))
     assert sweep.start == pytest.approx(0.7)
     points = sweep.points()
     rings, times = points.view(np.uint32)[:, 4], points[:, 5]
@@ -154,7 +154,7 @@ def test_like_a_slow_marcher():
     scene = bodies(shapes, place, orientation, rng.uniform(-8, 8, (40, 3)), rng.integers(0, 4, 40))
     parameters = LidarParameters(beams=12, lowest=-1.3, highest=-0.4, columns=12, min_range=0.0, max_range=25.0)
     time = np.linspace(0.0, 0.1, 6)
-    attitude = np.roll(euler_to_quat(np.stack([0.1 + time, 0.05 - time, 3.0 * time], axis=1)), 1, axis=1)
+    attitude = euler_to_quat(np.stack([0.1 + time, 0.05 - time, 3.0 * time], axis=1))
     track = VehicleTrack(time, np.stack([10 * time, -5 * time, 8.0 + 3 * time], axis=1), attitude)
     lidar = Lidar(parameters, noise=False)
     sweep = lidar.sweep(0, track, SceneRays(terrain, scene))
@@ -234,9 +234,7 @@ def test_a_sweep_in_motion_undone_by_the_pose_of_each_point():
 
     ticks = np.arange(26) * 0.004
     place, rpy = pose(ticks)
-    sweep = Lidar(parameters, noise=False).sweep(
-        0, VehicleTrack(ticks, place, np.roll(euler_to_quat(rpy), 1, axis=1)), SceneRays(terrain)
-    )
+    sweep = Lidar(parameters, noise=False).sweep(0, VehicleTrack(ticks, place, euler_to_quat(rpy)), SceneRays(terrain))
     points = sweep.points()
 
     def in_map(times):
@@ -323,7 +321,7 @@ def test_a_track_knows_its_limits():
     with pytest.raises(ValueError, match=r"outside of a track of 0 … 0\.1 s"):
         track.at(np.array([0.2]))
     half_turn = VehicleTrack(
-        np.array([0.0, 1.0]), np.zeros((2, 3)), np.array([(1.0, 0, 0, 0), (-math.cos(0.5), 0, 0, -math.sin(0.5))])
+        np.array([0.0, 1.0]), np.zeros((2, 3)), np.array([(0, 0, 0, 1.0), (0, 0, -math.sin(0.5), -math.cos(0.5))])
     )
     _, rotations = half_turn.at(np.array([0.25]))
     assert math.atan2(rotations[0, 1, 0], rotations[0, 0, 0]) == pytest.approx(0.25)  # the short way, at an even rate

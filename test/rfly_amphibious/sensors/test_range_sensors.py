@@ -26,7 +26,7 @@ CLEAR = Weather()
 
 
 def still(times):
-    return times, np.tile([0.0, 0.0, 1.0], (len(times), 1)), np.tile([1.0, 0.0, 0.0, 0.0], (len(times), 1))
+    return times, np.tile([0.0, 0.0, 1.0], (len(times), 1)), np.tile([0.0, 0.0, 0.0, 1.0], (len(times), 1))
 
 
 def follow(sensors, begin, end, tick):
@@ -42,7 +42,7 @@ def follow(sensors, begin, end, tick):
 def test_what_is_due_when():
     """Sweeps when they end, at 10 Hz; images at 5 Hz, as soon as their time has come."""
     sensors = RangeSensors(SET)
-    sensors.restart(0.0, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0))
+    sensors.restart(0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     told = follow(sensors, 0.0, 1.0, 0.004)
     sweeps = [(due.number, due.time, at) for due, at in told if due.sensor == LIDAR]
     assert [number for number, _, _ in sweeps] == list(range(10))
@@ -55,7 +55,7 @@ def test_what_is_due_when():
         for number, time, at in images:
             assert time == pytest.approx(0.2 * number)
             assert -1e-9 <= at - time <= 0.0041
-    sensors.restart(7.33, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0))
+    sensors.restart(7.33, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     first = [(due.sensor, due.number) for due, _ in follow(sensors, 7.33, 7.51, 0.004)]
     assert first == [(DEPTH_CAMERA, 37), (COLOR_CAMERA, 37), (LIDAR, 74)]
     with pytest.raises(ValueError, match="restart first"):
@@ -71,14 +71,14 @@ def test_however_ticks_are_cut():
         simulation = Simulation(model, parameters, model.flying((0.0, 0.0, 5.0), 0.3, (4.0, 1.0, 0.0)), seed=3)
         sensors = RangeSensors(parameters, seed=3)
         state = simulation.state
-        sensors.restart(0.0, state.position, state.quaternion)
+        sensors.restart(0.0, state.position, state.orientation)
         speed = np.full(model.params.rotors, 1.1 * model.params.hover_speed)
         simulation.command_rotors(RotorCommand(0.0, speed))
         found = []
         while not found:
             simulation.tick()
             times, x = simulation.step_states
-            found = [due for due in sensors.advance(times, x[:, :3], x[:, 6:10]) if due.sensor == LIDAR]
+            found = [due for due in sensors.advance(times, x[:, :3], x[:, [7, 8, 9, 6]]) if due.sensor == LIDAR]
         return sensors.sweep(found[0], SceneRays(None), CLEAR)
 
     one, other = sweep(0.004), sweep(0.02)

@@ -213,13 +213,13 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
 
 def test_set_pose_moves_it_there_with_rolling_wheels_and_forgets_a_crash() -> None:
     simulation = make()
-    simulation.set_pose((0.0, 0.0, 0.5), (0.0, 1.0, 0.0, 0.0))  # on its back
+    simulation.set_pose((0.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))  # on its back
     for _ in range(375):
         simulation.tick()
     assert simulation.crashed
     half = math.sqrt(0.5)
     height = PARAMS.origin_height
-    simulation.set_pose((5.0, 6.0, height), (half, 0.0, 0.0, half), (0.0, 2.0, 0.0))
+    simulation.set_pose((5.0, 6.0, height), (0.0, 0.0, half, half), (0.0, 2.0, 0.0))
     time = simulation.time
     for _ in range(5):
         simulation.command_wheels(WheelCommand(simulation.time))
@@ -229,6 +229,6 @@ def test_set_pose_moves_it_there_with_rolling_wheels_and_forgets_a_crash() -> No
     assert simulation.state.position == pytest.approx((5.0, 6.04, height), abs=0.01)
     assert simulation.state.velocity[1] == pytest.approx(2.0, abs=0.05)  # no wheel drags
     with pytest.raises(ConfigError, match="length 2"):
-        simulation.set_pose((0.0, 0.0, 0.0), (2.0, 0.0, 0.0, 0.0))
+        simulation.set_pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 2.0))
     with pytest.raises(ConfigError, match="position"):
-        simulation.set_pose((math.nan, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+        simulation.set_pose((math.nan, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
