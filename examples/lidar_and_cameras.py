@@ -9,15 +9,23 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
-from rfly_amphibious.control.commands import RotorCommand
-from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
-from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
-from rfly_amphibious.sensors.weather import Weather
-from rfly_amphibious.simulation.simulation import Simulation
-from rfly_amphibious.vehicle.state_layout import POSITION, QUATERNION_XYZW
+from rfly_amphibious import (
+    COLOR_CAMERA,
+    DEPTH_CAMERA,
+    LIDAR,
+    AmphibiousModel,
+    RangeSensors,
+    RotorCommand,
+    SceneBodies,
+    SceneRays,
+    SensorParameters,
+    Simulation,
+    VehicleParameters,
+    Weather,
+    state_layout,
+)
 from rfly_collision import Box
-from rfly_common.frames import euler_to_quat
+from rfly_common import euler_to_quat
 from rfly_terrain import HeightMap
 
 CARS = 14
@@ -57,7 +65,10 @@ def main() -> None:
     while simulation.time < 0.2:
         simulation.tick()
         times, states = simulation.step_states
-        position, orientation = states[:, POSITION : POSITION + 3], states[:, QUATERNION_XYZW]
+        position, orientation = (
+            states[:, state_layout.POSITION : state_layout.POSITION + 3],
+            states[:, state_layout.QUATERNION_XYZW],
+        )
         newest |= {due.sensor: due for due in sensors.advance(times, position, orientation)}
     sweep = sensors.sweep(newest[LIDAR], scene, weather)
     depth, infrared = sensors.depth_images(newest[DEPTH_CAMERA], scene, weather)

@@ -18,9 +18,7 @@ import numpy as np
 import rasterio
 from matplotlib.cbook import get_sample_data
 
-from rfly_terrain.files.dem_import import import_dem
-from rfly_terrain.files.search import package_maps
-from rfly_terrain.files.writer import write_height_map
+from rfly_terrain import import_dem, package_maps, write_height_map
 
 NAME = "JacksboroFault"
 CENTER = (36.6033, -84.2217)

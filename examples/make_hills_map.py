@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rfly_terrain.files.search import package_maps
-from rfly_terrain.files.writer import write_map
+from rfly_terrain import package_maps, write_map
 
 NAME = "RollingHills"
 CELLS, CELL_M = 129, 3.0

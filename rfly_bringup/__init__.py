@@ -1,1 +1,5 @@
 """The node set, the runner and the rfly command."""
+
+from rfly_common.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,1 +1,5 @@
 """Frames, vehicle states, errors and geodesy for all packages; ROS only in `ros/`."""
+
+from rfly_common.lazy import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

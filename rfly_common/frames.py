@@ -11,7 +11,7 @@ A turned sign is written 0.0 - z: zero stays 0.0, whose bytes on the wire differ
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +65,10 @@ def flu_to_frd(vector_flu: ArrayLike) -> Array:
     return np.stack([v[..., 0], 0.0 - v[..., 1], 0.0 - v[..., 2]], axis=-1)
 
 
+@overload
+def up_to_down(height_up: float) -> float: ...
+@overload
+def up_to_down(height_up: NDArray[Any]) -> NDArray[Any]: ...
 def up_to_down(height_up: Any) -> Any:
     """Height (z up) -> z down, or back; floats and arrays, any unit."""
     return 0.0 - height_up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pkgutil
 import re
 import shlex
 import shutil
@@ -108,6 +109,33 @@ def test_python_examples_run(page, user_folder):
     names: dict[str, Any] = {}
     for block in fenced(page, "python"):
         exec(compile(block, name(page), "exec"), names)
+
+
+def python_sources() -> list[tuple[str, str]]:
+    """The Python code that users read: blocks of the pages, and the examples."""
+    blocks = [(name(page), block) for page in PAGES for block in fenced(page, "python")]
+    return blocks + [
+        (name(path), path.read_text(encoding="utf-8")) for path in sorted((ROOT / "examples").glob("*.py"))
+    ]
+
+
+def test_examples_import_from_the_packages_only():
+    """What users write are the packages' public names, and no room or module within them."""
+    deep = {
+        (where, module)
+        for where, source in python_sources()
+        for module in re.findall(r"^\s*(?:from|import) (rfly_\w+\.[\w.]+)", source, re.MULTILINE)
+    }
+    assert not deep
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_named_python_objects_exist(page):
+    """`rfly_package.module.name` in the text: any part after the package may be a module or an attribute."""
+    text = page.read_text(encoding="utf-8")
+    for named in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text):
+        if ".ros." not in named or importlib.util.find_spec("rclpy"):
+            pkgutil.resolve_name(named)
 
 
 @pytest.mark.parametrize(("page", "line"), RFLY_LINES)

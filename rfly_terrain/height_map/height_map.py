@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rfly_terrain.files.calibration import ThirdPixelRule
     from rfly_terrain.height_map.ray_pyramid import Pyramid
 
+Scalar = float | np.floating[Any] | np.integer[Any]
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
 """what a query takes for one number, beside arrays and what becomes one"""
 
@@ -209,6 +210,10 @@ class HeightMap:
             object.__setattr__(self, "_sha256", digest)
         return digest
 
+    @overload
+    def altitude(self, x: Scalar, y: Scalar) -> float: ...
+    @overload
+    def altitude(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]: ...
     def altitude(self, x: Any, y: Any) -> Any:
         """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64 array.
 
@@ -222,6 +227,10 @@ class HeightMap:
             return self._altitude_at(self._state_address, *_finite_floats(("x", "y"), (x, y)))
         return self._altitudes(("x", "y"), (x, y))
 
+    @overload
+    def altitude_ned(self, x_north: Scalar, y_east: Scalar) -> float: ...
+    @overload
+    def altitude_ned(self, x_north: ArrayLike, y_east: ArrayLike) -> NDArray[np.float64]: ...
     def altitude_ned(self, x_north: Any, y_east: Any) -> Any:
         """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own number."""
         if type(x_north) is float and type(y_east) is float:
@@ -233,6 +242,10 @@ class HeightMap:
             return up_to_down(self._altitude_at(self._state_address, east, north))
         return up_to_down(self._altitudes(("y_east", "x_north"), (y_east, x_north)))
 
+    @overload
+    def inside(self, x: Scalar, y: Scalar) -> bool: ...
+    @overload
+    def inside(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]: ...
     def inside(self, x: Any, y: Any) -> Any:
         """Whether x east, y north lies on the map, edges included (to within rounding).
 
@@ -294,6 +307,10 @@ class HeightMap:
         self._use_compiled_kernels()
         return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
 
+    @overload
+    def slope(self, x: Scalar, y: Scalar, smooth: bool = False) -> float: ...
+    @overload
+    def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> NDArray[np.float64]: ...
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Any:
         """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars, else an array."""
         gradient = self.gradient(x, y, smooth)
@@ -315,6 +332,14 @@ class HeightMap:
         """
         return point_cloud(self, stride, region, ned=True)
 
+    @overload
+    def cast(
+        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = ..., *, normals: Literal[False] = ...
+    ) -> Any: ...
+    @overload
+    def cast(
+        self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = ..., *, normals: Literal[True]
+    ) -> tuple[Any, NDArray[np.float64]]: ...
     def cast(
         self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = math.inf, *, normals: bool = False
     ) -> Any:

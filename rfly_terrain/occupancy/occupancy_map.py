@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,8 @@ from rfly_terrain.occupancy.scan import Scan, directions, max_range_of, pose_of,
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+OptionalArray = ArrayLike | None
 
 
 class RayCells(NamedTuple):
@@ -157,6 +159,19 @@ class BinaryOccupancyMap(MapFrames):
         """(rows, columns) bool, row 0 on top."""
         return self._cells.copy()
 
+    @overload
+    def get_occupancy(
+        self,
+        points: OptionalArray = ...,
+        size: OptionalArray = ...,
+        *,
+        frame: str = ...,
+        return_valid: Literal[False] = ...,
+    ) -> NDArray[np.bool_]: ...
+    @overload
+    def get_occupancy(
+        self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]: ...
     def get_occupancy(
         self,
         points: ArrayLike | None = None,
@@ -174,6 +189,19 @@ class BinaryOccupancyMap(MapFrames):
         result = np.where(inside, values, self.default_value)
         return (result, inside) if return_valid else result
 
+    @overload
+    def check_occupancy(
+        self,
+        points: OptionalArray = ...,
+        size: OptionalArray = ...,
+        *,
+        frame: str = ...,
+        return_valid: Literal[False] = ...,
+    ) -> NDArray[np.int8]: ...
+    @overload
+    def check_occupancy(
+        self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
+    ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]: ...
     def check_occupancy(
         self,
         points: ArrayLike | None = None,

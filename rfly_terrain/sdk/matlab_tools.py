@@ -8,10 +8,10 @@ from __future__ import annotations
 import struct
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
 from rfly_common.files import StrPath
@@ -68,6 +68,10 @@ def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
     savemat(MAT_FILE, data._asdict())
 
 
+@overload
+def getTerrainAltData(xin: float, yin: float) -> float: ...
+@overload
+def getTerrainAltData(xin: ArrayLike, yin: ArrayLike) -> NDArray[np.float64]: ...
 def getTerrainAltData(xin: Any, yin: Any) -> Any:
     """z of the ground (m, down) at xin north, yin east: a float for two numbers, else an array of their common shape.
 

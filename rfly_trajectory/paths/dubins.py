@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.path import Path, PathBuilder
-from rfly_trajectory.paths.shapes import check_heights, with_heights
+from rfly_trajectory.paths.shapes import Shape, check_heights, with_heights
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
 
 
 @dataclass(frozen=True)
-class Dubins:
+class Dubins(Shape):
     """The Dubins paths from pose to pose, one after the other; open, or closed with one from the last to the first."""
 
     poses: Sequence[Sequence[float]]

@@ -85,7 +85,7 @@ def with_heights(path: Path, s: Sequence[float] | NDArray[np.float64], heights: 
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(Shape):
     """A straight line; open."""
 
     start: Point
@@ -100,7 +100,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Circle:
+class Circle(Shape):
     """A circle; closed. It begins at `start_angle_deg` as seen from its centre."""
 
     center: Point
@@ -120,7 +120,7 @@ class Circle:
 
 
 @dataclass(frozen=True)
-class Ellipse:
+class Ellipse(Shape):
     """An ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
 
     The tightest radius of a long one is that at the tips, height²/(2 width). Neither axis may be more than SLENDEREST
@@ -157,7 +157,7 @@ class Ellipse:
 
 
 @dataclass(frozen=True)
-class LawnMower:
+class LawnMower(Shape):
     """Parallel lanes over a rectangle, to and fro, as a survey flies them; open.
 
     Seen along `heading_deg` it begins at the near end of the lane on the right. Lanes are `spacing` apart or a little
@@ -202,7 +202,7 @@ class LawnMower:
 
 
 @dataclass(frozen=True)
-class FigureEight:
+class FigureEight(Shape):
     """A figure of eight; closed. The curve is Gerono's lemniscate, the 1:2 Lissajous figure
 
         x' = width/2 · sin u,   y' = height/2 · sin 2u,
@@ -236,7 +236,7 @@ class FigureEight:
 
 
 @dataclass(frozen=True)
-class Polyline:
+class Polyline(Shape):
     """Straight legs between points with rounded corners; open, or closed with a leg from the last point to the first.
 
     A corner is two clothoids: the curvature grows from 0 to 1/corner_radius and falls back to 0, each over half of the

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.curves import fit_spans
 from rfly_trajectory.paths.path import Path
-from rfly_trajectory.paths.shapes import Point, check_points, with_heights
+from rfly_trajectory.paths.shapes import Point, Shape, check_points, with_heights
 
 MAX_POINTS = 2000
 
 
 @dataclass(frozen=True)
-class Spline:
+class Spline(Shape):
     """The cubic spline through points, in their order; open, or closed with a span from the last one to the first.
 
     Its parameter between two points is the square root of their distance (centripetal parametrisation; Lee, Computer-

@@ -56,6 +56,7 @@ class Field:
 
     @property
     def is_text(self) -> bool:
+        """Whether the field holds characters (struct code `s`) and not numbers."""
         return self.code == "s"
 
 
@@ -144,6 +145,7 @@ class Packet:
 
     @property
     def name(self) -> str:
+        """Of the packet's type, such as `SOut2SimulatorSimpleTime`."""
         return self.type.name
 
     @property

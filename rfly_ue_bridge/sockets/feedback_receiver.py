@@ -128,6 +128,7 @@ class FeedbackReceiver:
 
     @property
     def listening(self) -> bool:
+        """Whether the port is open and its thread reads it."""
         return self._thread is not None
 
     @property
