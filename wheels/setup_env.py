@@ -50,7 +50,6 @@ from tree import (
     digest,
     digest_names,
     installed_sources,
-    python_sources,
     read_paths_as_utf8,
     remove,
     remove_if_only_caches,
@@ -298,13 +297,13 @@ class Environment:
 
     def _warm_up(self) -> None:
         """Compile the cached numba kernels, so that no node and no query has to wait for the compiler."""
-        if not (ROOT / "rfly_bringup" / "warm_up.py").exists():
-            return
-        kernels = digest(file for file in python_sources() if b"njit" in file.read_bytes())
+        sys.path.append(str(ROOT))
+        from rfly_common.kernels.sources import digest_of_kernels
+
+        kernels = digest_of_kernels()
         if self.state.get("kernels") == kernels:
             return
         with self.steps.step("compiling the numerical kernels"):
-            # From .venv: -m puts the current folder first, and the tree's modules have other caches than the installed.
             self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up"], run_environment(), cwd=VENV)
         self._write_state(kernels=kernels)
 

@@ -18,11 +18,6 @@ def cmake_inputs() -> Iterator[Path]:
         yield from (file for file in (ROOT / folder).rglob("*") if file.is_file())
 
 
-def python_sources() -> Iterator[Path]:
-    for package in ROOT.glob("rfly_*/"):
-        yield from package.rglob("*.py")
-
-
 def installed_sources() -> Iterator[Path]:
     for folder in (*ROOT.glob("rfly_*/"), *(ROOT / name for name in ("config", "launch", "rviz", "urdf"))):
         yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)

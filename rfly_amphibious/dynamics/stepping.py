@@ -1,8 +1,4 @@
-"""Steps of the vehicle in time, one vehicle after the other, compiled where numba is. Conventions as in `kernels.py`.
-
-numba's cache looks at one file only and would not notice a change in `kernels.py` or `state_layout.py`. So this file
-names what they were when it was written, and a test sees to it that it changes with them.
-"""
+"""Steps of the vehicle in time, one vehicle after the other. Conventions as in `kernels.py`."""
 
 from __future__ import annotations
 
@@ -14,9 +10,6 @@ import numpy as np
 from rfly_amphibious.dynamics.kernels import derivative
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import kernel_or_plain as kernel
-
-BUILT_ON = "b0348cbc7935486b"
-"""the beginning of the SHA-256 of `kernels.py` and `state_layout.py`, one after the other"""
 
 RK4 = 0
 SEMI_IMPLICIT_EULER = 1

@@ -1,8 +1,7 @@
 """Kalman filter kernels of the state estimator, compiled where numba is; else NumPy and plain Python, same results.
 
 An error-state Kalman filter. World axes ENU, body axes FLU, SI units. Its point is the IMU, so that no angular
-acceleration is needed; attitude errors are rotation vectors in world axes: R_true = exp(error) R. All constants of the
-layout are here: numba's cache looks at this file only.
+acceleration is needed; attitude errors are rotation vectors in world axes: R_true = exp(error) R.
 """
 
 from __future__ import annotations

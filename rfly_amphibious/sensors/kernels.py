@@ -1,8 +1,7 @@
 """Kernels of the sensors' ground truth and noise, compiled where numba is; else the same as plain Python.
 
-Arguments are whole flat arrays and the columns at which parts of them begin: numba's cache looks at this file only and
-must not hold on to a layout of another one, and a cut-out of one row would be another type than one of several.
-docs/model, section 11.
+Arguments are whole flat arrays and the columns at which parts of them begin: a cut-out of one row would be another
+type than one of several. docs/model, section 11.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@
 Conservative advancement: along the best separating axis, which does not turn, two bodies get nearer by their relative
 velocity along it and by what their turning can add; nothing can touch before. So the time goes on by separation /
 approach, and where they do not approach they never touch in this step. Nothing tunnels, however fast it is.
-
-The kernels of other files are compiled into `pair_contacts`, whose cache on disk would not notice a change in them. So
-this file names what they were when it was written, and a test sees to it that it changes with them.
 """
 
 from __future__ import annotations
@@ -20,9 +17,6 @@ from rfly_collision.narrow_phase.distance_kernels import Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
 from rfly_collision.shapes.shape_table import BOX, ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
-
-BUILT_ON = "37d4c3636951baa6"
-"""the beginning of the SHA-256 of those files, one after the other"""
 
 ARRIVED = 1e-6
 """m: the separation at which the search for the time of impact ends"""

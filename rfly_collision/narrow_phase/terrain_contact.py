@@ -14,8 +14,6 @@ In time: the ground rises towards a moving point no faster than (gradient · vel
 for as long as its height above the ground allows at the largest such rate of the cells that it passes, and for
 distance / speed. The way is gone through in pieces about as long as the body, each with its own cells; pieces above
 the highest point of their cells are passed at once.
-
-The kernels of other files are compiled into `terrain_contacts`; see `pair_kernels` about BUILT_ON.
 """
 
 from __future__ import annotations
@@ -31,9 +29,6 @@ from rfly_collision.narrow_phase.ground_kernels import Ground, cell_at, corners,
 from rfly_collision.narrow_phase.pair_kernels import ARRIVED, COARSE_STEPS, FINE_STEPS, pose_before
 from rfly_collision.shapes.shape_table import ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
-
-BUILT_ON = "509dfaa300840b48"
-"""see `pair_kernels.BUILT_ON`"""
 
 FLATNESS = 1e-3
 """of a shape's extent: how much less deep than the deepest corners still count as lying flat"""

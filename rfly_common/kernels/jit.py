@@ -30,22 +30,15 @@ def use_numba() -> bool:
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
-    """`numba.njit(cache=True, **options)`, without the cache where no folder can be written (a read-only install).
-
-    Import modules with kernels only where `use_numba()` is true.
-    """
+    """`numba.njit(**options)` with the suite's cache on disk. Import modules with kernels only where `use_numba()`."""
     import numba
 
+    from rfly_common.kernels.cache import KernelCache
+
     def compile_lazily(function: F) -> F:
-        try:
-            return numba.njit(**{"cache": True, **options})(function)
-        except RuntimeError as error:  # numba: "cannot cache function: no locator available"
-            if "cache" not in str(error):
-                raise
-            _logger.info(
-                "no folder can be written for the cache of %s: it is compiled in each process", function.__name__
-            )
-            return numba.njit(**{**options, "cache": False})(function)
+        dispatcher = numba.njit(**options)(function)
+        dispatcher._cache = KernelCache(function)
+        return dispatcher
 
     return compile_lazily
 
@@ -60,5 +53,14 @@ def inner_kernel(function: F) -> F:
 
     Releases the GIL and divides as NumPy does, as its callers have to. Plain Python where `use_numba()` is not true.
     """
-    options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return kernel_or_plain(cache=False, **options)(function)
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+    }
+    if not use_numba():
+        return function
+    import numba
+
+    return numba.njit(**options)(function)

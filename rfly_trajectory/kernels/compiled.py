@@ -1,7 +1,4 @@
-"""Compiled loops over vehicles: points of paths, progress in time, poses. `numpy_functions` has the same functions.
-
-All of them stay in this one file, since numba's cache does not notice a change in another.
-"""
+"""Compiled loops over vehicles: points of paths, progress in time, poses. `numpy_functions` has the same functions."""
 
 from __future__ import annotations
 

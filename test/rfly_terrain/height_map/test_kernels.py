@@ -186,10 +186,6 @@ def test_where_no_cache_can_be_written(tmp_path):
     packages = copy_packages(tmp_path / "install")
     not_a_folder = tmp_path / "file"
     not_a_folder.write_text("")
-    for package in ("rfly_common", "rfly_terrain"):
-        (packages / package / "__pycache__").write_text(
-            ""
-        )  # a file of this name: no one, root included, can write there
     nowhere = str(not_a_folder / "below")
     answer = query_elsewhere(packages, HOME=nowhere, XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere, NUMBA_CACHE_DIR="")
     assert answer == "1.5 CPUDispatcher"

@@ -1,0 +1,161 @@
+"""The cache of compiled kernels: never old code, one for all checkouts, and it does without a folder."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import rfly_common
+from rfly_common.kernels.sources import PACKAGES, digest_of_kernels, source_files
+
+pytest.importorskip("numba")
+
+OUTER = """
+from rfly_common.kernels.jit import kernel
+from rfly_example.inner import twice
+
+@kernel()
+def outer(x):
+    return twice(x) + 1.0
+"""
+INNER = """
+from rfly_common.kernels.jit import inner_kernel
+from rfly_example.table import FACTOR
+
+@inner_kernel
+def twice(x):
+    return FACTOR * x
+"""
+CALL = """
+import logging
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+from rfly_example.outer import outer
+print(outer(5.0), outer(5), sum(outer.stats.cache_hits.values()))
+"""
+
+
+class Checkout:
+    """A copy of `rfly_common` with a package of two kernels, and a user's cache."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder / "rfly_example"
+        self._environment = {
+            **os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": "",
+            **dict.fromkeys(("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"), str(cache)),
+        }  # fmt: skip
+        shutil.copytree(PACKAGES / "rfly_common", folder / "rfly_common", ignore=shutil.ignore_patterns("__pycache__"))
+        self.folder.mkdir()
+        for name, text in (("outer", OUTER), ("inner", INNER), ("table", "FACTOR = 2.0\n")):
+            (self.folder / f"{name}.py").write_text(text)
+
+    def start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", CALL],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self) -> str:
+        """The results for a float and an int, and how many signatures came from the cache."""
+        process = self.start()
+        out, self.log = process.communicate(timeout=120)
+        assert process.returncode == 0, self.log
+        return out.strip()
+
+
+def test_a_changed_inner_kernel_is_compiled_and_the_old_one_found_again(tmp_path):
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
+    assert checkout.call() == "11.0 11.0 0"
+    assert checkout.call() == "11.0 11.0 2"
+    inner = checkout.folder / "inner.py"
+    inner.write_text(INNER.replace("FACTOR * x", "FACTOR + x"))
+    assert checkout.call() == "8.0 8.0 0"
+    inner.write_text(INNER)
+    (checkout.folder / "table.py").write_text("FACTOR = 3.0\n")
+    assert checkout.call() == "16.0 16.0 0"
+    (checkout.folder / "table.py").write_text("FACTOR = 2.0\n")
+    assert checkout.call() == "11.0 11.0 2"
+
+
+def test_another_checkout_of_the_same_sources_compiles_nothing(tmp_path):
+    assert Checkout(tmp_path / "one", tmp_path / "cache").call() == "11.0 11.0 0"
+    assert Checkout(tmp_path / "two", tmp_path / "cache").call() == "11.0 11.0 2"
+
+
+def test_processes_that_compile_at_once(tmp_path):
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
+    processes = [checkout.start() for _ in range(3)]
+    assert [process.communicate(timeout=300)[0].split()[:2] for process in processes] == 3 * [["11.0", "11.0"]]
+    assert checkout.call() == "11.0 11.0 2"
+    assert not list((tmp_path / "cache").rglob("*.part"))
+
+
+def test_where_no_file_can_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    checkout = Checkout(tmp_path / "one", tmp_path / "file")
+    assert checkout.call() == "11.0 11.0 0"
+    assert checkout.log.count("kernels are compiled in each process") == 1
+
+
+def test_unused_folders_go_and_a_broken_file_is_replaced(tmp_path):
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
+    kernels = tmp_path / "cache" / "rfly_suite" / "kernels"
+    for name, days in (("old", 31), ("used", 29)):
+        (kernels / f"rfly_example.outer-{name}").mkdir(parents=True)
+        os.utime(kernels / f"rfly_example.outer-{name}", 2 * (time.time() - days * 86400,))
+    assert checkout.call() == "11.0 11.0 0"
+    assert len(list(kernels.iterdir())) == 2
+    for file in kernels.glob("*/*.nbc"):
+        file.write_bytes(file.read_bytes()[:100])
+    assert checkout.call() == "11.0 11.0 0"
+    assert checkout.call() == "11.0 11.0 2"
+
+
+def test_source_files_hold_all_that_kernels_refer_to():
+    """Whatever a kernel of the suite calls comes from a file that its stamp covers."""
+    modules = ("rfly_amphibious.dynamics.stepping", "rfly_amphibious.estimation.kernels",
+               "rfly_collision.narrow_phase.terrain_contact", "rfly_terrain.planning.search_kernels")  # fmt: skip
+    for name in modules:
+        module = importlib.import_module(name)
+        covered = source_files(PACKAGES / f"{name.replace('.', '/')}.py")
+        waiting = [value for value in vars(module).values() if hasattr(value, "py_func")]
+        seen = set()
+        while waiting:
+            function = waiting.pop().py_func
+            assert Path(function.__code__.co_filename) in covered, function
+            seen.add(function)
+            named = (function.__globals__.get(part) for part in function.__code__.co_names)
+            waiting += [value for value in named if hasattr(value, "py_func") and value.py_func not in seen]
+        assert len(seen) > 5
+
+
+def test_digest_of_kernels_changes_with_an_inner_kernel_only(tmp_path):
+    """By this the set-up knows whether to compile."""
+    for package in ("rfly_common", "rfly_terrain"):
+        shutil.copytree(PACKAGES / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "maps"))
+
+    def digest() -> str:
+        code = "from rfly_common.kernels.sources import digest_of_kernels; print(digest_of_kernels())"
+        command = [sys.executable, "-S", "-c", code]  # no third-party package
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    before = digest()
+    assert before.strip() != digest_of_kernels()  # of all packages
+    for name, same in (("rfly_terrain/planning/planner.py", True), ("rfly_terrain/planning/kernels.py", False)):
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "\n# edited\n")
+        assert (digest() == before) == same, name
+
+
+def test_sources_are_those_of_this_tree():
+    assert Path(rfly_common.__file__).parent.parent == PACKAGES
