@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
-import json
 import os
-from collections.abc import Mapping
 from typing import Any
-
-import jsonschema
 
 from rfly_collision.shapes.vehicle_shapes import (
     Range,
@@ -19,8 +13,9 @@ from rfly_collision.shapes.vehicle_shapes import (
     parse_types,
     repeated_type,
 )
-from rfly_common.config.marked_yaml import Document, Key, parse_yaml
-from rfly_common.config.schema_errors import first_error, key_path
+from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
+from rfly_common.config.marked_yaml import Document, Key
+from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 
@@ -30,8 +25,7 @@ DEFAULT_SET = "rflysim3d"
 
 def shipped_shapes() -> list[str]:
     """Names of the sets that come with the package."""
-    folder = importlib.resources.files("rfly_collision") / "data" / "shapes"
-    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return shipped_names("rfly_collision", "shapes")
 
 
 def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> VehicleShapes:
@@ -39,48 +33,15 @@ def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> VehicleShapes:
 
     Raises ConfigError that names file, line, key and what is allowed.
     """
-    given = os.fspath(name_or_path)
-    shipped = shipped_shapes()
-    if given in shipped and not os.path.isfile(given):
-        resource = importlib.resources.files("rfly_collision") / "data" / "shapes" / f"{given}.yaml"
-        return parse_shapes(resource.read_bytes(), f"{given}.yaml", given)
-    try:
-        with open(given, "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"shapes {given!r}: no such file, and no shipped set of this name ({', '.join(shipped)})"
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"shapes {given!r}: {error.strerror}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"shapes {given!r}: larger than {MAX_FILE_BYTES:,} bytes")
-    return parse_shapes(data, given, given)
+    data, file, _ = read_config("shapes", "rfly_collision", "shapes", name_or_path, MAX_FILE_BYTES)
+    return parse_shapes(data, file, os.fspath(name_or_path))
 
 
 def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
     """The shapes of a file's content; `file` is what errors call it."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
-    document = parse_yaml(text, file)
-    if not isinstance(document.value, dict):
-        raise ConfigError(f"{file}:{document.first_line}: expected the keys version and vehicles")
-    problem = first_error(jsonschema.Draft7Validator(shapes_schema()).iter_errors(document.value), document, file)
-    if problem is not None:
-        raise ConfigError(problem)
+    document = parse_mapping(data, file, "version and vehicles")
+    check_schema(document, file, load_schema("rfly_collision", "shapes"))
     return _Reader(document, file).table(name)
-
-
-@functools.lru_cache(maxsize=1)
-def shapes_schema() -> Mapping[str, Any]:
-    """The JSON schema of shape files."""
-    text = (importlib.resources.files("rfly_collision") / "data" / "schemas" / "shapes.schema.json").read_text(
-        encoding="utf-8"
-    )
-    schema: Mapping[str, Any] = json.loads(text)
-    return schema
 
 
 class _Reader:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.resources
-import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.config.documents import check_schema, decode_text, load_schema, read_limited
 from rfly_common.config.marked_yaml import Key, parse_yaml
-from rfly_common.config.schema_errors import first_error
 from rfly_common.errors import ConfigError
 from rfly_terrain.costmap.traversability import TraversabilityLimits
 
@@ -124,35 +121,13 @@ def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str
     if path is None or os.fspath(path) == "":
         shipped = importlib.resources.files("rfly_terrain") / "data" / "vehicle_classes.yaml"
         return parse_vehicle_classes(shipped.read_bytes(), "vehicle_classes.yaml")
-    name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"vehicle classes {name!r}: {error.strerror}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"vehicle classes {name!r}: larger than {MAX_FILE_BYTES} bytes")
-    return parse_vehicle_classes(data, name)
-
-
-@functools.lru_cache(maxsize=1)
-def classes_schema() -> Mapping[str, Any]:
-    """The JSON schema of such files."""
-    file = importlib.resources.files("rfly_terrain") / "data" / "schemas" / "vehicle_classes.schema.json"
-    schema: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
+    return parse_vehicle_classes(read_limited(path, "vehicle classes", MAX_FILE_BYTES), os.fspath(path))
 
 
 def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
     """The classes of a file's content; `file` is what errors call it."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
-    document = parse_yaml(text, file)
-    error_text = first_error(jsonschema.Draft7Validator(classes_schema()).iter_errors(document.value), document, file)
-    if error_text:
-        raise ConfigError(error_text)
+    document = parse_yaml(decode_text(data, file), file)
+    check_schema(document, file, load_schema("rfly_terrain", "vehicle_classes"))
     classes: dict[str, VehicleClass] = {}
     for index, entry in enumerate(document.value["classes"]):
         if entry["name"] in classes:

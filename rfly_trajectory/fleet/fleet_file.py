@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
 import json
 import os
 import re
@@ -11,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-import jsonschema
 import numpy as np
 
-from rfly_common.config.marked_yaml import Document, Key, parse_yaml
-from rfly_common.config.schema_errors import first_error, key_path
+from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
+from rfly_common.config.marked_yaml import Document, Key
+from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets, turned
@@ -33,8 +31,7 @@ MAX_VEHICLES = 100_000
 
 def shipped_fleets() -> list[str]:
     """Names of the fleets that come with the package."""
-    folder = importlib.resources.files("rfly_trajectory") / "data" / "fleets"
-    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return shipped_names("rfly_trajectory", "fleets")
 
 
 def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
@@ -42,51 +39,16 @@ def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
 
     Raises ConfigError that names file, line, key and what is allowed.
     """
-    given = os.fspath(name_or_path)
-    shipped = shipped_fleets()
-    if not given:
-        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped)}")
-    if given in shipped and not os.path.isfile(given):
-        resource = importlib.resources.files("rfly_trajectory") / "data" / "fleets" / f"{given}.yaml"
-        return parse_fleet(resource.read_bytes(), f"{given}.yaml", given)
-    if not os.path.exists(given):
-        raise ConfigError(f"fleet {given!r}: no such file, and no shipped fleet of this name ({', '.join(shipped)})")
-    return parse_fleet(_read(given), given, FilePath(given).stem, FilePath(given).parent)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"fleet {path!r}: {error.strerror}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"fleet {path!r}: larger than {MAX_FILE_BYTES} bytes")
-    return data
-
-
-@functools.lru_cache(maxsize=1)
-def fleet_schema() -> Mapping[str, Any]:
-    """The JSON schema of fleet files."""
-    text = (importlib.resources.files("rfly_trajectory") / "data" / "schemas" / "fleet.schema.json").read_text(
-        encoding="utf-8"
-    )
-    schema: Mapping[str, Any] = json.loads(text)
-    return schema
+    if not os.fspath(name_or_path):
+        raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}")
+    data, file, name = read_config("fleet", "rfly_trajectory", "fleets", name_or_path, MAX_FILE_BYTES, "fleet")
+    return parse_fleet(data, file, name, FilePath(file).parent)
 
 
 def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FilePath()) -> Fleet:
     """The fleet of a file's content; `file` is what errors call it, and files that it names lie in `folder`."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
-    document = parse_yaml(text, file)
-    if not isinstance(document.value, dict):
-        raise ConfigError(f"{file}:{document.first_line}: expected the keys version and vehicles")
-    problem = first_error(jsonschema.Draft7Validator(fleet_schema()).iter_errors(document.value), document, file)
-    if problem is not None:
-        raise ConfigError(problem)
+    document = parse_mapping(data, file, "version and vehicles")
+    check_schema(document, file, load_schema("rfly_trajectory", "fleet"))
     reader = _Reader(document, file, folder)
     return Fleet(
         reader.vehicles(),

@@ -16,6 +16,7 @@ import numpy as np
 from defusedxml.common import DefusedXmlException
 from numpy.typing import NDArray
 
+from rfly_common.config.documents import decode_text, read_limited
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned
@@ -54,7 +55,7 @@ def read_points(path: str | os.PathLike[str], geo_origin: Sequence[float] = (), 
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise ConfigError(f"file: {str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
-    points, geodetic = reader(_read(path), str(path), heights and len(geo_origin) != 2)
+    points, geodetic = reader(read_limited(path, "file:", MAX_FILE_BYTES), str(path), heights and len(geo_origin) != 2)
     if len(points) > MAX_POINTS:
         raise ConfigError(f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are taken")
     if geodetic:
@@ -71,33 +72,15 @@ def read_points(path: str | os.PathLike[str], geo_origin: Sequence[float] = (), 
     return without_repeats(points if heights else np.ascontiguousarray(points[:, :2]))
 
 
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"file: {str(path)!r}: {error.strerror}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"file: {str(path)!r} is larger than {MAX_FILE_BYTES} bytes")
-    return data
-
-
-def _text(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"file: {name}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
-
-
 def _yaml(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     try:
-        return parse_nav_path(_text(data, name), name), False
+        return parse_nav_path(decode_text(data, f"file: {name}"), name), False
     except ConfigError as error:
         raise ConfigError(f"file: {error}") from None
 
 
 def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
-    text = _text(data, name)
+    text = decode_text(data, f"file: {name}")
     first = text.partition("\n")[0]
     delimiter = next((mark for mark in ",;\t" if mark in first), ",")
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

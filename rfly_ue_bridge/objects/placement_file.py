@@ -8,20 +8,22 @@ at will `frame` and `defaults`.
 from __future__ import annotations
 
 import csv
-import functools
-import importlib.resources
 import io
-import json
 import math
 import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
-import jsonschema
-
-from rfly_common.config.marked_yaml import Document, Key, parse_yaml
-from rfly_common.config.schema_errors import first_error
+from rfly_common.config.documents import (
+    check_schema,
+    decode_text,
+    load_schema,
+    parse_mapping,
+    read_config,
+    shipped_names,
+)
+from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.files import StrPath
 from rfly_ue_bridge.objects.placement import PlacedObject, from_ned
@@ -36,8 +38,7 @@ _WORDS: dict[str, Any] = {"true": True, "false": False}
 
 def shipped_placements() -> list[str]:
     """Names of the lists that come with the package."""
-    folder = importlib.resources.files("rfly_ue_bridge") / "data" / "placements"
-    return sorted(entry.name[: -len(".yaml")] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return shipped_names("rfly_ue_bridge", "placements")
 
 
 def load_placements(name_or_path: StrPath, frame: str = "") -> list[PlacedObject]:
@@ -46,21 +47,8 @@ def load_placements(name_or_path: StrPath, frame: str = "") -> list[PlacedObject
     `frame` (map or map_ned) is that of a CSV's numbers, default map; a YAML says so itself. Raises ConfigError that
     names file, line, key and what is allowed.
     """
-    given = os.fspath(name_or_path)
-    shipped = shipped_placements()
-    if given in shipped and not os.path.isfile(given):
-        resource = importlib.resources.files("rfly_ue_bridge") / "data" / "placements" / f"{given}.yaml"
-        return parse_placements(resource.read_bytes(), f"{given}.yaml", frame)
-    try:
-        with open(given, "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise ConfigError(f"{given!r}: no such file, and no shipped list of this name ({', '.join(shipped)})") from None
-    except OSError as error:
-        raise ConfigError(f"{given}: {error.strerror}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"{given}: larger than {MAX_FILE_BYTES:,} bytes")
-    return parse_placements(data, given, frame)
+    data, file, _ = read_config("placements", "rfly_ue_bridge", "placements", name_or_path, MAX_FILE_BYTES, noun="list")
+    return parse_placements(data, file, frame)
 
 
 def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObject]:
@@ -68,29 +56,15 @@ def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObje
     ending = os.path.splitext(file)[1].lower()
     if ending not in _YAML + _CSV:
         raise ConfigError(f"{file}: expected a file that ends in {', '.join(_YAML + _CSV)}")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
-    document = parse_yaml(text, file) if ending in _YAML else _parse_csv(text, file)
-    if not isinstance(document.value, dict):
-        raise ConfigError(f"{file}:{document.first_line}: expected the keys version and objects")
-    problem = first_error(jsonschema.Draft7Validator(_schema()).iter_errors(document.value), document, file)
-    if problem is not None:
-        raise ConfigError(problem)
+    if ending in _YAML:
+        document = parse_mapping(data, file, "version and objects")
+    else:
+        document = _parse_csv(decode_text(data, file), file)
+    check_schema(document, file, load_schema("rfly_ue_bridge", "placements"))
     own = document.value.get("frame", "")
     if own and frame and own != frame:
         raise ConfigError(f"{file}:{document.line(('frame',))}: frame: the file says {own}, asked for is {frame}")
     return _objects(document, file, own or frame or "map")
-
-
-@functools.lru_cache(maxsize=1)
-def _schema() -> Mapping[str, Any]:
-    text = (importlib.resources.files("rfly_ue_bridge") / "data" / "schemas" / "placements.schema.json").read_text(
-        "utf-8"
-    )
-    schema: Mapping[str, Any] = json.loads(text)
-    return schema
 
 
 def _objects(document: Document, file: str, frame: str) -> list[PlacedObject]:
@@ -168,7 +142,7 @@ def _parse_csv(text: str, file: str) -> Document:
 
 
 def _check_heading(heading: list[str], where: str) -> None:
-    known = _schema()["properties"]["objects"]["items"]["properties"]
+    known = load_schema("rfly_ue_bridge", "placements")["properties"]["objects"]["items"]["properties"]
     for key in heading:
         if key not in known:
             raise ConfigError(f"{where}: heading: {key!r} is no key of an object, allowed: {', '.join(known)}")

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.world.collision_world import CollisionWorld
 from rfly_common.config import marked_yaml
+from rfly_common.config.documents import load_schema
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet import fleet_file
-from rfly_trajectory.fleet.fleet_file import fleet_schema, load_fleet, parse_fleet, shipped_fleets
+from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet, shipped_fleets
 from rfly_trajectory.fleet.limit_check import check_separation
 from rfly_trajectory.fleet.track_check import check_tracks
 
@@ -447,8 +448,8 @@ def test_a_mutated_file_is_a_fleet_or_a_config_error(data):
 
 
 def test_the_schema_is_a_schema_and_describes_the_examples():
-    jsonschema.Draft7Validator.check_schema(fleet_schema())
-    json.dumps(fleet_schema())
+    jsonschema.Draft7Validator.check_schema(load_schema("rfly_trajectory", "fleet"))
+    json.dumps(load_schema("rfly_trajectory", "fleet"))
 
 
 @pytest.mark.parametrize("name", shipped_fleets())
