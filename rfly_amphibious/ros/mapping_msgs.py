@@ -7,24 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from octomap_msgs.msg import Octomap
-from sensor_msgs.msg import PointCloud2, PointField
+from sensor_msgs.msg import PointCloud2
 
 from rfly_amphibious.mapping.octomap_grid import MAX_RAYS, OctomapGrid
 from rfly_common.errors import SensorMessageError
 from rfly_common.flat_arrays import flat
+from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg
 
-_TYPES = {
-    PointField.INT8: "i1",
-    PointField.UINT8: "u1",
-    PointField.INT16: "i2",
-    PointField.UINT16: "u2",
-    PointField.INT32: "i4",
-    PointField.UINT32: "u4",
-    PointField.FLOAT32: "f4",
-    PointField.FLOAT64: "f8",
-}
 _TIMES = {"time": 1e9, "t": 1.0}
 """ns of a unit since the stamp: Velodyne's seconds, Ouster's nanoseconds"""
 LONGEST_S = 10.0
@@ -44,32 +35,12 @@ def msg_to_points(message: PointCloud2) -> LidarPoints:
 
     Points that are not finite (no return) are left out. Raises SensorMessageError for what can't be read.
     """
-    fields = {field.name: field for field in message.fields}
-    missing = [name for name in "xyz" if name not in fields]
-    if missing:
-        raise SensorMessageError(f"the cloud has the fields {', '.join(fields)}; {', '.join(missing)} is missing")
-    count, row = message.width * message.height, message.width * message.point_step
+    count = message.width * message.height
     if count > MAX_RAYS:
         raise SensorMessageError(f"the cloud has {count} points, allowed: up to {MAX_RAYS}")
-    timed = next((name for name in _TIMES if name in fields), None)
-    names = [*"xyz", *([timed] if timed else [])]
-    for name in names:
-        number = _TYPES.get(fields[name].datatype)
-        if number is None or fields[name].offset + int(number[1]) > message.point_step:
-            raise SensorMessageError(f"the cloud's field {name} lies beyond its points of {message.point_step} bytes")
-    data = np.frombuffer(message.data, np.uint8)
-    if message.row_step < row or len(data) < message.height * message.row_step:
-        raise SensorMessageError(f"the cloud's {len(data)} bytes do not hold {message.height} x {message.width} points")
-    kind = np.dtype(
-        {
-            "names": names,
-            "formats": [(">" if message.is_bigendian else "<") + _TYPES[fields[name].datatype] for name in names],
-            "offsets": [fields[name].offset for name in names],
-            "itemsize": message.point_step,
-        }
-    )
-    rows = data[: message.height * message.row_step].reshape(message.height, message.row_step)[:, :row]
-    table = np.ascontiguousarray(rows).reshape(-1).view(kind) if count else np.empty(0, kind)
+    given = {field.name for field in message.fields}
+    timed = next((name for name in _TIMES if name in given), None)
+    table = read_fields(message, [*"xyz", *([timed] if timed else [])])
     points = np.stack([table[name].astype(np.float64) for name in "xyz"], axis=-1)
     since = table[timed].astype(np.float64) * _TIMES[timed] if timed else np.zeros(count)
     there = np.isfinite(points).all(axis=1)

@@ -12,6 +12,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 from rfly_common.errors import TerrainError, TerrainFormatError
 from rfly_common.flat_arrays import flat
 from rfly_common.geodesy import GeoPoint
+from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -91,20 +92,7 @@ def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> 
 
 
 def msg_to_cloud(message: PointCloud2) -> np.ndarray[Any, Any]:
-    """x, y, z of any PointCloud2 as (height, width, 3) float32; raises ValueError where it has no such float fields."""
-    offsets = {f.name: f.offset for f in message.fields if f.datatype == PointField.FLOAT32}
-    if not {"x", "y", "z"} <= set(offsets):
-        raise ValueError(f"the cloud has the float32 fields {sorted(offsets)}, x, y and z are needed")
-    order = ">" if message.is_bigendian else "<"
-    dtype = np.dtype(
-        {
-            "names": ["x", "y", "z"],
-            "formats": [order + "f4"] * 3,
-            "offsets": [offsets[n] for n in "xyz"],
-            "itemsize": message.point_step,
-        }
-    )
-    data = np.frombuffer(message.data, np.uint8)
-    rows = data[: message.height * message.row_step].reshape(message.height, message.row_step)
-    table = np.ascontiguousarray(rows[:, : message.width * message.point_step]).view(dtype)
-    return np.stack([table[n] for n in "xyz"], axis=-1).astype(np.float32)
+    """(height, width, 3) x, y, z as float32 of any PointCloud2. Raises SensorMessageError where it has none."""
+    table = read_fields(message, "xyz")
+    points = np.stack([table[name] for name in "xyz"], axis=-1).astype(np.float32)
+    return points.reshape(message.height, message.width, 3)
