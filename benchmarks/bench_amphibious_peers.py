@@ -1,6 +1,6 @@
 """The land-air vehicle beside other simulators: MuJoCo, RotorPy, CommonRoad's multi-body car.
 
-They are the extra `peers` (pip install 'rfly_suite[peers]'); a row whose peer is not there is left out, and says so.
+They are the extra `peers` (pip install ".[peers]"); a row whose peer is not there is left out, and says so.
 Both sides start from the same state, with the same parameters, and the states at the end are compared. The least
 processor time of calls in turns: what else runs on the machine hardly counts.
 """

@@ -1,6 +1,6 @@
 """Makes the demo map JacksboroFault from an elevation model that matplotlib ships, as `rfly terrain import` does it.
 
-    python examples/make_demo_map.py [folder]        (needs: pip install 'rfly_suite[geo]')
+    python examples/make_demo_map.py [folder]        (needs: pip install ".[geo,plot]")
 
 The same as, for a GeoTIFF of the whole model:
 

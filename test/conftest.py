@@ -19,7 +19,9 @@ settings.register_profile("same", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
-ALLOWED_SKIPS = re.compile(r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed|the program \S+ is not installed")
+ALLOWED_SKIPS = re.compile(
+    r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed|the program \S+ is not installed"
+)
 
 _NEEDED_MODULES = {
     "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),

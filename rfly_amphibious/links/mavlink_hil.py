@@ -21,6 +21,7 @@ from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
+from rfly_common.optional import require
 
 CONTROLS = 16
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
@@ -37,12 +38,7 @@ _CM, _MM, _DEG_E7 = 1e2, 1e3, 1e7
 
 def load_dialect() -> types.ModuleType:
     """pymavlink's `common`, MAVLink 2. Raises ConfigError that says how to install it."""
-    try:
-        from pymavlink.dialects.v20 import common
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"MAVLink needs pymavlink ({error}): pip install 'rfly_suite[mavlink]'") from None
-    module: types.ModuleType = common
-    return module
+    return require("pymavlink.dialects.v20.common", "MAVLink")
 
 
 @dataclasses.dataclass(frozen=True)

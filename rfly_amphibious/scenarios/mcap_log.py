@@ -1,12 +1,11 @@
 """MCAP log of a run with ROS 2 messages, for Foxglove and `ros2 bag`; no ROS needed.
 
-Needs mcap and mcap-ros2-support: pip install 'rfly_suite[log]'. Topics, frames and names of joints are those of the
+Needs mcap and mcap-ros2-support, the extra `log`. Topics, frames and names of joints are those of the
 nodes; times are simulated time.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from rfly_amphibious.scenarios.run import SAMPLE_STEPS, STEP, ScenarioRun
 from rfly_amphibious.sensors.kernels import turn_joints
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
-from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate
+from rfly_common.optional import require
 
 Floats = NDArray[np.float64]
 Message = dict[str, Any]
@@ -42,8 +41,7 @@ MODE_PERIOD = 0.5
 
 def check_mcap() -> None:
     """Raises ConfigError that says what to install where MCAP files can't be written."""
-    if importlib.util.find_spec("mcap_ros2") is None:
-        raise ConfigError("MCAP files need mcap-ros2-support; install it: pip install 'rfly_suite[log]'")
+    require("mcap_ros2", "writing MCAP files")
 
 
 def write_mcap(run: ScenarioRun, path: Path, vehicle: str = "amphibious") -> None:

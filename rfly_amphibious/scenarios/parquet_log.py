@@ -1,19 +1,17 @@
-"""Parquet log of a run, for pandas, Polars, DuckDB; needs pyarrow: pip install 'rfly_suite[log]'."""
+"""Parquet log of a run, for pandas, Polars, DuckDB; needs pyarrow, the extra `log`."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from rfly_amphibious.scenarios.run import ScenarioRun
 from rfly_amphibious.scenarios.table import modes, table
-from rfly_common.errors import ConfigError
+from rfly_common.optional import require
 
 
 def check_parquet() -> None:
     """Raises ConfigError that says what to install where Parquet files can't be written."""
-    if importlib.util.find_spec("pyarrow") is None:
-        raise ConfigError("Parquet files need pyarrow; install it: pip install 'rfly_suite[log]'")
+    require("pyarrow", "writing Parquet files")
 
 
 def write_parquet(run: ScenarioRun, path: Path) -> None:

@@ -11,6 +11,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.run import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.frames import quat_to_euler
+from rfly_common.optional import require
 from rfly_terrain.plots.relief import check_picture_format, draw_relief
 
 _COLOURS = {
@@ -27,6 +28,7 @@ _COLOURS = {
 def draw_run(run: ScenarioRun, path: Path) -> None:
     """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError for an
     ending that is no picture's."""
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

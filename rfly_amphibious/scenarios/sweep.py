@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
-import importlib.util
 import itertools
 import math
 import multiprocessing
@@ -22,6 +21,7 @@ from rfly_amphibious.vehicle.key_changes import KeyPath, parse_key_path
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.parallel import cores
+from rfly_common.optional import require
 from rfly_terrain.height_map.height_map import HeightMap
 
 MAX_RUNS = 100_000
@@ -171,8 +171,7 @@ def run_sweep(sweep: Sweep, jobs: int | None = None, progress: Progress | None =
 
 def check_dask() -> None:
     """Raises ConfigError that says what to install where no Dask cluster can be used."""
-    if importlib.util.find_spec("distributed") is None:
-        raise ConfigError("a Dask cluster needs distributed; install it: pip install 'rfly_suite[sweep]'")
+    require("distributed", "a Dask cluster")
 
 
 def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = None) -> list[Result]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rfly_common.errors import ConfigError
+from rfly_common.optional import require
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import check_picture_format, draw_relief
 from rfly_trajectory.fleet.fleet import Fleet
@@ -28,6 +29,7 @@ def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: 
     marks each place of `findings`, at the picture's edge those beside it. Raises ConfigError for a fleet without a
     terrain and for an ending that is no picture's.
     """
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

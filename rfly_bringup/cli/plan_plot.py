@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rfly_common.optional import require
+
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid
     from rfly_terrain.height_map.height_map import HeightMap
@@ -22,6 +24,7 @@ _MARGIN = 0.15
 
 def draw_plan(terrain: HeightMap, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None) -> None:
     """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark."""
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -86,7 +86,7 @@ def import_(
 ) -> None:
     """Make an RflySim map (png and txt) from an elevation model or an array.
 
-    A raster in degrees is brought onto a local metric grid. Rasters need rasterio: pip install 'rfly_suite[geo]'.
+    A raster in degrees is brought onto a local metric grid. Rasters need rasterio, the extra `geo`.
 
     Examples:
 

@@ -3,7 +3,6 @@
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """
 
-import importlib.util
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -11,6 +10,7 @@ import typer
 
 from rfly_bringup.cli.options import DEMO_MAP, SearchPath
 from rfly_common.errors import ConfigError
+from rfly_common.optional import require
 
 
 def view(
@@ -51,8 +51,7 @@ def view(
 
         rfly view --window 1 --port 8081            a second window
     """
-    if importlib.util.find_spec("viser") is None:
-        raise ConfigError('rfly view needs viser: pip install "rfly_suite[view]"')
+    require("viser", "rfly view")
     if udp_port + window > 65535:
         raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
     if scan_folder is not None and not scan_folder.is_dir():

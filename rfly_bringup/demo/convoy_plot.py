@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.optional import require
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import draw_relief
 
@@ -31,6 +32,7 @@ def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
     Left the ground around the tracks; right the whole map, and each vehicle's height over the distance that it has
     covered, with the map's own height below it.
     """
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle

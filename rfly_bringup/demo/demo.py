@@ -29,6 +29,7 @@ from rfly_bringup.runner.supervisor import Supervisor, node_environment, node_su
 from rfly_bringup.runner.up import LinePrinter
 from rfly_common.errors import PacketError
 from rfly_common.frames import ned_to_enu
+from rfly_common.optional import how_to_install
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 
 UE_PORT = 20010
@@ -184,11 +185,12 @@ class Demo:
         if observer.cloud is None:
             return
         c = observer.cloud
+        no_page = f"no page, as viser is missing; {how_to_install('view')}"
         self._console.print(
             f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} points, "
             f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
             f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
-            f"[bold]see it[/bold]: {viewer.address or 'no page, as viser is missing: pip install viser'}\n"
+            f"[bold]see it[/bold]: {viewer.address or no_page}\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
             f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"
         )

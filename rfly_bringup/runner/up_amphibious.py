@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import Supervisor, executable_path, node_environment
 from rfly_bringup.runner.up import LinePrinter, check_params_file, run_until_signal
 from rfly_common.errors import ConfigError
+from rfly_common.optional import require
 
 
 def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool = False) -> int:
@@ -23,8 +23,8 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
 
     `view`: a browser window of `rfly view` beside them.
     """
-    if view and importlib.util.find_spec("viser") is None:
-        raise ConfigError('--view needs viser: pip install "rfly_suite[view]"')
+    if view:
+        require("viser", "--view")
     check_params_file(arguments.get("params_file", ""))
     try:
         nodes = amphibious_nodes(with_feedback(arguments))

@@ -1,4 +1,4 @@
-"""GeoTIFF export of a height map, for GIS programs; needs rasterio (pip install 'rfly_suite[geo]')."""
+"""GeoTIFF export of a height map, for GIS programs; needs rasterio, the extra `geo`."""
 
 from __future__ import annotations
 

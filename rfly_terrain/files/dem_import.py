@@ -3,7 +3,7 @@
 A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet, turned) is resampled onto
 a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is north.
 
-rasterio is optional: pip install 'rfly_suite[geo]'.
+rasterio is optional, the extra `geo`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath
+from rfly_common.optional import require
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:
@@ -121,15 +122,9 @@ def local_crs(latitude: float, longitude: float) -> CRS:
 
 def rasterio_module() -> Any:
     """rasterio with the submodules used here. Raises ConfigError that says what to install."""
-    try:
-        import rasterio
-        import rasterio.crs
-        import rasterio.fill
-        import rasterio.vrt
-        import rasterio.warp
-        import rasterio.windows
-    except ImportError as error:
-        raise ConfigError(f"rasters need rasterio ({error}); install it: pip install 'rfly_suite[geo]'") from None
+    rasterio = require("rasterio", "reading rasters")
+    for name in ("crs", "fill", "vrt", "warp", "windows"):
+        require(f"rasterio.{name}", "reading rasters")
     return rasterio
 
 

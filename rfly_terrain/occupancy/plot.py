@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from rfly_common.optional import require
 from rfly_terrain.occupancy.cell_grid import check_frame
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
     """Draws the map into axes (None: the current ones), see `BinaryOccupancyMap.show`. Returns the image artist."""
+    require("matplotlib", "drawing")
     import matplotlib.pyplot as plt
 
     check_frame(frame)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
+from rfly_common.optional import require
 from rfly_terrain.height_map.point_cloud import Region, selected
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def draw_relief(
     the shading's only, by default chosen for contrast.
     Raises ValueError for a region without at least 2 x 2 samples.
     """
+    require("matplotlib", "drawing")
     from matplotlib.cm import ScalarMappable
 
     rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
@@ -94,6 +96,7 @@ def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.
 
 def check_picture_format(path: StrPath) -> None:
     """Raises ConfigError for a name with an ending that is no picture's."""
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     ending, known = Path(path).suffix.lstrip(".").lower(), FigureCanvasAgg.filetypes
@@ -112,6 +115,7 @@ def write_relief(
     title: str | None = None,
 ) -> None:
     """Writes the relief as a picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.files import StrPath
+from rfly_common.optional import require
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def write_traversability(
     terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
 ) -> None:
     """Writes the picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
+    require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch

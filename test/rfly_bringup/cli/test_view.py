@@ -48,7 +48,10 @@ def test_a_missing_viser_says_what_to_install():
     done = subprocess.run(
         [sys.executable, "-c", program, "view"], capture_output=True, text=True, timeout=30, check=False
     )
-    assert (done.returncode, done.stderr) == (2, 'rfly: rfly view needs viser: pip install "rfly_suite[view]"\n')
+    assert (done.returncode, done.stderr) == (
+        2,
+        'rfly: rfly view needs viser; in the folder of rfly_suite: pip install ".[view]"\n',
+    )
 
 
 @pytest.mark.slow
