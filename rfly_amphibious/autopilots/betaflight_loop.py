@@ -9,10 +9,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.autopilots.betaflight_flight import BetaflightFlight
+from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession
 from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.commands import RotorCommand
+from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
@@ -47,7 +48,9 @@ class BetaflightLoop:
     ) -> None:
         params, sensors = simulation.model.params, simulation.sensors.parameters
         self.simulation, self.session = simulation, session
-        self.flight, self.chassis = BetaflightFlight(session, params, sensors), ChassisController(params)
+        self.attitude_loop = BetaflightAttitudeLoop(session, params, sensors)
+        self.flight = FlightController(params, sensors, attitude_loop=self.attitude_loop)
+        self.chassis = ChassisController(params)
         self.estimator = StateEstimator(
             EstimatorParameters.load(params.name) if estimator is None else estimator,
             sensors,

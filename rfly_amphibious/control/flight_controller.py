@@ -7,14 +7,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
 from rfly_amphibious.control.commands import RotorCommand
-from rfly_amphibious.control.flight_actions import FlightActions, TrajectorySetpoint
-from rfly_amphibious.control.mixer import Mixer
-from rfly_amphibious.control.modes import Mode, Situation
+from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
-from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.estimate import Estimate, Motion
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
@@ -45,7 +45,7 @@ WORDS = {
 """what can be requested, and the mode that is wanted by it"""
 
 
-class FlightController(FlightActions):
+class FlightController:
     """Owner of the mode, and commander of the rotors.
 
     `sense` takes samples, `step` an estimate, and gives the speeds of the rotors. The attitude loop runs in each step;
@@ -53,7 +53,8 @@ class FlightController(FlightActions):
 
     `sensors`: what the vehicle has, and where; None: the shipped set of the vehicle's name. `delay` (s): from a sample
     to the moment when its command acts, where that is not at once: the attitude loop is made slower by it.
-    `command_timeout` (s): after which a motion command that has been there is lost.
+    `command_timeout` (s): after which a motion command that has been there is lost. `attitude_loop`: None: this
+    package's own; else another's, such as that of firmware.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class FlightController(FlightActions):
         *,
         delay: float = 0.0,
         command_timeout: float = COMMAND_TIMEOUT,
+        attitude_loop: AttitudeLoop | None = None,
     ) -> None:
         self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
         if not (math.isfinite(delay) and delay >= 0.0):
@@ -74,31 +76,34 @@ class FlightController(FlightActions):
         self._imu, self._height = self.sensors.imu, self.sensors.height
         self.attitude_frequency = min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + delay))
         """rad/s, of the loop in roll and pitch"""
+        self.attitude_loop: AttitudeLoop = attitude_loop or AttitudeController(params, self.attitude_frequency)
         self.command_timeout = command_timeout
         self.params = params
         self.reset()
 
     def reset(self) -> None:
-        """As it was made: disarmed, knowing nothing; such as where the simulation's time begins anew."""
-        super().__init__(self.params, Mode.DISARMED, self.attitude_frequency)
-        self._way = DeadReckoning(self._imu)
+        """To the initial state: disarmed, knowing nothing; such as where the simulation's time is reset."""
+        self.attitude_loop.reset()
+        self.logic = ModeLogic(Mode.DISARMED)
+        self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
+        self._dead_reckoning = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
         self._loads: Floats | None = None
-        self._now: Situation | None = None
+        self._situation: Situation | None = None
         self._entered: Mode | None = None
         self.reason = ""
         """why the mode is what it is"""
         self._setpoint: TrajectorySetpoint | None = None
         self._setpoint_time = -math.inf
         self._hovers_since = math.nan
-        self._alarm = False
-        self._since_aim = 0.0
+        self._failsafe = False
+        self._since_update = 0.0
         self._expected = np.zeros(self.params.rotors)
-        self._sent = np.zeros(self.params.rotors)
-        self._still = np.zeros(self.params.rotors)
+        self._commanded = np.zeros(self.params.rotors)
+        self._stalled_for = np.zeros(self.params.rotors)
         self._joints_time = math.nan
 
-    # what is wanted
+    # setpoints and requests
 
     @property
     def mode(self) -> Mode:
@@ -108,12 +113,12 @@ class FlightController(FlightActions):
     @property
     def time(self) -> float:
         """s, of the newest sample or estimate; -inf before."""
-        return self._way.time
+        return self._dead_reckoning.time
 
     @property
     def failed_rotors(self) -> tuple[int, ...]:
         """Rotors (from 0) that turn no more, as told or noticed."""
-        return tuple(sorted(self._failed))
+        return tuple(sorted(self.flight_modes.failed_rotors))
 
     def request(self, word: str) -> str:
         """One of WORDS: "" where it is obeyed, else why not. Raises CommandError for any other word.
@@ -123,7 +128,7 @@ class FlightController(FlightActions):
         if word not in WORDS:
             raise CommandError(f"{word!r}: expected one of {', '.join(WORDS)}")
         wanted = WORDS[word]
-        if self._now is None:
+        if self._situation is None:
             return f"nothing is known of the vehicle yet: no {' and no '.join(self.missing)}"
         if self._estimate_is_old and wanted is not Mode.ABORT:
             return "its position is not known: no estimate"
@@ -133,18 +138,17 @@ class FlightController(FlightActions):
             return "it was aborted: arm it first"
         if word == "fly" and self.mode is Mode.TAKEOFF:
             return ""
-        if wanted is Mode.TAKEOFF and self._failed:
+        if wanted is Mode.TAKEOFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
         refusal = self._request(wanted, f"requested: {word}")
-        if wanted is Mode.DISARMED and not refusal and self._failed:  # repaired, or else they will be noticed again
-            self._failed = frozenset()
-            self.flight.mixer = Mixer(self.params)
+        if wanted is Mode.DISARMED and not refusal and self.failed_rotors:
+            self.flight_modes.set_failed_rotors(frozenset())  # repaired, or else they will be noticed again
         return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
-        assert self._now is not None
+        assert self._situation is not None
         before = self.mode
-        refusal = self.logic.request(wanted, self._now)
+        refusal = self.logic.request(wanted, self._situation)
         if self.mode is not before:
             self.reason = reason
         return refusal
@@ -161,7 +165,7 @@ class FlightController(FlightActions):
         `yaw`: rad, None: as it is. `time`: s, of the command; None: now. Raises CommandError for what is not finite.
         """
         x, y, z = _three("position", position)
-        self._take(TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time)
+        self._set(TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw)), time)
 
     def set_velocity(self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None) -> None:
         """Fly forward, left and up by a velocity (3,), m/s, and turn by a yaw rate, rad/s; at 0 it holds its place.
@@ -170,34 +174,35 @@ class FlightController(FlightActions):
         """
         forward, left, up = _three("velocity", velocity)
         rate = _finite("yaw_rate", yaw_rate)
-        self._take(TrajectorySetpoint(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
+        self._set(TrajectorySetpoint(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
 
-    def _take(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
+    def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
         at = self.time if time is None else float(time)
         if not math.isnan(at) and at >= self._setpoint_time:
             self._setpoint, self._setpoint_time, self._hovers_since = setpoint, at, math.nan
 
     def failsafe(self, acts: bool) -> None:
         """The simulation says that its own fail-safe acts instead of our commands, or does no more."""
-        if acts and not self._alarm and self._now is not None:
+        if acts and not self._failsafe and self._situation is not None:
             self._request(Mode.ABORT, "the simulation's fail-safe acts: commands were lost")
-        self._alarm = acts
+        self._failsafe = acts
 
     def lose_rotor(self, rotor: int) -> None:
         """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
-        if rotor in self._failed:
+        failed = self.flight_modes.failed_rotors
+        if rotor in failed:
             return
-        super().lose_rotor(rotor)
-        if self._now is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
+        self.flight_modes.set_failed_rotors(failed | {rotor})
+        if self._situation is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
             self._request(Mode.ABORT, f"rotor {rotor + 1} failed")
 
-    # what is seen
+    # samples and commands
 
     @property
     def missing(self) -> list[str]:
         """What has to be heard of before anything can be done."""
         heard = {
-            "estimate": self._way.estimate is not None and not self._estimate_is_old,
+            "estimate": self._dead_reckoning.estimate is not None and not self._estimate_is_old,
             "wheel_loads": self._loads is not None,
             "height_above_ground": not math.isnan(self._clearance.height),
         }
@@ -205,68 +210,69 @@ class FlightController(FlightActions):
 
     @property
     def _estimate_is_old(self) -> bool:
-        estimate = self._way.estimate
+        estimate = self._dead_reckoning.estimate
         return estimate is None or self.time - estimate.time > ESTIMATE_TIMEOUT
 
     def sense(self, samples: SensorSamples) -> None:
         """What came in since the last step; of all that it looks at IMU, height, wheel loads and joints."""
+        self.attitude_loop.sense(samples)
         if samples.imu is not None:
-            self._way.sense(samples.imu)
+            self._dead_reckoning.sense(samples.imu)
         if samples.wheel_loads is not None:
             self._loads = samples.wheel_loads.load[-1]
         if samples.height is not None or samples.joints is not None:
             self._clearance.sense(samples.height, samples.joints)
         if samples.joints is not None:
-            self._watch_rotors(samples.joints)
+            self._check_rotors(samples.joints)
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
         """The command that answers the newest sample, dt seconds after the last one.
 
         `estimate`: the newest, which may be that of the last step; None: there is none.
         """
-        way = self._way
-        fresh = estimate is not None and (way.estimate is None or estimate.time > way.estimate.time)
+        reckoning = self._dead_reckoning
+        fresh = estimate is not None and (reckoning.estimate is None or estimate.time > reckoning.estimate.time)
         if fresh:
             assert estimate is not None
-            way.correct(estimate)
-        if way.estimate is None or self._loads is None or math.isnan(self._clearance.height):
+            reckoning.correct(estimate)
+        if reckoning.estimate is None or self._loads is None or math.isnan(self._clearance.height):
+            self.attitude_loop.rotor_speeds(None, None)
             return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
-        now = way.motion
+        now = reckoning.motion
         self._clearance.go_on(float(now.velocity[2]), dt)
         clearance = self._clearance.lowest_wheel(now.rotation)
-        self._now = Situation(
+        self._situation = Situation(
             int((self._loads > 0.0).sum()),
             float(self._loads.sum()) / (self.params.mass * GRAVITY),
             clearance,
             float(np.linalg.norm(now.velocity)),
             self._clearance.ground_slope(now.rotation, self._loads),
         )
-        self._watch()
+        self._check_timeouts()
         before = self.mode
-        mode = self.logic.update(self._now, dt)
+        mode = self.logic.update(self._situation, dt)
         if mode is not before:
             self.reason = _REASONS[before, mode]
-        self._since_aim += dt
+        self._since_update += dt
         changed = mode is not self._entered
         if changed:
             self._enter(mode, now)
-            self._entered = mode
-            self._begin(mode)
         if fresh or changed or self._estimate_is_old:
-            self._aim(mode, now, clearance, self._goal_now(mode), self._since_aim)
-            self._since_aim = 0.0
-        speeds = self._rotor_speeds(now)
-        self._sent = np.zeros(self.params.rotors) if speeds is None else speeds
-        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (self._sent - self._expected)
-        return RotorCommand(way.time, self._sent)
+            self.flight_modes.update(mode, now, clearance, self._setpoint_now(), self._since_update)
+            self._since_update = 0.0
+        self._commanded = self.flight_modes.rotor_speeds(now)
+        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (self._commanded - self._expected)
+        return RotorCommand(reckoning.time, self._commanded)
 
-    def _begin(self, mode: Mode) -> None:
-        """A mode has been entered: what was commanded long ago does not count in it."""
+    def _enter(self, mode: Mode, now: Motion) -> None:
+        """A mode begins: what was commanded long ago does not count in it."""
+        self.flight_modes.enter(mode, now)
+        self._entered = mode
         self._hovers_since = math.nan
         if mode is Mode.FLIGHT and self.time - self._setpoint_time > self.command_timeout:
             self._setpoint = None
 
-    def _goal_now(self, mode: Mode) -> TrajectorySetpoint | None:
+    def _setpoint_now(self) -> TrajectorySetpoint | None:
         setpoint = self._setpoint
         if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
             return setpoint
@@ -275,33 +281,34 @@ class FlightController(FlightActions):
 
     # what goes wrong
 
-    def _watch(self) -> None:
+    def _check_timeouts(self) -> None:
         """Before the mode is advanced: is there an estimate, and the motion command?"""
         mode = self.mode
         if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT) and self._estimate_is_old:
             self._request(Mode.ABORT, "the estimate is lost")
         if mode is not Mode.FLIGHT:
             return
-        now = self._way.motion
+        now = self._dead_reckoning.motion
         if self._setpoint is not None and self.time - self._setpoint_time > self.command_timeout:
             self._setpoint, self._hovers_since = None, self.time
-            self._place = now.position + now.velocity / self.params.position_gain  # where it comes to rest
+            # where it comes to rest
+            self.flight_modes.position = now.position + now.velocity / self.params.position_gain
         if self.time - self._hovers_since >= HOVER_TIME:
             self._request(Mode.LAND, "the motion command is lost")
 
-    def _watch_rotors(self, joints: JointSamples) -> None:
+    def _check_rotors(self, joints: JointSamples) -> None:
         """Those that should turn and don't have failed."""
-        if joints.rotor_rate.shape[1] != self.params.rotors or self._alarm:  # others command them now
-            self._still[:] = 0.0
+        if joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe:  # others command them now
+            self._stalled_for[:] = 0.0
             return
         time = float(joints.time[-1])
         period = 0.0 if math.isnan(self._joints_time) else min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
         self._joints_time = time
-        due = np.minimum(self._expected, self._sent)
+        due = np.minimum(self._expected, self._commanded)
         watched = due > ROTOR_TURNS * self.params.hover_speed
         stands = watched & (np.abs(joints.rotor_rate[-1]) < ROTOR_FAILS * due)
-        self._still = np.where(stands, self._still + period, 0.0)
-        for rotor in np.flatnonzero(self._still >= ROTOR_FAILS_TIME - 1e-9).tolist():
+        self._stalled_for = np.where(stands, self._stalled_for + period, 0.0)
+        for rotor in np.flatnonzero(self._stalled_for >= ROTOR_FAILS_TIME - 1e-9).tolist():
             self.lose_rotor(rotor)
 
 

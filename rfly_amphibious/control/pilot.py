@@ -1,96 +1,105 @@
-"""Truth pilot: both control laws under the mode table, fed by ground truth, for scenarios and tests of the dynamics."""
+"""Truth pilot: both control laws under the mode table, from the ground truth, for scenarios and tests."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.commands import Setpoint
-from rfly_amphibious.control.flight_actions import FlightActions, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, Situation
+from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
+from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
 from rfly_amphibious.control.speed_controller import SpeedController, brake_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.vehicle.parameters import GRAVITY
 from rfly_common.frames import rotation_matrix
 
-Floats = NDArray[np.float64]
+SetpointSource = Callable[[ModelState, Mode], Setpoint]
+"""the setpoint in a state and a mode: the same object as long as it is the same"""
 
 
-class Pilot(FlightActions):
-    """Flies and drives by a list of setpoints; for `AmphibiousModel.run`, asked every `period` seconds."""
+def timed_setpoints(setpoints: Sequence[Setpoint]) -> SetpointSource:
+    """Each from its time on; `setpoints` are in the order of their times."""
+    listed = [Setpoint(-math.inf), *setpoints]
+
+    def newest(state: ModelState, mode: Mode) -> Setpoint:
+        return next(setpoint for setpoint in reversed(listed) if setpoint.time <= state.time + 1e-9)
+
+    return newest
+
+
+class Pilot:
+    """Flies and drives by setpoints; for `AmphibiousModel.run`, asked every `period` seconds.
+
+    A mode that a setpoint requests is asked for until it is there, or another one is requested.
+    """
 
     def __init__(
-        self, model: AmphibiousModel, setpoints: Sequence[Setpoint], mode: Mode = Mode.DRIVE, period: float = 0.004
+        self, model: AmphibiousModel, setpoints: SetpointSource, mode: Mode = Mode.DRIVE, period: float = 0.004
     ) -> None:
-        super().__init__(model.params, mode)
-        self.model, self.period = model, period
-        self.chassis = SpeedController(model.params)
+        self.params, self.model, self.period = model.params, model, period
+        self.logic = ModeLogic(mode)
+        self.flight_modes = FlightModes(model.params, self.logic)
+        self.speed_controller = SpeedController(model.params)
         self.modes = [mode]
-        """in the setpoint in which they came"""
-        self._setpoints, self._next = list(setpoints), 0
-        self._setpoint = Setpoint(0.0)
-        self._wanted_mode: Mode | None = None
-        self._fresh = True
+        """in the order in which they came"""
+        self.entered = False
+        """whether it has been asked for commands yet"""
+        self._setpoints, self._setpoint = setpoints, Setpoint(-math.inf)
+        self._requested: Mode | None = None
         self._controls = Controls()
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
         """The commands from a state on; `outputs`: those of the last step, where the caller has them."""
-        rotation = rotation_matrix(state.orientation)
-        situation = self._situation(state, rotation, outputs)
-        self._choose(state, rotation, situation)
+        now = Motion(state.position, state.velocity, rotation_matrix(state.orientation), state.rates)
+        situation = self._situation(state, now, outputs)
         before = self.logic.mode
-        if self._wanted_mode is not None and not self.logic.request(self._wanted_mode, situation):
-            self._wanted_mode = None
+        setpoint = self._setpoints(state, before)
+        if setpoint is not self._setpoint and setpoint.mode is not None:
+            self._requested = setpoint.mode
+        self._setpoint = setpoint
+        if self._requested is not None and not self.logic.request(self._requested, situation):
+            self._requested = None
         mode = self.logic.update(situation, self.period)
-        now = Motion(state.position, state.velocity, rotation, state.rates)
-        if mode is not before or self._fresh:
+        if mode is not before or not self.entered:
             self._enter(mode, now)
             if mode is not before:
                 self.modes.append(mode)
-            self._fresh = False
-        self._controls = self._act(mode, now, situation.clearance)
+            self.entered = True
+        self._controls = self._commands(mode, now, situation.clearance)
         return self._controls
 
     def lose_rotor(self, rotor: int) -> None:
         """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
-        super().lose_rotor(rotor)
+        self.flight_modes.set_failed_rotors(self.flight_modes.failed_rotors | {rotor})
         if self.logic.mode not in (Mode.DISARMED, Mode.DRIVE):
-            self._wanted_mode = Mode.ABORT
+            self._requested = Mode.ABORT
 
-    def _choose(self, state: ModelState, rotation: Floats, now: Situation) -> None:
-        """What is to be done: here what the list of setpoints says."""
-        while self._next < len(self._setpoints) and self._setpoints[self._next].time <= state.time + 1e-9:
-            self._setpoint = self._setpoints[self._next]
-            self._wanted_mode = self._setpoint.mode
-            self._next += 1
-
-    def _situation(self, state: ModelState, rotation: Floats, outputs: Outputs | None) -> Situation:
+    def _situation(self, state: ModelState, now: Motion, outputs: Outputs | None) -> Situation:
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
         load = out.wheel_load
-        slope = math.acos(max(-1.0, min(1.0, rotation[2, 2])))
+        slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
         share = float(load.sum()) / (self.params.mass * GRAVITY)
         speed = float(np.linalg.norm(state.velocity))
         return Situation(int((load > 0.0).sum()), share, float(out.clearance), speed, slope)
 
     def _enter(self, mode: Mode, now: Motion) -> None:
-        super()._enter(mode, now)
+        self.flight_modes.enter(mode, now)
         if mode is Mode.DRIVE:
-            self.chassis.reset()
+            self.speed_controller.reset()
 
-    def _act(self, mode: Mode, now: Motion, clearance: float) -> Controls:
+    def _commands(self, mode: Mode, now: Motion, clearance: float) -> Controls:
         setpoint = self._setpoint
-        self._aim(
-            mode, now, clearance, TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw), self.period
-        )
+        trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
+        self.flight_modes.update(mode, now, clearance, trajectory, self.period)
         if mode is Mode.DRIVE:
             speed = float(now.rotation[:, 0] @ now.velocity)
             grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
-            drive, brake = self.chassis.torques(setpoint.speed, speed, self.period, grade)
-            limit = self.chassis.steering_limit(speed)
-            return Controls(steering=min(max(setpoint.steering, -limit), limit), drive_torque=drive, brake_torque=brake)
-        brake_torque = brake_in(mode, self.params, self.logic.contact.wheels_down, self._down)
-        return Controls(rotor_speed=self._rotor_speeds(now), brake_torque=brake_torque)
+            drive, brake = self.speed_controller.torques(setpoint.speed, speed, self.period, grade)
+            limit = self.speed_controller.steering_limit(speed)
+            steering = min(max(setpoint.steering, -limit), limit)
+            return Controls(steering=steering, drive_torque=drive, brake_torque=brake)
+        brake_torque = brake_in(mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched)
+        return Controls(rotor_speed=self.flight_modes.rotor_speeds(now), brake_torque=brake_torque)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sensor_msgs.msg import FluidPressure, Imu
 
-from rfly_amphibious.autopilots.betaflight_flight import BetaflightFlight
+from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession, find_firmware, shipped_settings
 from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.ros import amphibious_msgs as convert
@@ -60,7 +60,8 @@ class BetaflightNode(FlightControlNode):
         program = declare(self, "program", "", "the firmware; empty: the one that the package betaflight has built")
         self._session = session = _start(settings, folder, program)
         self.get_logger().info(f"Betaflight runs as process {session.pid}, settings {settings!r}")
-        return BetaflightFlight(session, params, sensors, command_timeout=timeout)
+        self._attitude_loop = BetaflightAttitudeLoop(session, params, sensors)
+        return FlightController(params, sensors, command_timeout=timeout, attitude_loop=self._attitude_loop)
 
     def destroy_node(self) -> None:
         """Ends the firmware first."""
@@ -100,7 +101,6 @@ class BetaflightNode(FlightControlNode):
 
     def _say(self) -> None:
         flight, session = self._flight, self._session
-        assert isinstance(flight, BetaflightFlight)
         assert session is not None
         silence = time.monotonic() - self._heard_at
         values: dict[str, Any] = {
@@ -120,8 +120,9 @@ class BetaflightNode(FlightControlNode):
         elif abs(self._pace - 1.0) > PACE_ERROR:
             text = f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the wall clock"
             self._diagnostics.set(WARN, text, **values)
-        elif flight.arming_disable_flags:
-            self._diagnostics.set(WARN, f"Betaflight does not arm: {', '.join(flight.arming_disable_flags)}", **values)
+        elif self._attitude_loop.arming_disable_flags:
+            flags = ", ".join(self._attitude_loop.arming_disable_flags)
+            self._diagnostics.set(WARN, f"Betaflight does not arm: {flags}", **values)
         else:
             super()._say()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.control.pilot import Pilot
+from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.model import AmphibiousModel, ModelState
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
@@ -30,7 +30,7 @@ def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelStat
     begin = model.standing()
     stop = 4.0 + 4.0 * size / speed
     flight = (9.0 * size, 1.0 * size, 2.5 + params.origin_height)
-    orders = [
+    setpoints = [
         Setpoint(0.0, speed=speed),
         Setpoint(stop, speed=0.0),
         Setpoint(stop + 2.0, Mode.TAKEOFF),
@@ -38,7 +38,7 @@ def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelStat
         Setpoint(20.0, Mode.LAND),
         Setpoint(27.0, speed=0.7 * speed, steering=0.1),
     ]
-    return model, begin, Pilot(model, orders)
+    return model, begin, Pilot(model, timed_setpoints(setpoints))
 
 
 def _ground(height: float, length: float, start: float) -> HeightMap:

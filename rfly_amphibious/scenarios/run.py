@@ -243,12 +243,12 @@ class _Simulation:
                 ending = False, f"not reached: {error}"
                 break
             time_is_up = stepper.done >= self._steps
-            ending = self._recorder.end(stepper.state, self._outputs, pilot.done, pilot.problem, time_is_up)
+            ending = self._recorder.end(stepper.state, self._outputs, pilot.guide.done, pilot.guide.problem, time_is_up)
             if stepper.state.time - reported >= PROGRESS_PERIOD:
                 reported = stepper.state.time
                 progress(reported)
         self._sample(stepper.state, np.zeros(3))
-        return self._recorder.run(ending, stepper.state, pilot.log)
+        return self._recorder.run(ending, stepper.state, pilot.guide.log)
 
     def _tick(self) -> None:
         """One command of the pilot, and the steps for which it holds."""
@@ -264,7 +264,7 @@ class _Simulation:
             span = "" if off.duration is None else f" for {off.duration:g} s"
             log.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
         controls = pilot(before, self._outputs)
-        self._recorder.enter(before.time, pilot.logic.mode)
+        self._recorder.enter(before.time, pilot.mode)
         if self._failed and controls.rotor_speed is not None:
             speeds = np.array(controls.rotor_speed, float)
             speeds[self._failed] = 0.0

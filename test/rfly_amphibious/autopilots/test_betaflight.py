@@ -203,7 +203,7 @@ def test_without_its_motors_the_vehicle_falls(flown):
     # 0.04 s of the rotors' lag, then free fall
     fallen = 0.5 * 9.80665 * 0.4**2
     assert height - flown.simulation.state.position[2] > 0.5 * fallen
-    assert flown.flight._motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed  # it did its best
+    assert flown.loop.attitude_loop.motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed  # it did its best
 
 
 def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session, flown):

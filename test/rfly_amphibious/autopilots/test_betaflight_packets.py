@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_amphibious import VehicleParameters
+from rfly_amphibious.autopilots.betaflight_attitude import BetaflightSticks, tilt_to
 from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
-from rfly_amphibious.autopilots.betaflight_controller import BetaflightController, tilt_to
 from rfly_amphibious.autopilots.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
 from rfly_amphibious.autopilots.betaflight_session import find_firmware, shipped_settings
 from rfly_amphibious.control.mixer import Mixer
@@ -112,22 +112,22 @@ def test_tilt_to_an_axis():
 
 def test_throttle_that_carries_the_weight():
     params = VehicleParameters.load("scale_quad")
-    computer = BetaflightController(params)
+    sticks = BetaflightSticks(params)
     # 30 kg on four rotors: 247.6 of 350 rad/s; a motor idles at 2 %
     share = math.sqrt(30.0 * 9.80665 / (4 * 0.0012)) / 350.0
-    assert computer.throttle(30.0 * 9.80665) == pytest.approx((share - 0.02) / 0.98)
-    assert computer.throttle(-1.0) == 0.0
-    assert computer.throttle(1e6) == 1.0
-    assert computer.channels[:5] == [1500, 1500, 1000, 1500, 1000]  # disarmed, throttle low
+    assert sticks.throttle(30.0 * 9.80665) == pytest.approx((share - 0.02) / 0.98)
+    assert sticks.throttle(-1.0) == 0.0
+    assert sticks.throttle(1e6) == 1.0
+    assert sticks.channels(None, None, None)[:5] == [1500, 1500, 1000, 1500, 1000]  # disarmed, throttle low
 
 
 @pytest.mark.parametrize("name", ["scale", "full"])
 def test_only_the_quad_can_be_flown(name):
     with pytest.raises(ConfigError, match="scale_quad"):
-        BetaflightController(VehicleParameters.load(name))
+        BetaflightSticks(VehicleParameters.load(name))
 
 
-def test_settings_fit_the_computer():
+def test_settings_fit_the_sticks():
     """The same numbers stand in the shipped settings and in the module that moves the sticks."""
     lines = [line.split("#")[0].split() for line in shipped_settings("scale_quad")]
     values = {words[1]: int(words[3]) for words in lines if words[:1] == ["set"] and words[3].isdigit()}

@@ -57,7 +57,7 @@ def test_a_disturbed_attitude():
     state = rig.sim.state
     position, velocity = np.array(state.position), np.array(state.velocity)
     rig.sim.set_pose(position, (0.0, math.sin(0.075), 0.0, math.cos(0.075)), velocity, (0.0, 0.0, 0.0))
-    begin = (position[0], velocity[0], 0.15, 0.0, 0.0, rig.flight.flight._integral[0])
+    begin = (position[0], velocity[0], 0.15, 0.0, 0.0, rig.flight.flight_modes.position_controller.integral[0])
     t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
     expected = linear_flight(rig.params, t - t[0], begin, 0.0)
     assert np.abs(pitch - expected[2]).max() < 0.02

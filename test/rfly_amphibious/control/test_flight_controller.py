@@ -135,7 +135,7 @@ def test_delay_slows_the_attitude_loop():
     ):
         flight = FlightController(VehicleParameters.load(name), delay=delay)
         flight.reset()
-        assert flight.flight._frequency == pytest.approx(expected * np.array((1, 1, 0.4)), rel=1e-4)
+        assert flight.attitude_loop.frequency == pytest.approx(expected * np.array((1, 1, 0.4)), rel=1e-4)
 
 
 def test_clearance_of_a_tilted_vehicle_with_noise():

@@ -11,7 +11,7 @@ from rfly_amphibious import AmphibiousModel, Controls
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.control.pilot import Pilot
+from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.atmosphere import standard_density, standard_pressure
 from rfly_amphibious.dynamics.kernels import density_ratio
 from rfly_amphibious.vehicle import state_layout as at
@@ -173,8 +173,8 @@ def test_v21_landing(name):
     begin = m.flying((0.0, 0.0, 0.0))
     begin.x[2] = 1.5 - float(m.outputs(begin).clearance)
     place = tuple(begin.position)
-    orders = [Setpoint(0.0, target=place), Setpoint(2.0, Mode.LAND), Setpoint(9.0, speed=3.0)]
-    pilot = Pilot(m, orders, Mode.FLIGHT)
+    setpoints = [Setpoint(0.0, target=place), Setpoint(2.0, Mode.LAND), Setpoint(9.0, speed=3.0)]
+    pilot = Pilot(m, timed_setpoints(setpoints), Mode.FLIGHT)
     run = m.run(begin, pilot, 13.0, sample_period=0.004)
     assert pilot.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
     assert abs(run.x[499, 2] - place[2]) <= 0.10  # V21b

@@ -67,7 +67,7 @@ class Drive:
         most = round(scenario.end_time / 0.001)
         stepper = Stepper(model, begin, most, 0.001, scenario.wind, "semi_implicit_euler", keep_steps=True)
         held, outputs, ticks = Controls(brake_torque=scenario.params.max_brake_torque), model.outputs(begin), []
-        while stepper.done < most and not pilot.done:
+        while stepper.done < most and not pilot.guide.done:
             before = ModelState(stepper.state.x.copy(), stepper.state.memory.copy(), stepper.state.time)
             controls = held if before.time < ALIGNED else pilot(stepper.state, outputs)
             stepper.advance(controls, TICK)
