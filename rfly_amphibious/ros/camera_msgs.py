@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import CameraInfo, Image
 
 from rfly_amphibious.sensors.cameras import Pinhole
-from rfly_common.flat_arrays import flat
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 
 

@@ -10,7 +10,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 
 from rfly_amphibious.sensors.lidar import POINT_WORDS, Sweep
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
-from rfly_common.flat_arrays import flat
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 
 BIG_ENDIAN = sys.byteorder == "big"

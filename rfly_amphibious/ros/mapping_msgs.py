@@ -11,7 +11,7 @@ from sensor_msgs.msg import PointCloud2
 
 from rfly_amphibious.mapping.octomap_grid import MAX_RAYS, OctomapGrid
 from rfly_common.errors import SensorMessageError
-from rfly_common.flat_arrays import flat
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg

@@ -16,8 +16,8 @@ from rfly_suite.msg import TerrainMap
 from rfly_suite.srv import GetTerrainAltitudes
 from sensor_msgs.msg import PointCloud2
 
-from rfly_common.flat_arrays import flat
 from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.qos import LATCHED
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_msgs import msg_to_cloud, msg_to_height_map

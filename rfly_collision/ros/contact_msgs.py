@@ -12,8 +12,8 @@ from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.contact_tracker import MAX_ID, ContactEvents
 from rfly_collision.world.placed_bodies import PlacedBodies
 from rfly_common.errors import PlacementError
-from rfly_common.flat_arrays import flat
 from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
 

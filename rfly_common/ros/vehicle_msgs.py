@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rfly_suite.msg import VehicleState, VehicleStateArray
 
-from rfly_common.flat_arrays import flat
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.vehicle_states import VehicleStates
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import PlanError
+from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.planning.highest_ground import SAMPLES_PER_CELL, HighestGround
 from rfly_terrain.planning.plan import FLY, Plan
 from rfly_terrain.planning.vehicle_classes import VehicleClass

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common import dubins
+from rfly_common.kernels import dubins
 from rfly_common.kernels.jit import kernel_or_plain
 
 STEP = 0.2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from nav_msgs.msg import OccupancyGrid
 
-from rfly_common.flat_arrays import flat
 from rfly_common.frames import quat_to_euler
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.occupancy.files import LARGEST_YAW
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap

@@ -20,9 +20,9 @@ from rfly_suite.srv import PlanPath
 
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
-from rfly_common.flat_arrays import flat
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.parameters import declare
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED

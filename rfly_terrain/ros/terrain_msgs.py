@@ -10,8 +10,8 @@ from rfly_suite.msg import TerrainMap
 from sensor_msgs.msg import PointCloud2, PointField
 
 from rfly_common.errors import TerrainError, TerrainFormatError
-from rfly_common.flat_arrays import flat
 from rfly_common.geodesy import GeoPoint
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.height_map.height_map import HeightMap

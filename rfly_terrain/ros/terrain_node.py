@@ -16,11 +16,11 @@ from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
 from rfly_common.errors import FrameError, RflyError, WorkError
-from rfly_common.flat_arrays import flat
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.parameters import declare, declare_floats
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT

@@ -6,8 +6,8 @@ import numpy as np
 from nav_msgs.msg import OccupancyGrid
 from rfly_suite.msg import PlacedObjectArray
 
-from rfly_common.flat_arrays import flat
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_multiply, quat_rotate
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.costmap.objects import ObjectBoxes

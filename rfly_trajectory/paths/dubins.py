@@ -1,7 +1,7 @@
 """Dubins paths as Path objects: shortest curves between poses for forward motion with a turn radius.
 
 Such a way is one of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
-79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.dubins` finds it. All functions take arrays of poses.
+79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins` finds it. All functions take arrays of poses.
 Coordinates are ENU metres, headings radians counter-clockwise from east. The curvature of a Dubins path has steps where
 its segments meet.
 """
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import ConfigError
+from rfly_common.kernels.dubins import shortest_dubins
 from rfly_trajectory.paths.path import Path, PathBuilder
 from rfly_trajectory.paths.shapes import Shape, check_heights, with_heights
 

@@ -8,8 +8,8 @@ import numpy as np
 from geometry_msgs.msg import Pose
 from rfly_suite.msg import PlacedObjectArray
 
-from rfly_common.flat_arrays import flat
 from rfly_common.frames import enu_to_ned
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement
 from rfly_ue_bridge.objects.placement_frames import FrameAxes, poses_in_frame

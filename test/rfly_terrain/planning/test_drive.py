@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from rfly_common.dubins import shortest_dubins
 from rfly_common.errors import PlanError
+from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.planning import kernels as plan_kernels
 from rfly_terrain.planning.drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_common.dubins import shortest_dubins
+from rfly_common.kernels.dubins import shortest_dubins
 
 
 def drive(pose, word, radius):
