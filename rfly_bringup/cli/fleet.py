@@ -36,7 +36,7 @@ fleet_app = typer.Typer(
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet")]
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """vehicles in the table, and findings"""
 
 
@@ -71,8 +71,7 @@ def check(
 
     from rfly_bringup.cli.fleet_plot import draw_fleet
     from rfly_trajectory.fleet.limit_check import check_separation, drive, duration
-    from rfly_trajectory.fleet.track_check import check_tracks
-    from rfly_trajectory.fleet.wheel_check import TOUCHING, wheel_gaps
+    from rfly_trajectory.fleet.track_check import TOUCHING, check_tracks, wheel_gaps
 
     if out is not None:
         check_target(out, overwrite)
@@ -91,7 +90,7 @@ def check(
         box=None,
     )
     gaps = wheel_gaps(fleet)
-    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MOST_ROWS], gaps[:MOST_ROWS], strict=True)):
+    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)):
         done = drive(fleet, index)
         bend = float(abs(done.curvature).max())
         table.add_row(
@@ -109,9 +108,9 @@ def check(
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
     console.print(f"{file}: {len(fleet)} vehicles over {map_name}", markup=False)
     console.print(table)
-    if len(fleet) > MOST_ROWS:
-        console.print(f"… and {len(fleet) - MOST_ROWS} more vehicles")
-    for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MOST_ROWS]:
+    if len(fleet) > MAX_ROWS:
+        console.print(f"… and {len(fleet) - MAX_ROWS} more vehicles")
+    for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MAX_ROWS]:
         if wheels and wheels.gap > TOUCHING:
             console.print(
                 f"vehicle {vehicle.name!r}: not all of its wheels can touch: one is up to {wheels.gap:.3f} m above the "
@@ -121,11 +120,11 @@ def check(
             )
     with status("looking for vehicles that come too near"):
         findings = check_tracks(fleet) + check_separation(fleet, seconds)
-    for finding in findings[:MOST_ROWS]:
+    for finding in findings[:MAX_ROWS]:
         where = f"{finding.where}: " if finding.where else ""
         console.print(f"{where}vehicle {finding.vehicle!r}: {finding.text}", markup=False)
-    if len(findings) > MOST_ROWS:
-        console.print(f"… and {len(findings) - MOST_ROWS} more findings")
+    if len(findings) > MAX_ROWS:
+        console.print(f"… and {len(findings) - MAX_ROWS} more findings")
     some = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
     console.print(some if findings else "nothing is wrong")
     if out is not None:

@@ -15,16 +15,16 @@ from rfly_terrain.plots.relief import check_picture_format, draw_relief
 from rfly_trajectory.fleet.fleet import Fleet
 from rfly_trajectory.fleet.limit_check import Drive, Finding, drive
 
-MOST_TRACKS = 200
+MAX_TRACKS = 200
 """vehicles that are drawn"""
-MOST_PROFILES = 10
+MAX_PROFILES = 10
 """vehicles with profiles, and colours of their own"""
 
 
 def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[Finding] = ()) -> None:
     """Write the picture of a fleet over its terrain; the ending of `path` is its format. Needs no display.
 
-    Left the first MOST_TRACKS tracks, with a dot at each start; right the profiles of the first MOST_PROFILES vehicles
+    Left the first MAX_TRACKS tracks, with a dot at each start; right the profiles of the first MAX_PROFILES vehicles
     over the distance covered, dotted the ground below those that fly. Vehicles after those are grey, and a red cross
     marks each place of `findings`, at the picture's edge those beside it. Raises ConfigError for a fleet without a
     terrain and for an ending that is no picture's.
@@ -39,14 +39,14 @@ def draw_fleet(fleet: Fleet, path: Path, *, title: str | None = None, findings: 
     check_picture_format(path)
     figure = Figure(figsize=(14.0, 7.2), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
-    drives = [drive(fleet, index) for index in range(min(len(fleet), MOST_TRACKS))]
+    drives = [drive(fleet, index) for index in range(min(len(fleet), MAX_TRACKS))]
     panels = figure.subplot_mosaic(
         [["map", "altitude"], ["map", "speed"], ["map", "slope"]], width_ratios=(1.35, 1), height_ratios=(1.3, 1, 1)
     )
     _draw_tracks(panels["map"], terrain, fleet, drives)
     _mark(panels["map"], findings)
     panels["map"].set_title(title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}")
-    _draw_profiles(panels, fleet, drives[:MOST_PROFILES])
+    _draw_profiles(panels, fleet, drives[:MAX_PROFILES])
     if len(fleet) > 1:
         panels["altitude"].legend(fontsize="x-small", ncols=2, loc="best", handlelength=1.2)
     figure.savefig(path)
@@ -71,18 +71,18 @@ def _draw_tracks(axes: Any, terrain: HeightMap, fleet: Fleet, drives: list[Drive
         axes.plot(*done.position[:, :2].T, color=colour, linewidth=1.5, zorder=3)
         axes.plot(*start, "o", color=colour, markeredgecolor="white", markersize=7, zorder=4)
         # where starts lie close together one name is readable, and the legend has the others
-        if index < MOST_PROFILES and all(np.hypot(*(start - other)) > 0.1 * half.max() for other in labelled):
+        if index < MAX_PROFILES and all(np.hypot(*(start - other)) > 0.1 * half.max() for other in labelled):
             labelled.append(start)
             text = axes.annotate(vehicle.name, start, (6, 6), textcoords="offset points", fontsize=8, zorder=5)
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
 
 def _mark(axes: Any, findings: Sequence[Finding]) -> None:
-    places = [finding.place for finding in findings if finding.place is not None]
-    if not places:
+    positions = [finding.place for finding in findings if finding.place is not None]
+    if not positions:
         return
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    shown = np.clip(places, (left, bottom), (right, top))
+    shown = np.clip(positions, (left, bottom), (right, top))
     axes.plot(
         *shown.T, "x", color="red", markersize=9, markeredgewidth=2, zorder=6, clip_on=False, scalex=False, scaley=False
     )
@@ -107,4 +107,4 @@ def _draw_profiles(panels: dict[str, Any], fleet: Fleet, drives: list[Drive]) ->
 
 
 def _colour(index: int) -> str:
-    return f"C{index}" if index < MOST_PROFILES else "0.35"
+    return f"C{index}" if index < MAX_PROFILES else "0.35"

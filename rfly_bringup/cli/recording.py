@@ -23,7 +23,7 @@ from rfly_ue_bridge.recording.replay import Destinations, Report, Target, replay
 
 _POLL_S = 0.1
 _SHOW_NS = 500_000_000
-_LARGEST_RECORD = 16 + 65535
+_MAX_RECORD = 16 + 65535
 _CALM_NS = 10_000_000
 """the bar is drawn in gaps at least so long, since drawing takes about a millisecond"""
 _OVERDUE_NS = 5_000_000_000
@@ -72,7 +72,7 @@ def _record(recorder: Recorder, writer: PcapWriter, limits: RecordLimits, consol
             if limits.datagrams:
                 rooms.append(limits.datagrams - recorder.datagrams)
             if limits.bytes:
-                rooms.append(int((limits.bytes - writer.bytes) // _LARGEST_RECORD))
+                rooms.append(int((limits.bytes - writer.bytes) // _MAX_RECORD))
             if min(rooms, default=1) < 1:
                 return
             recorder.poll(writer, _POLL_S, min(rooms, default=None))

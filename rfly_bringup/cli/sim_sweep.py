@@ -17,7 +17,7 @@ from rfly_common.errors import ConfigError
 if TYPE_CHECKING:
     from rfly_amphibious.scenarios.sweep_results import Result
 
-_MOST_ENDINGS = 8
+_MAX_ENDINGS = 8
 
 
 def sweep(
@@ -104,7 +104,7 @@ def _show(results: "list[Result]", seconds: float) -> None:
         table.add_row(spread.name, *(f"{value:.6g}" for value in spread[1:]))
     console.print(table)
     missed = Counter(result.ending.split(" at ")[0] for result in results if not result.reached)
-    for ending, count in missed.most_common(_MOST_ENDINGS):
+    for ending, count in missed.most_common(_MAX_ENDINGS):
         console.print(f"{count} × {ending}", markup=False)
     reached = sum(result.reached for result in results)
     simulated = sum(result.duration_s for result in results)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Region = tuple[float, float, float, float]
 Tracks = Mapping[int, NDArray[Any]]
 
-_MOST_COLOURS = 10
+_MAX_COLOURS = 10
 """vehicles beyond share colours, and have no entry in the legend"""
 _TAIL_SHARE = 0.06
 """newest share of each track that is drawn strong"""
@@ -70,13 +70,13 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
     for track in tracks.values():
         axes.plot(track[:, 0], track[:, 1], color="white", linewidth=1.6, alpha=0.7, zorder=2)
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
-        colour = f"C{number % _MOST_COLOURS}"
+        colour = f"C{number % _MAX_COLOURS}"
         tail = track[-max(2, round(_TAIL_SHARE * len(track))) :]
         axes.plot(tail[:, 0], tail[:, 1], color=colour, linewidth=3.5, solid_capstyle="round", zorder=3)
         axes.plot(
             *track[-1, :2], "o", color=colour, markeredgecolor="white", markeredgewidth=1.4, markersize=9, zorder=4
         )
-        if len(tracks) <= _MOST_COLOURS:
+        if len(tracks) <= _MAX_COLOURS:
             ahead = track[-1, :2] - track[max(-len(track), -8), :2]
             left = np.array([-ahead[1], ahead[0]]) / max(float(np.linalg.norm(ahead)), 1e-9)
             x, y = track[-1, :2].tolist()
@@ -102,11 +102,11 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
         way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))])
         ground = terrain.altitude(track[:, 0], track[:, 1])
         off = max(off, float(np.abs(track[:, 2] - ground).max()))
-        label = str(vehicle) if len(tracks) <= _MOST_COLOURS else None
-        axes.plot(way, track[:, 2], color=f"C{number % _MOST_COLOURS}", linewidth=1.5, label=label)
+        label = str(vehicle) if len(tracks) <= _MAX_COLOURS else None
+        axes.plot(way, track[:, 2], color=f"C{number % _MAX_COLOURS}", linewidth=1.5, label=label)
     if tracks:
         axes.set_title(f"height of each vehicle, within {_length(off)} of the ground", fontsize="medium")
-        if len(tracks) <= _MOST_COLOURS:
+        if len(tracks) <= _MAX_COLOURS:
             axes.legend(ncols=len(tracks), fontsize="x-small", loc="lower right", handlelength=1.0, columnspacing=1.0)
     axes.set(xlabel="distance covered (m)", ylabel="z up (m)")
     axes.margins(x=0.01, y=0.2)

@@ -18,9 +18,9 @@ from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL
 from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import Poses, Terrain, poses
-from rfly_trajectory.motion.formation import go_on_straight, step_aside
+from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
 from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.motion.wheels import Contact, stand
+from rfly_trajectory.motion.wheels import Contact, wheel_contact
 from rfly_trajectory.paths.altitude import altitudes, join_profiles
 from rfly_trajectory.paths.path import Path, curvature_bends, join_paths, path_points
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Kind = Literal["ground", "multirotor", "fixed_wing"]
 KINDS = {"ground": GROUND, "multirotor": MULTIROTOR, "fixed_wing": FIXED_WING}
 
-LARGEST_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
 """ids and types are int32 in VehicleStateArray"""
 TRACK_STEP = 2.0
 """m between the points of `Fleet.track`, where that makes no more than TRACK_POINTS of them"""
@@ -96,8 +96,8 @@ class Vehicle:
         if self.kind not in KINDS:
             raise ConfigError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
         for name in ("id", "vehicle_type"):
-            if not 0 <= getattr(self, name) <= LARGEST_ID:
-                raise ConfigError(f"{name}: {getattr(self, name)!r} is not within 0 … {LARGEST_ID}")
+            if not 0 <= getattr(self, name) <= MAX_ID:
+                raise ConfigError(f"{name}: {getattr(self, name)!r} is not within 0 … {MAX_ID}")
         for name in ("delay", "phase", "height"):
             if not math.isfinite(getattr(self, name)):
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is not finite")
@@ -146,7 +146,7 @@ class Vehicle:
 class Motion(NamedTuple):
     """k vehicles at an instant each, seen from above and from the side; ENU, SI."""
 
-    moved: Floats
+    progress: Floats
     """(k, 4) arc length; speed over ground, its rate and the rate of that along the vehicle's own way"""
     points: Floats
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate"""
@@ -203,8 +203,8 @@ class Fleet:
         """as `Vehicle.where`, of the keys of the whole fleet"""
         self.vehicles = tuple(vehicles)
         self.terrain = terrain
-        _refuse_repeated("id", [vehicle.id for vehicle in self.vehicles])
-        _refuse_repeated("name", [vehicle.name for vehicle in self.vehicles])
+        _check_unique("id", [vehicle.id for vehicle in self.vehicles])
+        _check_unique("name", [vehicle.name for vehicle in self.vehicles])
         self._departures = join_schedules(
             [vehicle.schedule for vehicle in self.vehicles], [vehicle.delay for vehicle in self.vehicles]
         )
@@ -219,7 +219,7 @@ class Fleet:
         self._ahead, self._left = np.ascontiguousarray(offset.T)
         self._in_formation = bool(offset.any())
         # Only multirotors lean with their jerk, and only beside a polynomial has a path's bend a part in it.
-        self._lean_beside = any(
+        self._curved_formation = any(
             vehicle.kind == "multirotor" and vehicle.offset[1] and POLYNOMIAL in vehicle.path.kind
             for vehicle in self.vehicles
         )
@@ -251,8 +251,8 @@ class Fleet:
         """
         if not math.isfinite(t):
             raise ValueError(f"t: {t!r} is not a finite time in seconds")
-        moved = speed_profile.progress(self._departures, self._all, np.full(len(self), float(t)))
-        pose = self._place(slice(None), moved, np.float32)
+        progress = speed_profile.progress(self._departures, self._all, np.full(len(self), float(t)))
+        pose = self._poses(slice(None), progress, np.float32)
         return VehicleStates(
             id=self._id,
             vehicle_type=self._type,
@@ -273,100 +273,100 @@ class Fleet:
             raise ValueError("times: expected a one-dimensional array of finite seconds")
         m, n = len(times), len(self)
         vehicle = np.tile(self._all, m)
-        moved = speed_profile.progress(self._departures, vehicle, np.repeat(times, n))
-        pose = self._place(vehicle, moved)
+        progress = speed_profile.progress(self._departures, vehicle, np.repeat(times, n))
+        pose = self._poses(vehicle, progress)
         return FleetMotion(
             position=pose.position.reshape(m, n, 3),
             orientation=pose.orientation.reshape(m, n, 4),
             velocity=pose.velocity.reshape(m, n, 3),
             angular_velocity=pose.angular_velocity.reshape(m, n, 3),
-            arc_length=moved[:, 0].reshape(m, n),
-            speed=moved[:, 1].reshape(m, n),
+            arc_length=progress[:, 0].reshape(m, n),
+            speed=progress[:, 1].reshape(m, n),
         )
 
-    def motion_of(self, vehicle: Ints, times: Floats) -> Motion:
+    def sample_vehicles(self, vehicle: Ints, times: Floats) -> Motion:
         """The vehicles with these indices (k,) at the fleet times (k,) [s]."""
-        moved = speed_profile.progress(self._departures, vehicle, times)
-        points = self._points(vehicle, moved)
-        ground, _ = self._ground(vehicle, points, moved)
-        pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], moved, points, ground)
+        progress = speed_profile.progress(self._departures, vehicle, times)
+        points = self._points(vehicle, progress)
+        ground, _ = self._ground(vehicle, points, progress)
+        pose = poses(self._kind[vehicle], self._height[vehicle], self._absolute[vehicle], progress, points, ground)
         follows = ~self._absolute[vehicle] | (self._height[vehicle] <= ground.altitude)
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
-        return Motion(moved, points, pose.position, slope)
+        return Motion(progress, points, pose.position, slope)
 
     def track(self, vehicle: int) -> Track:
         """The whole path of the vehicle with this index over the terrain, from its first to its last point."""
         path = self.vehicles[vehicle].path
         points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
-        moved = np.zeros((points, 4))
-        moved[:, 0] = np.linspace(0.0, path.length, points)
-        moved[:, 1] = self.vehicles[vehicle].profile.cruise
-        pose = self._place(np.full(points, vehicle), moved)
+        progress = np.zeros((points, 4))
+        progress[:, 0] = np.linspace(0.0, path.length, points)
+        progress[:, 1] = self.vehicles[vehicle].profile.cruise
+        pose = self._poses(np.full(points, vehicle), progress)
         return Track(pose.position, pose.orientation)
 
-    def _place(self, vehicle: Ints | slice, moved: Floats, rate_type: type[np.floating[Any]] = np.float64) -> Poses:
+    def _poses(self, vehicle: Ints | slice, progress: Floats, rate_type: type[np.floating[Any]] = np.float64) -> Poses:
         """Poses of the vehicles with these indices (k,), whose progress (k, 4) is given. A slice costs no copies."""
         if self._paths is None:
             return Poses(*(np.zeros((0, size)) for size in (3, 4, 3, 3)))
-        points = self._points(vehicle, moved)
-        ground, _ = self._ground(vehicle, points, moved)
+        points = self._points(vehicle, progress)
+        ground, _ = self._ground(vehicle, points, progress)
         kind, height, absolute = self._kind[vehicle], self._height[vehicle], self._absolute[vehicle]
-        return poses(kind, height, absolute, moved, points, ground, rate_type)
+        return poses(kind, height, absolute, progress, points, ground, rate_type)
 
-    def _points(self, vehicle: Ints | slice, moved: Floats) -> Floats:
-        """(k, 6) as `path_points`; `moved` (k, 3) becomes the vehicle's own where it has a place in a formation."""
+    def _points(self, vehicle: Ints | slice, progress: Floats) -> Floats:
+        """(k, 6) as `path_points`; `progress` (k, 3) becomes the vehicle's own where it has a place in a formation."""
         assert self._paths is not None
         path = self._path[vehicle]
         if self._in_formation:
-            moved[:, 0] += self._ahead[vehicle]
-        points = path_points(self._paths, path, moved[:, 0])
+            progress[:, 0] += self._ahead[vehicle]
+        points = path_points(self._paths, path, progress[:, 0])
         if self._in_formation:
-            beyond = moved[:, 0] - np.clip(moved[:, 0], 0.0, self._paths.length[path])
+            beyond = progress[:, 0] - np.clip(progress[:, 0], 0.0, self._paths.length[path])
             beyond[self._paths.closed[path]] = 0.0
-            go_on_straight(points, beyond)
+            extrapolate_straight(points, beyond)
             bend: Floats | float = 0.0
-            if self._lean_beside:
-                s = np.ascontiguousarray(moved[:, 0])
+            if self._curved_formation:
+                s = np.ascontiguousarray(progress[:, 0])
                 bend = np.where(beyond == 0.0, curvature_bends(self._paths, path, s), 0.0)
-            step_aside(points, moved, self._left[vehicle], bend)
+            offset_laterally(points, progress, self._left[vehicle], bend)
         points[:, 0] += self._shift[vehicle, 0]
         points[:, 1] += self._shift[vehicle, 1]
         return points
 
-    def places(self, vehicle: int, s: Floats) -> Floats:
+    def points_at(self, vehicle: int, s: Floats) -> Floats:
         """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate of the vehicle with this index where the path's
         point that it drives by is at arc length s (k,) [m]: its place in a formation and its shift included."""
-        moved = np.zeros((len(s), 4))
-        moved[:, 0] = s
-        return self._points(np.full(len(s), vehicle), moved)
+        progress = np.zeros((len(s), 4))
+        progress[:, 0] = s
+        return self._points(np.full(len(s), vehicle), progress)
 
-    def wheel_gap(self, vehicle: int, s: Floats) -> Floats:
-        """(k,) m of the wheel that is farthest above the ground where `places` (k,) are; 0 for those without wheels."""
-        moved = np.zeros((len(s), 4))
-        moved[:, 0] = s
+    def max_wheel_gap(self, vehicle: int, s: Floats) -> Floats:
+        """(k,) m of the wheel that is farthest above the ground at the `points_at` (k,); 0 without wheels."""
+        progress = np.zeros((len(s), 4))
+        progress[:, 0] = s
         index = np.full(len(s), vehicle)
-        return self._ground(index, self._points(index, moved), moved)[1]
+        return self._ground(index, self._points(index, progress), progress)[1]
 
     def climb(self, vehicle: int, s: Floats) -> Floats | None:
-        """(k,) z [m] that the waypoints of the vehicle with this index ask for where `places` (k,) are; None where
+        """(k,) z [m] that the waypoints of the vehicle with this index ask for where `points_at` (k,) are; None where
         they have no heights."""
         if self._profiles is None or not self._climbing[vehicle]:
             return None
         path = np.full(len(s), self._path[vehicle])
         return np.ascontiguousarray(altitudes(self._profiles, path, s + self._ahead[vehicle])[:, 0])
 
-    def _ground(self, vehicle: Ints | slice, points: Floats, moved: Floats) -> tuple[Terrain, Floats]:
+    def _ground(self, vehicle: Ints | slice, points: Floats, progress: Floats) -> tuple[Terrain, Floats]:
         """The ground that the vehicles feel, and their wheel gaps."""
-        speed = moved[:, 1]
-        ground, gap = self._true_ground(vehicle, points, speed)
+        speed = progress[:, 1]
+        ground, gap = self._terrain_surface(vehicle, points, speed)
         if self._profiles is not None:
             rows = np.flatnonzero(self._climbing[vehicle])
             on_points = points[rows]
-            climb = altitudes(self._profiles, self._path[vehicle][rows], moved[rows, 0])
-            _fly_over(ground, rows, climb, on_points, speed[rows], self._left[vehicle][rows])
+            climb = altitudes(self._profiles, self._path[vehicle][rows], progress[rows, 0])
+            _put_altitude_profile(ground, rows, climb, on_points, speed[rows], self._left[vehicle][rows])
         return ground, gap
 
-    def _true_ground(self, vehicle: Ints | slice, points: Floats, speed: Floats) -> tuple[Terrain, Floats]:
+    def _terrain_surface(self, vehicle: Ints | slice, points: Floats, speed: Floats) -> tuple[Terrain, Floats]:
         gap = np.zeros(len(points))
         if self.terrain is None:
             return Terrain(np.zeros(len(points)), *np.zeros((3, len(points), 2))), gap
@@ -378,16 +378,22 @@ class Fleet:
             slope = np.stack([(on * tangent).sum(1), on[:, 1] * tangent[:, 0] - on[:, 0] * tangent[:, 1]], -1)
             wheelbase, track, height = (each[vehicle][rows] for each in (self._wheelbase, self._track, self._height))
             middle, on_points, own_speed = ground.altitude[rows] - height, points[rows], speed[rows]
-            contact = stand(self.terrain, wheelbase, track, on_points, own_speed, slope, middle, ground.gradient[rows])
+            contact = wheel_contact(
+                self.terrain, wheelbase, track, on_points, own_speed, slope, middle, ground.gradient[rows]
+            )
             gap[rows] = contact.gap
-            _stand_on(ground, rows, contact, on_points, own_speed)
+            _put_wheel_plane(ground, rows, contact, on_points, own_speed)
         return ground, gap
 
 
-def _fly_over(ground: Terrain, rows: Ints, climb: Floats, points: Floats, speed: Floats, left: Floats) -> None:
+def _put_altitude_profile(
+    ground: Terrain, rows: Ints, climb: Floats, points: Floats, speed: Floats, left: Floats
+) -> None:
     """Put an altitude profile in the place of the ground, where it lies above. climb (k, 3) is by arc length of the
     path, points (k, 6) and speed are those of the vehicle's own way, which may lie `left` (k,) of it."""
-    own = 1.0 / (1.0 + left * points[:, 4])  # metres of the own way to a metre of the path, see `formation.step_aside`
+    own = 1.0 / (
+        1.0 + left * points[:, 4]
+    )  # metres of the own way to a metre of the path, see `formation.offset_laterally`
     slope = climb[:, 1] / own
     slope_by_path = climb[:, 2] / own + slope * left * points[:, 5] * own**2
     above = climb[:, 0] > ground.altitude[rows]
@@ -400,7 +406,7 @@ def _fly_over(ground: Terrain, rows: Ints, climb: Floats, points: Floats, speed:
     ground.smooth_gradient_rate[rows] = slope_rate * tangent + slope * yaw_rate * normal
 
 
-def _stand_on(ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats) -> None:
+def _put_wheel_plane(ground: Terrain, rows: Ints, contact: Contact, points: Floats, speed: Floats) -> None:
     """Put the wheels' plane in the place of the ground: what `poses` makes of it are the contact's slopes and rates."""
     tangent = points[:, 2:4]
     left = np.stack([-tangent[:, 1], tangent[:, 0]], -1)
@@ -430,7 +436,7 @@ def orientation_in_ned(orientation: Floats) -> Floats:
     return np.asarray(quat_ned_frd_to_ned_flu(quat_enu_flu_to_ned_frd(orientation)), np.float64)
 
 
-def _refuse_repeated(what: str, values: Sequence[object]) -> None:
+def _check_unique(what: str, values: Sequence[object]) -> None:
     seen: set[object] = set()
     for value in values:
         if value in seen:

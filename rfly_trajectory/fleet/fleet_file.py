@@ -58,7 +58,7 @@ def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FileP
     )
 
 
-class _Spot(NamedTuple):
+class _Setting(NamedTuple):
     """Where the value of a key of one vehicle stands: in the vehicle, or in `defaults`."""
 
     value: Any
@@ -144,36 +144,36 @@ class _Reader:
                 raise self._moved(error, index) from None
             yield vehicle
 
-    def _get(self, index: int, key: str, default: Any = None) -> _Spot:
+    def _get(self, index: int, key: str, default: Any = None) -> _Setting:
         entry = self._document.value["vehicles"][index]
         if key in entry:
-            return _Spot(entry[key], ("vehicles", index, key))
+            return _Setting(entry[key], ("vehicles", index, key))
         if key in self._defaults:
-            return _Spot(self._defaults[key], ("defaults", key))
+            return _Setting(self._defaults[key], ("defaults", key))
         if default is None:
             raise self._error(("vehicles", index), f"the key {key} is missing, here and in defaults")
-        return _Spot(default, ("vehicles", index))
+        return _Setting(default, ("vehicles", index))
 
     def _optional_length(self, index: int, key: str) -> float | None:
         value = self._get(index, key, 0.0).value
         return float(value) if value else None  # the schema takes none that is 0
 
-    def _path(self, shape: _Spot, heights: bool) -> Path:
+    def _path(self, shape: _Setting, heights: bool) -> Path:
         """`heights`: whether those of a file of waypoints are wanted."""
         key = json.dumps(shape.value, sort_keys=True), heights and "file" in shape.value
         if key not in self._paths:
             try:
                 self._paths[key] = _shape(shape.value, self._folder, heights).path()
             except ConfigError as error:
-                raise self._inside(_about_file(error, shape.value), shape.path) from None
+                raise self._inside(_file_error(error, shape.value), shape.path) from None
         return self._paths[key]
 
-    def _profile(self, speed: _Spot) -> SpeedProfile:
+    def _profile(self, speed: _Setting) -> SpeedProfile:
         if not isinstance(speed.value, dict):
             return SpeedProfile(float(speed.value))
         return SpeedProfile(**{key: float(value) for key, value in speed.value.items()})
 
-    def _spacing(self, spacing: _Spot, path: Path, count: int) -> tuple[float, tuple[float, float]]:
+    def _spacing(self, spacing: _Setting, path: Path, count: int) -> tuple[float, tuple[float, float]]:
         """Metres along the path from each copy back to the next, and the shift of its whole path."""
         if spacing.value == "even":
             if not path.closed:
@@ -230,9 +230,9 @@ class _Reader:
     def _where(self, index: int, limits: Limits) -> dict[str, str]:
         """Where the keys stand that a check may name."""
         spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
-        places = {key: self.where(spot) for key, spot in spots.items()}
+        locations = {key: self.where(spot) for key, spot in spots.items()}
         set_here = {key for key, value in limits._asdict().items() if value is not None}
-        return places | {f"limits.{key}": self.where((*spots["limits"], key)) for key in set_here}
+        return locations | {f"limits.{key}": self.where((*spots["limits"], key)) for key in set_here}
 
     def where(self, path: tuple[Key, ...]) -> str:
         """`file:line: key`."""
@@ -249,7 +249,7 @@ def _delays(delay: Any, count: int) -> tuple[float, float]:
     return (float(delay), 0.0) if count == 1 else (0.0, float(delay))
 
 
-def _about_file(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
+def _file_error(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
     """What is wrong with points is told of the file that they come from."""
     if "file" in shape and str(error).startswith("points"):
         return ConfigError(f"file: {shape['file']!r}: {error}")

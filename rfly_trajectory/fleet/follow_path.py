@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress
-from rfly_trajectory.motion.take_over import SLOW, arrive, deceleration, stop
+from rfly_trajectory.motion.take_over import STANDSTILL_SPEED, deceleration, schedule_to_end, stop
 from rfly_trajectory.paths.path import Path
-from rfly_trajectory.paths.waypoints import Place, get_onto, path_through
+from rfly_trajectory.paths.waypoints import MovingPose, path_through, transition_to
 
 MAX_POSES = 10_000
 LATERAL_ACCELERATION = {"ground": 3.0, "multirotor": 4.0, "fixed_wing": 6.0}
 """m/s² in corners of vehicles whose limits say nothing of it"""
-SMALLEST_RADIUS = 0.5
+MIN_RADIUS = 0.5
 """m"""
 BLEND_TIME = 2.0
 """s, about, in which an aircraft begins to climb or sink to the path's heights"""
@@ -32,7 +32,7 @@ class TakeOver(NamedTuple):
     """What becomes of a vehicle."""
 
     vehicle: Vehicle
-    standing_at: float
+    stop_time: float
     """fleet time from which it stands still, s"""
 
 
@@ -40,12 +40,12 @@ def corner_radius(vehicle: Vehicle) -> float:
     """m: the turning radius of its limits, else what its lateral acceleration allows at its cruising speed."""
     limits = vehicle.limits
     if limits.turn_radius is not None:
-        return max(limits.turn_radius, SMALLEST_RADIUS)
+        return max(limits.turn_radius, MIN_RADIUS)
     lateral = limits.lateral_acceleration or LATERAL_ACCELERATION[vehicle.kind]
-    return max(vehicle.profile.cruise**2 / lateral, SMALLEST_RADIUS)
+    return max(vehicle.profile.cruise**2 / lateral, MIN_RADIUS)
 
 
-def wanted_path(vehicle: Vehicle, points: Floats) -> Path:
+def reference_path(vehicle: Vehicle, points: Floats) -> Path:
     """The path through points (k, 3), ENU m, for a vehicle to `follow`; their heights are for aircraft.
 
     Raises ConfigError where they are none that it can follow.
@@ -60,44 +60,44 @@ def wanted_path(vehicle: Vehicle, points: Floats) -> Path:
 
 
 def follow(fleet: Fleet, index: int, time: float, wanted: Path) -> TakeOver | None:
-    """The vehicle with this index from fleet time `time` [s] on, on its `wanted_path`.
+    """The vehicle with this index from fleet time `time` [s] on, on its `reference_path`.
 
-    It goes on from its place with its heading and speed, gets onto the path (`get_onto`), follows it with its own
+    It goes on from its place with its heading and speed, gets onto the path (`transition_to`), follows it with its own
     speed profile and stops at its end. None for a vehicle that moves backwards: it has to stop first. Raises
     ConfigError where the path is too far away.
     """
     vehicle = fleet.vehicles[index]
-    now = fleet.motion_of(np.array([index]), np.array([time]))
-    (x, y, tx, ty), speed = now.points[0, :4].tolist(), float(now.moved[0, 1])
-    if speed < -SLOW:
+    now = fleet.sample_vehicles(np.array([index]), np.array([time]))
+    (x, y, tx, ty), speed = now.points[0, :4].tolist(), float(now.progress[0, 1])
+    if speed < -STANDSTILL_SPEED:
         return None
-    place = Place(x, y, math.atan2(ty, tx), float(now.position[0, 2]), float(now.slope[0]))
-    path = get_onto(wanted, place, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
+    place = MovingPose(x, y, math.atan2(ty, tx), float(now.position[0, 2]), float(now.slope[0]))
+    path = transition_to(wanted, place, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
     if path is None:
-        return halt(fleet, index, time)
-    timing = arrive(path.length, max(speed, 0.0), vehicle.profile)
+        return brake_to_stop(fleet, index, time)
+    timing = schedule_to_end(path.length, max(speed, 0.0), vehicle.profile)
     height = {} if path.altitude is None else {"height": 0.0, "absolute": False}
-    return _from(vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height)
+    return _take_over(vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height)
 
 
-def halt(fleet: Fleet, index: int, time: float) -> TakeOver:
+def brake_to_stop(fleet: Fleet, index: int, time: float) -> TakeOver:
     """The vehicle with this index, which brakes on its own path from fleet time `time` [s] on and stays there."""
     vehicle = fleet.vehicles[index]
     table = join_schedules([vehicle.schedule], [vehicle.delay])
     s, speed = progress(table, np.zeros(1, np.int64), np.array([time]))[0, :2].tolist()
     brake = deceleration(vehicle.profile)
-    if not vehicle.path.closed and abs(speed) > SLOW:
+    if not vehicle.path.closed and abs(speed) > STANDSTILL_SPEED:
         left = max(vehicle.path.length - s if speed > 0.0 else s, 1e-6)
         brake = max(brake, 0.5 * speed**2 / left)
-    return _from(vehicle, time, stop(s, speed, brake))
+    return _take_over(vehicle, time, stop(s, speed, brake))
 
 
-def _from(vehicle: Vehicle, time: float, timing: Schedule, **changes: Any) -> TakeOver:
+def _take_over(vehicle: Vehicle, time: float, timing: Schedule, **changes: Any) -> TakeOver:
     changed = dataclasses.replace(vehicle, at_end="stop", delay=max(time, 0.0), timing=timing, **changes)
     return TakeOver(changed, changed.delay + changed.schedule.pieces[-1][0])
 
 
-def with_vehicles(fleet: Fleet, changed: Mapping[int, Vehicle]) -> Fleet:
+def replace_vehicles(fleet: Fleet, changed: Mapping[int, Vehicle]) -> Fleet:
     """The fleet with other vehicles at these indices."""
     vehicles = [changed.get(i, vehicle) for i, vehicle in enumerate(fleet.vehicles)]
     return Fleet(vehicles, fleet.terrain, fleet.name, fleet.min_separation, fleet.where)

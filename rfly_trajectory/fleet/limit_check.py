@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 DRIVE_STEP = 2.0
-"""m between the samples of a drive, where that makes no more than MOST_SAMPLES of them"""
-MOST_SAMPLES = 20_000
+"""m between the samples of a drive, where that makes no more than MAX_SAMPLES of them"""
+MAX_SAMPLES = 20_000
 NEIGHBOURS = 6
 """of each vehicle that are looked at"""
-MOST_INSTANTS = 5000
-MOST_PAIRS = 1000
+MAX_INSTANTS = 5000
+MAX_PAIRS = 1000
 _SLACK = 1e-6
 """relative: a limit that is just kept is kept"""
 
@@ -73,10 +73,10 @@ def drive(fleet: Fleet, index: int) -> Drive:
     """The drive of the vehicle with this index."""
     vehicle = fleet.vehicles[index]
     end = duration(vehicle)
-    samples = min(max(math.ceil(end * vehicle.profile.cruise / DRIVE_STEP), 500), MOST_SAMPLES) + 1
+    samples = min(max(math.ceil(end * vehicle.profile.cruise / DRIVE_STEP), 500), MAX_SAMPLES) + 1
     time = np.linspace(0.0, end, samples)
-    moved, points, position, climb = fleet.motion_of(np.full(samples, index), time + vehicle.delay)
-    speed = moved[:, 1]
+    progress, points, position, climb = fleet.sample_vehicles(np.full(samples, index), time + vehicle.delay)
+    speed = progress[:, 1]
     ground = np.zeros(samples) if fleet.terrain is None else fleet.terrain.altitude(points[:, 0], points[:, 1])
     return Drive(time, position, np.asarray(ground, float), speed, points[:, 4], points[:, 4] * speed**2, climb)
 
@@ -122,8 +122,8 @@ def _exceeded(vehicle: Vehicle, done: Drive) -> list[Finding]:
         if limit is not None and value > limit * (1.0 + _SLACK):
             x, y = done.position[worst, :2].tolist()
             shown = 1.0 / value if name == "turn_radius" else value
-            told = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
-            findings.append(Finding(vehicle.name, told, vehicle.where.get(f"limits.{name}", ""), (x, y)))
+            message = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
+            findings.append(Finding(vehicle.name, message, vehicle.where.get(f"limits.{name}", ""), (x, y)))
     return findings
 
 
@@ -142,7 +142,7 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
         seconds = max(vehicle.delay + duration(vehicle) for vehicle in fleet.vehicles)
     delay = np.array([vehicle.delay for vehicle in fleet.vehicles])
     fastest = max(vehicle.profile.cruise for vehicle in fleet.vehicles)
-    instants = min(max(math.ceil(seconds * fastest / (0.25 * wanted)), 1), MOST_INSTANTS) + 1
+    instants = min(max(math.ceil(seconds * fastest / (0.25 * wanted)), 1), MAX_INSTANTS) + 1
     times, step = np.linspace(0.0, seconds, instants, retstep=True)
     reach = wanted + 1.5 * fastest * float(step)  # what two vehicles can lose until the next sample, or nearly
     nearest: dict[tuple[int, int], tuple[float, float]] = {}
@@ -150,7 +150,7 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
         departed = np.flatnonzero(delay <= t)
         if len(departed) < 2:
             continue
-        position = fleet.motion_of(departed, np.full(len(departed), t)).position
+        position = fleet.sample_vehicles(departed, np.full(len(departed), t)).position
         k = min(NEIGHBOURS + 1, len(departed))
         distance, other = cKDTree(position).query(position, k=k, distance_upper_bound=reach)
         row, column = np.nonzero(np.isfinite(distance))
@@ -159,7 +159,7 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
             if i != j and apart < nearest.get((i, j), (math.inf, 0.0))[0]:
                 nearest[i, j] = (apart, t)
     found = []
-    for (i, j), (_, sampled) in sorted(nearest.items(), key=lambda pair: pair[1])[:MOST_PAIRS]:
+    for (i, j), (_, sampled) in sorted(nearest.items(), key=lambda pair: pair[1])[:MAX_PAIRS]:
         first = float(max(delay[i], delay[j]))
         apart, t, place = _closest(fleet, i, j, max(sampled - float(step), first), min(sampled + float(step), seconds))
         if apart < wanted * (1.0 - _SLACK):
@@ -176,7 +176,7 @@ def _closest(fleet: Fleet, i: int, j: int, begin: float, end: float) -> tuple[fl
     """Least distance, when, and where the first one is then: the interval is narrowed down three times."""
     for _ in range(3):
         times = np.linspace(begin, end, 65)
-        both = fleet.motion_of(np.repeat([i, j], 65), np.tile(times, 2)).position.reshape(2, 65, 3)
+        both = fleet.sample_vehicles(np.repeat([i, j], 65), np.tile(times, 2)).position.reshape(2, 65, 3)
         apart = np.linalg.norm(both[0] - both[1], axis=-1)
         least = int(np.argmin(apart))
         begin, end = float(times[max(least - 1, 0)]), float(times[min(least + 1, 64)])

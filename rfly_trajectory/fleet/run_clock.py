@@ -1,4 +1,11 @@
-"""Run clock of a fleet: start, pause, reset, and changes of time scale without a jump."""
+"""Run clock of a fleet: common start, pause, reset, and changes of time scale without a jump.
+
+Several nodes agree on the start by the topic `fleet_start`, in any order of arrival. A start is a ROS time
+in whole microseconds, plus the number of the run (0 … 999) in its last three digits of nanoseconds. A reset begins the
+next run. Of two starts the later run counts, and of one run the earlier time: whichever nodes begin at once, reset at
+once or hear of it late, all end at the same start (`agreed_start` is commutative, associative and idempotent, as long
+as less than 500 resets lie between what two nodes know).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +18,12 @@ import numpy as np
 from rfly_common.errors import ConfigError
 from rfly_common.vehicle_states import VehicleStates
 
-HIGHEST_TIME_SCALE = 1000.0
+MAX_TIME_SCALE = 1000.0
+SECOND = 1_000_000_000
+MICROSECOND = 1_000
+RUNS = 1000
+LATEST_S = 2**31 - 1
+"""builtin_interfaces/Time counts seconds in 32 bits"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ class RunClock:
 
 def check_time_scale(time_scale: float) -> None:
     """Raises ConfigError for a scale that is negative, too high or no number."""
-    if not (math.isfinite(time_scale) and 0.0 <= time_scale <= HIGHEST_TIME_SCALE):
+    if not (math.isfinite(time_scale) and 0.0 <= time_scale <= MAX_TIME_SCALE):
         raise ConfigError(f"time_scale: {time_scale!r}, expected a number from 0 (standing still) to 1000")
 
 
@@ -82,3 +94,37 @@ def states_at_pace(states: VehicleStates, pace: float) -> VehicleStates:
     velocity = None if states.velocity is None else states.velocity * np.float32(pace)
     turning = None if states.angular_velocity is None else states.angular_velocity * np.float32(pace)
     return dataclasses.replace(states, velocity=velocity, angular_velocity=turning)
+
+
+def start_at_time(start_time: float) -> int:
+    """The start (ns) of the first run at a ROS time (s). Raises ConfigError for a time that no message can carry."""
+    if not (math.isfinite(start_time) and 0.0 <= start_time <= LATEST_S):
+        raise ConfigError(f"start_time: {start_time!r} s, expected a ROS time from 0 to {LATEST_S}")
+    return round(start_time * 1e6) * MICROSECOND
+
+
+def next_start(now_ns: int, known_ns: int | None = None, given_ns: int | None = None) -> int:
+    """Where a fleet starts that begins at a node time: at a given start that is to come, else at the next whole second;
+    in the run after that of a known start, else in the first run."""
+    run = 0 if known_ns is None else (run_number(known_ns) + 1) % RUNS
+    if given_ns is not None and given_ns > now_ns:
+        return given_ns - run_number(given_ns) + run
+    return (now_ns // SECOND + 1) * SECOND + run
+
+
+def run_number(start_ns: int) -> int:
+    """How often the fleet had been reset before this start, modulo 1000."""
+    return start_ns % MICROSECOND
+
+
+def agreed_start(one_ns: int, other_ns: int) -> int:
+    """That of two starts which counts."""
+    ahead = (run_number(one_ns) - run_number(other_ns)) % RUNS
+    if ahead == 0:
+        return min(one_ns, other_ns)
+    return one_ns if ahead < RUNS // 2 else other_ns
+
+
+def is_near(start_ns: int, now_ns: int) -> bool:
+    """Whether a start lies so near to now that a fleet which begins anew may take it as it is."""
+    return now_ns - SECOND <= start_ns <= now_ns + 2 * SECOND

@@ -6,7 +6,7 @@ import re
 
 from rfly_common.errors import ConfigError
 
-MOST_SHARDS = 10_000
+MAX_SHARDS = 10_000
 
 
 def shard_range(shard: str, vehicles: int) -> range:
@@ -14,9 +14,9 @@ def shard_range(shard: str, vehicles: int) -> range:
     exactly one shard. Raises ConfigError for anything else than `i/n`.
     """
     found = re.fullmatch(r"\s*([0-9]{1,5})\s*/\s*([0-9]{1,5})\s*", shard)
-    if found is None or not int(found[1]) < int(found[2]) <= MOST_SHARDS:
+    if found is None or not int(found[1]) < int(found[2]) <= MAX_SHARDS:
         raise ConfigError(
-            f"shard: {shard!r}, expected i/n with i from 0 to n - 1 and n up to {MOST_SHARDS}, such as 0/2 and 1/2 for "
+            f"shard: {shard!r}, expected i/n with i from 0 to n - 1 and n up to {MAX_SHARDS}, such as 0/2 and 1/2 for "
             "the two halves of a fleet"
         )
     i, n = int(found[1]), int(found[2])

@@ -19,7 +19,7 @@ CLIMB_SHARE = 0.75
 """of the climb, what the way over the ground counts on"""
 CLEARANCE = 1.0
 """m above the lowest height allowed, for the time that a climb takes to begin"""
-GLIDE, STEEPEST_GLIDE = 0.12, 0.27
+GLIDE, MAX_GLIDE = 0.12, 0.27
 """slope of the final approach, and of that after some that had too much ground in the way"""
 LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
 """s ahead at which the height over the ground is looked at"""
@@ -314,7 +314,7 @@ class FixedWing:
         surface = allowed + self.ground.min_height
         path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
         into_ground = float(np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface))
-        too_steep = (touchdown[2] - down) - STEEPEST_GLIDE * length
+        too_steep = (touchdown[2] - down) - MAX_GLIDE * length
         return max(into_ground, too_steep), down
 
     def _steer(

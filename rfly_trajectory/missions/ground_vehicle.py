@@ -2,7 +2,7 @@
 
 A kinematic bicycle without side slip: the heading is the course, and the steering sets a curvature of the way (Snider,
 Automatic Steering Methods for Autonomous Automobile Path Tracking, CMU-RI-TR-09-08, section 2.1). Height and attitude
-are those of `wheels.stand`.
+are those of `wheels.wheel_contact`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rfly_common.frames import up_to_down
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
 from rfly_trajectory.missions.multirotor import Vector, checked_limits, clip
-from rfly_trajectory.motion.wheels import stand
+from rfly_trajectory.motion.wheels import wheel_contact
 
 TURN_MARGIN = 1.1
 """a target nearer to the tightest turn than this share of it is driven away from first"""
@@ -200,7 +200,7 @@ class GroundVehicle:
         ahead_east, ahead_north = math.sin(self._course), math.cos(self._course)
         # a positive curvature turns clockwise, that of a path in ENU counter-clockwise
         point = np.array([[east[0], north[0], ahead_east, ahead_north, -curvature, 0.0]])
-        contact = stand(
+        contact = wheel_contact(
             terrain,
             np.array([self.limits.wheelbase]),
             np.array([self.limits.track]),

@@ -80,24 +80,24 @@ def turned(offsets: Floats, heading_deg: float) -> Floats:
     return np.asarray(offsets @ np.array([[c, s], [-s, c]]))
 
 
-def go_on_straight(points: Floats, beyond: Floats) -> None:
+def extrapolate_straight(points: Floats, beyond: Floats) -> None:
     """Move points (k, 6) of open paths `beyond` (k,) metres along their tangents, in place; 0 leaves a point alone."""
     points[:, :2] += beyond[:, None] * points[:, 2:4]
     points[beyond != 0.0, 4:] = 0.0
 
 
-def step_aside(points: Floats, moved: Floats, left: Floats, bend: Floats | float = 0.0) -> None:
+def offset_laterally(points: Floats, progress: Floats, left: Floats, bend: Floats | float = 0.0) -> None:
     """Points (k, 6) and progress (k, 4) of a path become those of the parallel curve `left` (k,) metres beside it.
 
-    In place. `moved` keeps the path's arc length. `bend` (k,) is the second derivative of the curvature, which counts
-    for the jerk alone.
+    In place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of the curvature, which
+    counts for the jerk alone.
     """
-    curvature, rate, speed = points[:, 4].copy(), points[:, 5].copy(), moved[:, 1].copy()
+    curvature, rate, speed = points[:, 4].copy(), points[:, 5].copy(), progress[:, 1].copy()
     g = 1.0 - left * curvature
     points[:, 0] -= left * points[:, 3]
     points[:, 1] += left * points[:, 2]
     points[:, 4] = curvature / g
     points[:, 5] = rate / g**3
-    moved[:, 3] = g * moved[:, 3] - left * speed * (3.0 * rate * moved[:, 2] + bend * speed**2)
-    moved[:, 1] = g * speed
-    moved[:, 2] = g * moved[:, 2] - left * rate * speed**2
+    progress[:, 3] = g * progress[:, 3] - left * speed * (3.0 * rate * progress[:, 2] + bend * speed**2)
+    progress[:, 1] = g * speed
+    progress[:, 2] = g * progress[:, 2] - left * rate * speed**2

@@ -84,25 +84,25 @@ def schedule(length: float, closed: bool, profile: SpeedProfile, at_end: AtEnd, 
         raise ConfigError(f"phase: {phase:.10g} m is not on the path, which is {length:.10g} m long")
     if profile.cruise == 0.0:
         return Schedule([(0.0, phase, 0.0, 0.0, 0.0)], 0.0, math.inf)
-    legs = _Legs(profile)
+    builder = _ScheduleBuilder(profile)
     if at_end == "repeat":
-        legs.go_on(phase)
-        return Schedule(legs.pieces, 0.0, math.inf)
+        builder.cruise_on(phase)
+        return Schedule(builder.pieces, 0.0, math.inf)
     if at_end == "stop":
-        legs.go(phase, phase + length if closed else length)
-        legs.rest(phase + length if closed else length)
-        return Schedule(legs.pieces, 0.0, math.inf)
-    legs.go(phase, length)
-    loop_start = legs.time
-    legs.go(length, 0.0)
-    legs.go(0.0, length)
-    return Schedule(legs.pieces, loop_start, legs.time - loop_start)
+        builder.move(phase, phase + length if closed else length)
+        builder.stay(phase + length if closed else length)
+        return Schedule(builder.pieces, 0.0, math.inf)
+    builder.move(phase, length)
+    loop_start = builder.time
+    builder.move(length, 0.0)
+    builder.move(0.0, length)
+    return Schedule(builder.pieces, loop_start, builder.time - loop_start)
 
 
-class _Moment(NamedTuple):
+class _RampState(NamedTuple):
     """How far a ramp is at a border of its pieces."""
 
-    way: float
+    distance: float
     speed: float
     acceleration: float
 
@@ -112,58 +112,60 @@ class _Ramp:
 
     def __init__(self, speed: float, limit: float, jerk: float | None) -> None:
         """`limit` is the highest acceleration; without a jerk it is there at once."""
-        self.pieces: list[tuple[float, _Moment, _Moment, float]] = []
+        self.pieces: list[tuple[float, _RampState, _RampState, float]] = []
         """duration, moments at begin and end, jerk"""
         if jerk is None:
-            self.way = speed * speed / (2.0 * limit)
-            self.pieces.append((speed / limit, _Moment(0.0, 0.0, limit), _Moment(self.way, speed, limit), 0.0))
+            self.distance = speed * speed / (2.0 * limit)
+            self.pieces.append(
+                (speed / limit, _RampState(0.0, 0.0, limit), _RampState(self.distance, speed, limit), 0.0)
+            )
             return
-        self.way = _ramp_way(speed, limit, jerk)
+        self.distance = _ramp_distance(speed, limit, jerk)
         top = min(limit, math.sqrt(speed * jerk))
         bend = top / jerk
         even = max(0.0, speed / top - bend) if top == limit else 0.0
-        low, rest = 0.5 * top * bend, top * bend * bend / 6.0
-        first = _Moment(rest, low, top)
-        second = _Moment(self.way - speed * bend + rest, speed - low, top)
+        low, stay = 0.5 * top * bend, top * bend * bend / 6.0
+        first = _RampState(stay, low, top)
+        second = _RampState(self.distance - speed * bend + stay, speed - low, top)
         self.pieces = [
-            (bend, _Moment(0.0, 0.0, 0.0), first, jerk),
+            (bend, _RampState(0.0, 0.0, 0.0), first, jerk),
             (even, first, second, 0.0),
-            (bend, second, _Moment(self.way, speed, 0.0), -jerk),
+            (bend, second, _RampState(self.distance, speed, 0.0), -jerk),
         ]
 
 
-def _ramp_way(speed: float, limit: float, jerk: float) -> float:
+def _ramp_distance(speed: float, limit: float, jerk: float) -> float:
     """Metres from standstill to a speed: by symmetry half the speed times the time that it takes."""
     if speed * jerk >= limit * limit:
         return 0.5 * speed * (speed / limit + limit / jerk)
     return speed * math.sqrt(speed / jerk)
 
 
-def _peak(way: float, up: float, down: float, jerk: float | None) -> float:
+def _peak_speed(distance: float, up: float, down: float, jerk: float | None) -> float:
     """The speed from which a way [m] is just enough to accelerate and brake, m/s."""
     if jerk is None:
-        return math.sqrt(2.0 * way * up * down / (up + down))
-    less, more = min(up, down), max(up, down)
+        return math.sqrt(2.0 * distance * up * down / (up + down))
+    lower, higher = min(up, down), max(up, down)
 
-    def both(speed: float) -> float:
-        return _ramp_way(speed, up, jerk) + _ramp_way(speed, down, jerk)
+    def ramps(speed: float) -> float:
+        return _ramp_distance(speed, up, jerk) + _ramp_distance(speed, down, jerk)
 
-    if way <= both(less * less / jerk):  # neither limit is reached: 2 v √(v/j) = way
-        return float(np.cbrt(0.25 * way * way * jerk))
-    if way >= both(more * more / jerk):  # both are: a quadratic equation
+    if distance <= ramps(lower * lower / jerk):  # neither limit is reached: 2 v √(v/j) = way
+        return float(np.cbrt(0.25 * distance * distance * jerk))
+    if distance >= ramps(higher * higher / jerk):  # both are: a quadratic equation
         square, linear = 0.5 / up + 0.5 / down, (up + down) / (2.0 * jerk)
-        return 2.0 * way / (linear + math.sqrt(linear * linear + 4.0 * square * way))
+        return 2.0 * distance / (linear + math.sqrt(linear * linear + 4.0 * square * distance))
     # Only the lower one is: of fourth degree in w = √v, increasing and convex, so Newton's steps from above end at it.
-    w = (2.0 * less * way) ** 0.25
+    w = (2.0 * lower * distance) ** 0.25
     while True:
-        value = w**4 / (2.0 * less) + w**2 * less / (2.0 * jerk) + w**3 / math.sqrt(jerk) - way
-        after = w - value / (2.0 * w**3 / less + w * less / jerk + 3.0 * w**2 / math.sqrt(jerk))
+        value = w**4 / (2.0 * lower) + w**2 * lower / (2.0 * jerk) + w**3 / math.sqrt(jerk) - distance
+        after = w - value / (2.0 * w**3 / lower + w * lower / jerk + 3.0 * w**2 / math.sqrt(jerk))
         if not after < w:
             return w * w
         w = after
 
 
-class _Legs:
+class _ScheduleBuilder:
     """Pieces in order of time."""
 
     def __init__(self, profile: SpeedProfile) -> None:
@@ -174,34 +176,34 @@ class _Legs:
         self._down = profile.acceleration if profile.deceleration is None else profile.deceleration
         self._jerk = profile.jerk
 
-    def go(self, begin: float, end: float) -> None:
+    def move(self, begin: float, end: float) -> None:
         """From `begin` to `end`, at rest at both where the profile has accelerations."""
-        way, sign = abs(end - begin), math.copysign(1.0, end - begin)
-        if way == 0.0:
+        distance, sign = abs(end - begin), math.copysign(1.0, end - begin)
+        if distance == 0.0:
             return
         if self._up is None or self._down is None:
-            self._add(way / self._cruise, begin, sign * self._cruise)
+            self._add(distance / self._cruise, begin, sign * self._cruise)
             return
-        peak = min(self._cruise, _peak(way, self._up, self._down, self._jerk))
+        peak = min(self._cruise, _peak_speed(distance, self._up, self._down, self._jerk))
         up, down = _Ramp(peak, self._up, self._jerk), _Ramp(peak, self._down, self._jerk)
         for duration, at, _, jerk in up.pieces:
-            self._add(duration, begin + sign * at.way, sign * at.speed, sign * at.acceleration, sign * jerk)
-        self._add(max(0.0, way - up.way - down.way) / peak, begin + sign * up.way, sign * peak)
+            self._add(duration, begin + sign * at.distance, sign * at.speed, sign * at.acceleration, sign * jerk)
+        self._add(max(0.0, distance - up.distance - down.distance) / peak, begin + sign * up.distance, sign * peak)
         for duration, _, at, jerk in reversed(down.pieces):
-            self._add(duration, end - sign * at.way, sign * at.speed, -sign * at.acceleration, sign * jerk)
+            self._add(duration, end - sign * at.distance, sign * at.speed, -sign * at.acceleration, sign * jerk)
 
-    def go_on(self, begin: float) -> None:
+    def cruise_on(self, begin: float) -> None:
         """From `begin` on for ever."""
-        way = 0.0
+        distance = 0.0
         if self._up is not None:
             ramp = _Ramp(self._cruise, self._up, self._jerk)
             for duration, at, _, jerk in ramp.pieces:
-                self._add(duration, begin + at.way, at.speed, at.acceleration, jerk)
-            way = ramp.way
-        self._add(math.inf, begin + way, self._cruise)
+                self._add(duration, begin + at.distance, at.speed, at.acceleration, jerk)
+            distance = ramp.distance
+        self._add(math.inf, begin + distance, self._cruise)
 
-    def rest(self, place: float) -> None:
-        self._add(math.inf, place, 0.0)
+    def stay(self, s: float) -> None:
+        self._add(math.inf, s, 0.0)
 
     def _add(self, duration: float, s: float, speed: float, acceleration: float = 0.0, jerk: float = 0.0) -> None:
         if duration > 0.0:

@@ -8,16 +8,16 @@ import math
 
 from rfly_trajectory.motion.speed_profile import Schedule, SpeedProfile, schedule
 
-EASY_ACCELERATION = 2.0
+DEFAULT_ACCELERATION = 2.0
 """m/s², where a speed profile has none"""
-SLOW = 1e-9
+STANDSTILL_SPEED = 1e-9
 """m/s that count as standing"""
 
 _Piece = tuple[float, float, float, float, float]
 """time, arc length, speed, acceleration, jerk; as in `motion.Schedule`"""
 
 
-def arrive(length: float, speed: float, profile: SpeedProfile) -> Schedule:
+def schedule_to_end(length: float, speed: float, profile: SpeedProfile) -> Schedule:
     """From arc length 0, which is passed at `speed` ≥ 0 [m/s], to a stop at `length` [m].
 
     It is the profile's own motion from rest to rest, entered on the way at that speed; EASY_ACCELERATION where the
@@ -27,12 +27,13 @@ def arrive(length: float, speed: float, profile: SpeedProfile) -> Schedule:
     profile = _with_acceleration(profile)
     brake = deceleration(profile)
     if speed > profile.cruise:
-        way, time = (speed**2 - profile.cruise**2) / (2.0 * brake), (speed - profile.cruise) / brake
-        if way >= length:
+        distance, time = (speed**2 - profile.cruise**2) / (2.0 * brake), (speed - profile.cruise) / brake
+        if distance >= length:
             return stop(0.0, speed, 0.5 * speed**2 / length)
-        later = [(time + t, way + s, v, a, j) for t, s, v, a, j in arrive(length - way, profile.cruise, profile).pieces]
+        rest = schedule_to_end(length - distance, profile.cruise, profile)
+        later = [(time + t, distance + s, v, a, j) for t, s, v, a, j in rest.pieces]
         return Schedule([(0.0, 0.0, speed, -brake, 0.0), *later] if time else later, 0.0, math.inf)
-    if speed <= SLOW:
+    if speed <= STANDSTILL_SPEED:
         return schedule(length, False, profile, "stop")
     jerk = profile.jerk or math.inf
     run_up = profile.cruise**2 / brake + profile.cruise * brake / jerk  # about; the way to the speed follows from it
@@ -42,29 +43,29 @@ def arrive(length: float, speed: float, profile: SpeedProfile) -> Schedule:
         if number < 0:
             break
         if abs(entry[1] - run_up) <= 1e-12 * (length + run_up):
-            return _entered(entry, pieces[number + 1 :], length)
+            return _schedule_from(entry, pieces[number + 1 :], length)
         run_up = entry[1]
     return stop(0.0, speed, 0.5 * speed**2 / length)
 
 
 def stop(s: float, speed: float, brake: float) -> Schedule:
     """To standstill from arc length s [m], which is passed at `speed` [m/s], < 0 backwards; `brake` in m/s²."""
-    if abs(speed) <= SLOW:
+    if abs(speed) <= STANDSTILL_SPEED:
         return Schedule([(0.0, s, 0.0, 0.0, 0.0)], 0.0, math.inf)
-    way = 0.5 * speed * abs(speed) / brake
+    distance = 0.5 * speed * abs(speed) / brake
     braking = (0.0, s, speed, -math.copysign(brake, speed), 0.0)
-    return Schedule([braking, (abs(speed) / brake, s + way, 0.0, 0.0, 0.0)], 0.0, math.inf)
+    return Schedule([braking, (abs(speed) / brake, s + distance, 0.0, 0.0, 0.0)], 0.0, math.inf)
 
 
 def deceleration(profile: SpeedProfile) -> float:
     """m/s² with which a vehicle of this profile brakes."""
-    return profile.deceleration or profile.acceleration or EASY_ACCELERATION
+    return profile.deceleration or profile.acceleration or DEFAULT_ACCELERATION
 
 
 def _with_acceleration(profile: SpeedProfile) -> SpeedProfile:
     if profile.acceleration is not None:
         return profile
-    return dataclasses.replace(profile, acceleration=EASY_ACCELERATION)
+    return dataclasses.replace(profile, acceleration=DEFAULT_ACCELERATION)
 
 
 def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
@@ -83,9 +84,9 @@ def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
     return -1, pieces[0]
 
 
-def _entered(entry: _Piece, pieces: list[_Piece], length: float) -> Schedule:
+def _schedule_from(entry: _Piece, pieces: list[_Piece], length: float) -> Schedule:
     """The motion from an entry and on the pieces after it, in time and arc length since then."""
-    time, way, speed, a, j = entry
-    later = [(max(t - time, 0.0), s - way, v, b, k) for t, s, v, b, k in pieces]
+    time, distance, speed, a, j = entry
+    later = [(max(t - time, 0.0), s - distance, v, b, k) for t, s, v, b, k in pieces]
     later[-1] = (later[-1][0], length, 0.0, 0.0, 0.0)
     return Schedule([(0.0, 0.0, speed, a, j), *later], 0.0, math.inf)

@@ -44,7 +44,7 @@ class Contact(NamedTuple):
     """(k,) of the wheel that is farthest above the ground, m"""
 
 
-def stand(
+def wheel_contact(
     terrain: HeightMap,
     wheelbase: Floats,
     track: Floats,

@@ -24,7 +24,7 @@ _POSITION_TOLERANCE = 1e-10
 """of the path's length"""
 _SPEED_TOLERANCE = 1e-8
 """largest deviation of the fitted curve's |dp/ds| from 1"""
-_MOST_PIECES = 1 << 14
+_MAX_PIECES = 1 << 14
 
 # Quintic Hermite interpolation on [0, 1]: the polynomials (lowest power first) that belong to value, slope and second
 # derivative at 0, then at 1.
@@ -142,7 +142,7 @@ def _pieces(measured: _ArcLength, length: float, tolerance: float, pieces: int) 
     """(p, 12) polynomial pieces of equal length, at least `pieces` of them. Raises ConfigError as `fit_path` does."""
     if not (np.isfinite(length) and length > 0.0):
         raise ConfigError(f"the curve has a length of {length!r} m, must be finite and above 0")
-    while pieces <= _MOST_PIECES:
+    while pieces <= _MAX_PIECES:
         values = _fit(measured, np.linspace(0.0, length, pieces + 1))
         if _follows(measured, values, length, tolerance):
             return values

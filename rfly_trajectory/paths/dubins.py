@@ -66,19 +66,19 @@ class DubinsPath:
         x, y, heading = (np.broadcast_to(each, shape) for each in (x, y, heading))
         left = np.maximum(np.broadcast_to(s, shape), 0.0)
         for i in range(3):
-            way = np.minimum(left, self.segments[..., i, None])
-            half = 0.5 * turns[..., i, None] * way / self.turning_radius
-            chord = way * np.sinc(half / math.pi)
+            length = np.minimum(left, self.segments[..., i, None])
+            half = 0.5 * turns[..., i, None] * length / self.turning_radius
+            chord = length * np.sinc(half / math.pi)
             x, y = x + chord * np.cos(heading + half), y + chord * np.sin(heading + half)
             heading = heading + 2.0 * half
-            left = left - way
+            left = left - length
         return np.stack([x, y, heading], axis=-1)
 
-    def lay(self, builder: PathBuilder) -> None:
+    def append_to(self, builder: PathBuilder) -> None:
         """Add the arcs of a single path to a path that has come to its start."""
-        for turn, way in zip(TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True):
-            if way > _SHORTEST_SEGMENT * self.turning_radius:
-                builder.arc(way, turn / self.turning_radius)
+        for turn, length in zip(TURNS[int(self.word)].tolist(), self.segments.tolist(), strict=True):
+            if length > _SHORTEST_SEGMENT * self.turning_radius:
+                builder.arc(length, turn / self.turning_radius)
 
 
 def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> DubinsPath:
@@ -128,7 +128,7 @@ class Dubins(Shape):
         for i in range(legs):
             s.append(builder.length)
             builder.anchor(*poses[i].tolist())
-            DubinsPath(ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]).lay(builder)
+            DubinsPath(ways.start[i], ways.turning_radius, ways.word[i], ways.segments[i]).append_to(builder)
         path = builder.path(self.closed)
         return with_heights(path, s if self.closed else [*s, path.length], heights)
 

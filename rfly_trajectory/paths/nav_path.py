@@ -24,7 +24,7 @@ MAX_COORDINATE = 1e7
 _SEPARATOR = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
-def way_points(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
+def waypoints(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
     """(n, 3) waypoints ENU [m] of the poses' positions (n, 3) in the frame `map`, also called "", or `map_ned`.
 
     Of points in one place, seen from above, one stays, at the highest of their heights: a path by arc length has no
@@ -104,8 +104,8 @@ def _points(document: Document, file: str) -> Floats:
         for axis in range(3):
             points[i, axis] = at(("poses", i, "pose", "position", "xyz"[axis]), (int, float), "a number")
     try:
-        return way_points(points, frame)
+        return waypoints(points, frame)
     except ConfigError as error:
-        key, _, told = str(error).partition(": ")
+        key, _, text = str(error).partition(": ")
         path: tuple[Key, ...] = ("header", "frame_id") if key == "frame_id" else ("poses",)
-        raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {told}") from None
+        raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}") from None

@@ -20,7 +20,7 @@ from rfly_trajectory.paths.path import Path, PathBuilder, spiral_end
 
 Point = Sequence[float]
 
-MOST_LANES = 10_000
+MAX_LANES = 10_000
 SLENDEREST = 12.0
 """lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of polynomials"""
 
@@ -180,10 +180,8 @@ class LawnMower(Shape):
         x, y = _point("center", self.center)
         length, width = _positive("length", self.length), _positive("width", self.width)
         spaces = max(math.ceil(width / _positive("spacing", self.spacing) * (1.0 - 1e-12)), 1)
-        if spaces >= MOST_LANES:
-            raise ConfigError(
-                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MOST_LANES} are taken"
-            )
+        if spaces >= MAX_LANES:
+            raise ConfigError(f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} are taken")
         across = width / spaces
         # A turn of 180°: two clothoids of the length π R each, the second one the mirror image of the first.
         _, side = spiral_end(0.5 * math.pi, math.pi)

@@ -21,17 +21,17 @@ from rfly_trajectory.paths.shapes import with_heights
 
 DENSE_TURN = math.radians(15.0)
 """points between which a way never turns by more are samples of a smooth curve, others are corners to be rounded"""
-SHARPEST_TURN = math.radians(175.0)
-FARTHEST_START = 1000.0
+MAX_TURN = math.radians(175.0)
+MAX_START_DISTANCE = 1000.0
 """m from a vehicle to the path that it is to follow"""
 _WITHOUT_LOOP = 1.2
 """how much longer than the path itself a joint to it may be that counts as one without a loop"""
-_MOST_SAMPLES = 1000
+_MAX_SAMPLES = 1000
 
 Floats = NDArray[np.float64]
 
 
-class Place(NamedTuple):
+class MovingPose(NamedTuple):
     """Where a vehicle is and where it moves to; ENU, SI."""
 
     x: float
@@ -57,7 +57,7 @@ def path_through(points: Floats, radius: float) -> Path:
         raise ConfigError("poses: all of them are in one place; a path needs two, and one without any means: stop")
     headings = np.arctan2(legs[:, 1], legs[:, 0])
     turns = np.mod(np.diff(headings) + math.pi, 2.0 * math.pi) - math.pi
-    for i in np.flatnonzero(np.abs(turns) > SHARPEST_TURN).tolist():
+    for i in np.flatnonzero(np.abs(turns) > MAX_TURN).tolist():
         x, y = points[i + 1, :2].tolist()
         raise ConfigError(f"poses: the path turns straight back at x {x:.2f}, y {y:.2f} (map)")
     if len(legs) > 1 and np.abs(turns).max() <= DENSE_TURN:
@@ -105,56 +105,61 @@ def _rounded(points: Floats, headings: Floats, lengths: Floats, turns: Floats, r
     return with_heights(path.path(), middles, points[:, 2:].ravel())
 
 
-def get_onto(path: Path, place: Place, radius: float, blend: float = 10.0) -> Path | None:
-    """The way from a place onto an open path and along it to its end; no turn before the path is tighter than `radius`,
-    and over the first `blend` metres the vehicle's climb becomes that to the path's heights.
+def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10.0) -> Path | None:
+    """The path from a moving pose onto an open path and along it to its end.
+
+    No turn before the path is tighter than `radius`, and over the first `blend` metres the vehicle's climb becomes that
+    to the path's heights.
 
     A vehicle beside the path, or a little way along it already, joins it ahead; one that is elsewhere first drives to
-    its start. None for one that is at the path's end. Raises ConfigError where that is more than FARTHEST_START away.
+    its start. None for one that is at the path's end. Raises ConfigError where that is farther than
+    MAX_START_DISTANCE.
     """
     start = path.at(0.0).position
-    far = math.hypot(start[0] - place.x, start[1] - place.y)
-    if far > FARTHEST_START:
+    far = math.hypot(start[0] - pose.x, start[1] - pose.y)
+    if far > MAX_START_DISTANCE:
         raise ConfigError(
-            f"poses[0]: it is {far:.0f} m from the vehicle, which follows paths that begin within {FARTHEST_START:g} m"
+            f"poses[0]: it is {far:.0f} m from the vehicle, which follows paths that begin within "
+            f"{MAX_START_DISTANCE:g} m"
         )
-    s, joint = _merge(path, place, radius, far) or (0.0, _joint(path, place, radius, np.zeros(1)))
-    if joint.length + path.length - s <= SAME_POINT:
+    s, connection = _merge_ahead(path, pose, radius, far) or (0.0, _connection(path, pose, radius, np.zeros(1)))
+    if connection.length + path.length - s <= SAME_POINT:
         return None
-    builder = PathBuilder(place.x, place.y, place.heading)
-    joint.lay(builder)
-    whole = _go_on(builder, path, s)
-    return whole if path.altitude is None else _climbing(whole, builder.length, path, s, place, blend)
+    builder = PathBuilder(pose.x, pose.y, pose.heading)
+    connection.append_to(builder)
+    whole = _append_rest(builder, path, s)
+    return whole if path.altitude is None else _with_altitude(whole, builder.length, path, s, pose, blend)
 
 
-def _merge(path: Path, place: Place, radius: float, far: float) -> tuple[float, DubinsPath] | None:
-    """Where and how a vehicle that is on or beside the path, and goes its way, gets onto it without a loop."""
+def _merge_ahead(path: Path, pose: MovingPose, radius: float, far: float) -> tuple[float, DubinsPath] | None:
+    """Where and how a vehicle on or beside the path, and with its direction, joins it without a loop."""
     reach = min(path.length, 2.0 * far + 2.0 * radius)
-    s = np.linspace(0.0, reach, min(max(math.ceil(8.0 * reach / radius), 64), _MOST_SAMPLES) + 1)
+    s = np.linspace(0.0, reach, min(max(math.ceil(8.0 * reach / radius), 64), _MAX_SAMPLES) + 1)
     points = path.at(s)
-    away = np.hypot(points.position[:, 0] - place.x, points.position[:, 1] - place.y)
-    nearest = int(np.argmin(away))
-    along = points.tangent[nearest] @ np.array([math.cos(place.heading), math.sin(place.heading)])
-    if away[nearest] > radius or along <= 0.0:
+    distance = np.hypot(points.position[:, 0] - pose.x, points.position[:, 1] - pose.y)
+    nearest = int(np.argmin(distance))
+    along = points.tangent[nearest] @ np.array([math.cos(pose.heading), math.sin(pose.heading)])
+    if distance[nearest] > radius or along <= 0.0:
         return None
     ahead = np.linspace(s[nearest], min(path.length, s[nearest] + 8.0 * radius), 129)
-    joints = _joint(path, place, radius, ahead)
-    good = np.flatnonzero(joints.length <= _WITHOUT_LOOP * (ahead - s[nearest]) + away[nearest] + 1e-6 * radius)
+    connections = _connection(path, pose, radius, ahead)
+    longest = _WITHOUT_LOOP * (ahead - s[nearest]) + distance[nearest] + 1e-6 * radius
+    good = np.flatnonzero(connections.length <= longest)
     if not good.size:
         return None
-    one = int(good[0])
-    return float(ahead[one]), DubinsPath(joints.start[one], radius, joints.word[one], joints.segments[one])
+    i = int(good[0])
+    return float(ahead[i]), DubinsPath(connections.start[i], radius, connections.word[i], connections.segments[i])
 
 
-def _joint(path: Path, place: Place, radius: float, s: Floats) -> DubinsPath:
-    """The shortest ways from a place to the points of a path at s (k,); a single one for k = 1."""
+def _connection(path: Path, pose: MovingPose, radius: float, s: Floats) -> DubinsPath:
+    """The shortest paths from a pose to the points of a path at s (k,); a single one for k = 1."""
     points = path.at(s)
     heading = np.arctan2(points.tangent[:, 1], points.tangent[:, 0])
     ends = np.column_stack([points.position, heading])
-    return dubins_path(np.array(place[:3]), ends if len(s) > 1 else ends[0], radius)
+    return dubins_path(np.array(pose[:3]), ends if len(s) > 1 else ends[0], radius)
 
 
-def _go_on(builder: PathBuilder, path: Path, s: float) -> Path:
+def _append_rest(builder: PathBuilder, path: Path, s: float) -> Path:
     """What is built so far, and then a path from its arc length s on."""
     before = builder.path()
     if s >= path.length:
@@ -178,8 +183,8 @@ def _go_on(builder: PathBuilder, path: Path, s: float) -> Path:
     )
 
 
-def _climbing(whole: Path, joint: float, path: Path, s: float, place: Place, blend: float) -> Path:
-    """`whole` with the heights of the path that it joins after `joint` metres at its arc length s.
+def _with_altitude(whole: Path, joined_at: float, path: Path, s: float, pose: MovingPose, blend: float) -> Path:
+    """`whole` with the heights of the path that it joins after `joined_at` metres at its arc length s.
 
     It begins with the height and the climb of the vehicle; `blend` metres later the climb is that to the next height.
     """
@@ -189,17 +194,17 @@ def _climbing(whole: Path, joint: float, path: Path, s: float, place: Place, ble
     knots = np.concatenate([[s], later[later < path.length - SAME_POINT], [path.length]])
     knots = knots[: len(knots) - (path.length - s <= SAME_POINT)]
     z = altitudes(table, np.zeros(len(knots), np.int64), knots)[:, 0]
-    at = knots - s + joint
-    if joint <= SAME_POINT:
+    at = knots - s + joined_at
+    if joined_at <= SAME_POINT:
         at, z = at[1:], z[1:]
-    profile = altitude_profile(np.append(0.0, at), np.append(place.z, z), whole.length, False)
+    profile = altitude_profile(np.append(0.0, at), np.append(pose.z, z), whole.length, False)
     end = float(profile.start[1]) if len(profile.start) > 1 else whole.length
     blend = min(blend, 0.5 * end)
     rest = _shifted(profile.values[0], blend)
     # the cubic with height and climb given at both ends
-    rise = (rest[0] - place.z) / blend
-    bend, twist = (3.0 * rise - 2.0 * place.climb - rest[1]) / blend, (place.climb + rest[1] - 2.0 * rise) / blend**2
-    first = np.array([place.z, place.climb, bend, twist])
+    rise = (rest[0] - pose.z) / blend
+    bend, twist = (3.0 * rise - 2.0 * pose.climb - rest[1]) / blend, (pose.climb + rest[1] - 2.0 * rise) / blend**2
+    first = np.array([pose.z, pose.climb, bend, twist])
     start = np.concatenate([[0.0, blend], profile.start[1:]])
     return dataclasses.replace(whole, altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]])))
 

@@ -20,7 +20,14 @@ from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-from rfly_trajectory.fleet.follow_path import MAX_POSES, TakeOver, follow, halt, wanted_path, with_vehicles
+from rfly_trajectory.fleet.follow_path import (
+    MAX_POSES,
+    TakeOver,
+    brake_to_stop,
+    follow,
+    reference_path,
+    replace_vehicles,
+)
 from rfly_trajectory.paths.path import Path
 
 FRAME_TIMEOUT_S = 2.0
@@ -39,12 +46,12 @@ class _Wanted(NamedTuple):
 class FollowPaths:
     """Keeps what the vehicles are told, until a tick of the node lets them do it (`take_over`).
 
-    `told()` is called when something is refused. Long paths are worked out in a thread of their own; the fleet drives
-    on meanwhile.
+    `on_refused()` is called when something is refused. Long paths are worked out in a thread of their own; the fleet
+    drives on meanwhile.
     """
 
-    def __init__(self, node: Node, frame_id: str, told: Callable[[], None]) -> None:
-        self._node, self._frame_id, self._told = node, frame_id, told
+    def __init__(self, node: Node, frame_id: str, on_refused: Callable[[], None]) -> None:
+        self._node, self._frame_id, self._on_refused = node, frame_id, on_refused
         self._frames = Frames(node, listen=False)
         self._subscriptions: dict[str, Any] = {}
         self._vehicles: dict[str, Vehicle] = {}
@@ -82,7 +89,7 @@ class FollowPaths:
         """The fleet from now on, and the indices of the vehicles that changed; None where nothing is to be done."""
         for name in list(self._unplaced):
             message, deadline = self._unplaced[name]
-            self._place(name, message, deadline)
+            self._add_path(name, message, deadline)
         while self._made:
             self._take_made(*self._made.popleft())
         due = [name for name, wanted in self._wanted.items() if fleet_time >= wanted.not_before]
@@ -99,13 +106,17 @@ class FollowPaths:
                 continue
             changed[index[name]] = taken.vehicle
             self.following = sorted({*self.following, name})
-        return with_vehicles(fleet, changed), sorted(changed)
+        return replace_vehicles(fleet, changed), sorted(changed)
 
     def _change(self, fleet: Fleet, index: int, fleet_time: float, wanted: _Wanted, name: str) -> TakeOver:
-        taken = halt(fleet, index, fleet_time) if wanted.path is None else follow(fleet, index, fleet_time, wanted.path)
+        taken = (
+            brake_to_stop(fleet, index, fleet_time)
+            if wanted.path is None
+            else follow(fleet, index, fleet_time, wanted.path)
+        )
         if taken is None:  # it drives backwards
-            taken = halt(fleet, index, fleet_time)
-            self._wanted[name] = _Wanted(wanted.path, taken.standing_at)
+            taken = brake_to_stop(fleet, index, fleet_time)
+            self._wanted[name] = _Wanted(wanted.path, taken.stop_time)
         return taken
 
     def _subscribe(self, name: str) -> Any:
@@ -121,9 +132,9 @@ class FollowPaths:
         elif not message.poses:
             self._made.append((name, self._newest[name], None, ""))
         else:
-            self._place(name, message, time.monotonic() + FRAME_TIMEOUT_S)
+            self._add_path(name, message, time.monotonic() + FRAME_TIMEOUT_S)
 
-    def _place(self, name: str, message: Any, deadline: float) -> None:
+    def _add_path(self, name: str, message: Any, deadline: float) -> None:
         """Bring a message's poses to ENU and have its path made; without a way to its frame it waits for one."""
         frame = message.header.frame_id or self._frame_id
         try:
@@ -143,7 +154,7 @@ class FollowPaths:
 
     def _make(self, name: str, number: int, vehicle: Vehicle, points: NDArray[np.float64]) -> None:
         try:
-            self._made.append((name, number, wanted_path(vehicle, points), ""))
+            self._made.append((name, number, reference_path(vehicle, points), ""))
         except ConfigError as error:
             self._made.append((name, number, None, str(error)))
 
@@ -161,7 +172,7 @@ class FollowPaths:
     def _refuse(self, name: str, reason: str) -> None:
         self.refused[name] = " ".join(reason.split())
         self._node.get_logger().warning(f"vehicle {name!r} does not follow the path: {self.refused[name]}")
-        self._told()
+        self._on_refused()
 
 
 def _points(message: Any, to_world: FrameToWorld) -> NDArray[np.float64]:

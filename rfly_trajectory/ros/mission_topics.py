@@ -45,7 +45,7 @@ MODE_PERIOD_S = 1.0
 """a mode that a vehicle does not take is asked for again"""
 SILENCE_S = 2.0
 """without a pose: worth a diagnostic"""
-FARTHEST_HOME_M = 100_000.0
+MAX_HOME_M = 100_000.0
 """a mission file whose home lies farther from the map's origin belongs to another map"""
 
 Pose = tuple[float, float, float, float]
@@ -328,7 +328,7 @@ class MissionVehicle:
         if self._geo_origin is not None:
             home = geodetic_to_ned(mission.home, self._geo_origin).tolist()
             away = math.hypot(home[0], home[1])
-            if away > FARTHEST_HOME_M:
+            if away > MAX_HOME_M:
                 raise ConfigError(
                     f"{goal.file}: home {mission.home} lies {away / 1000:.0f} km from the map's origin "
                     f"{self._geo_origin}; set geo_origin of terrain_node to the mission's place"

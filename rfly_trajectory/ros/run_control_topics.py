@@ -20,8 +20,17 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
-from rfly_trajectory.fleet.fleet_start import SECOND, agreed, given_start, next_start, run_number, starts_about
-from rfly_trajectory.fleet.run_clock import HIGHEST_TIME_SCALE, RunClock, check_time_scale
+from rfly_trajectory.fleet.run_clock import (
+    MAX_TIME_SCALE,
+    SECOND,
+    RunClock,
+    agreed_start,
+    check_time_scale,
+    is_near,
+    next_start,
+    run_number,
+    start_at_time,
+)
 
 LISTEN_S = 1.0
 """how long a node that is ready listens for the start of a fleet that runs already; its terrain_map has come, so it has
@@ -49,14 +58,14 @@ class RunControl:
             "next whole second",
             low=0.0,
         )
-        self._given_ns = given_start(start_time) if start_time else None
+        self._given_ns = start_at_time(start_time) if start_time else None
         self._scale: float = declare(
             node,
             "time_scale",
             1.0,
             "seconds of the fleet in a second, may be changed at any time; 0 stands still",
             low=0.0,
-            high=HIGHEST_TIME_SCALE,
+            high=MAX_TIME_SCALE,
             read_only=False,
         )
         self._heard_ns: int | None = None
@@ -112,7 +121,7 @@ class RunControl:
             self._node.get_logger().warning("the clock went back: the fleet starts anew")
             self.jumps += 1
             self._last_ns = now_ns
-            if starts_about(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
+            if is_near(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
                 self._clock = self._clock.restarted(self._clock.start_ns)
                 self._begins_anew()
             else:
@@ -139,7 +148,7 @@ class RunControl:
     def _first_start(self, now_ns: int) -> int:
         if self._given_ns is None:
             return next_start(now_ns) if self._heard_ns is None else self._heard_ns
-        start_ns = self._given_ns if self._heard_ns is None else agreed(self._given_ns, self._heard_ns)
+        start_ns = self._given_ns if self._heard_ns is None else agreed_start(self._given_ns, self._heard_ns)
         if start_ns != self._given_ns:
             self._node.get_logger().warning(
                 f"start_time {self._given_ns * 1e-9:.6f} s is not used: a fleet runs already that started at "
@@ -151,8 +160,8 @@ class RunControl:
         """A start from another node (or our own back again)."""
         start_ns = stamp_to_ns(message)
         if self._clock is None:
-            self._heard_ns = start_ns if self._heard_ns is None else agreed(self._heard_ns, start_ns)
-        elif agreed(start_ns, self._clock.start_ns) != self._clock.start_ns:
+            self._heard_ns = start_ns if self._heard_ns is None else agreed_start(self._heard_ns, start_ns)
+        elif agreed_start(start_ns, self._clock.start_ns) != self._clock.start_ns:
             self._take_start(start_ns)
         elif start_ns != self._clock.start_ns:
             self._publisher.publish(ns_to_stamp(self._clock.start_ns))  # who said that may have missed ours

@@ -20,9 +20,10 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import Fleet, states_in_ned
 from rfly_trajectory.fleet.fleet_file import load_fleet
+from rfly_trajectory.fleet.limit_check import Finding
 from rfly_trajectory.fleet.run_clock import states_at_pace
 from rfly_trajectory.fleet.shard import shard_range
-from rfly_trajectory.fleet.track_check import Finding, check_tracks
+from rfly_trajectory.fleet.track_check import check_tracks
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.run_control_topics import RunControl
 from rfly_trajectory.ros.vehicle_topics import PerVehicleTopics

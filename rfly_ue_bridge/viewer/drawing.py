@@ -19,7 +19,7 @@ from rfly_ue_bridge.viewer.models import MODELS, Part, colour_of
 from rfly_ue_bridge.viewer.terrain_mesh import TerrainMesh, terrain_mesh
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
-FASTEST_TURNS_HZ = 2.6
+MAX_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
 _SKY_TOP, _SKY_LOW = (112, 160, 212), (222, 233, 241)
 _HAZE = (206, 220, 230)
@@ -133,7 +133,7 @@ class VehicleLayer:
             at = np.minimum(np.searchsorted(ids, poses.id), len(ids) - 1)
             before = np.where((ids[at] == poses.id)[:, None], angles[at], 0.0)
         speeds = np.column_stack([poses.motor_speed_rpm, poses.wheel_speed_rpm])
-        turns = np.clip(speeds / 60.0, -FASTEST_TURNS_HZ, FASTEST_TURNS_HZ)
+        turns = np.clip(speeds / 60.0, -MAX_TURNS_HZ, MAX_TURNS_HZ)
         phase = np.mod(before + 2 * np.pi * turns * elapsed_s, 2 * np.pi)
         self._phases = (poses.id, phase)
         return phase

@@ -18,7 +18,7 @@ from rfly_common.errors import PacketError
 from rfly_ue_bridge.codec.packets import Packet, PacketTable, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
 
-FARTHEST_M = 1e6
+MAX_COORDINATE_M = 1e6
 """A position or a scale beyond this is taken for damaged: a browser draws in float32."""
 
 
@@ -113,8 +113,8 @@ def _gather(pending: _Pending, counters: Counter[str]) -> StateBatch:
         parts.append(_columns(kind, records, np.asarray(numbers)))
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     whole = np.isfinite(columns["position_ned"]).all(axis=1) & np.isfinite(columns["euler"]).all(axis=1)
-    whole &= (np.abs(columns["position_ned"]) <= FARTHEST_M).all(axis=1)
-    whole &= ~(np.abs(columns["scale"]) > FARTHEST_M).any(axis=1)
+    whole &= (np.abs(columns["position_ned"]) <= MAX_COORDINATE_M).all(axis=1)
+    whole &= ~(np.abs(columns["scale"]) > MAX_COORDINATE_M).any(axis=1)
     whole &= np.isfinite(columns["motor_speed_rpm"]) & np.isfinite(columns["wheel_speed_rpm"])
     counters["not_finite"] += int(np.count_nonzero(~whole))
     order = np.argsort(columns.pop("order"), kind="stable")

@@ -255,8 +255,8 @@ class TestCheckTracks:
         (finding,) = check_tracks(Fleet([vehicle], terrain))
         angle = np.linspace(0, 2 * np.pi, 20000)
         deepest = terrain.altitude(100 * np.cos(angle), 100 * np.sin(angle)).max() + 2
-        told = float(finding.text.split("up to ")[1].split(" m below the ground")[0])
-        assert told == pytest.approx(deepest, abs=0.05)
+        found = float(finding.text.split("up to ")[1].split(" m below the ground")[0])
+        assert found == pytest.approx(deepest, abs=0.05)
 
     def test_without_a_terrain_there_is_nothing_to_check(self):
         assert check_tracks(Fleet(VEHICLES)) == []

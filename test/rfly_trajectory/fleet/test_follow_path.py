@@ -12,7 +12,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
-from rfly_trajectory.fleet.follow_path import MAX_POSES, corner_radius, follow, halt, wanted_path
+from rfly_trajectory.fleet.follow_path import MAX_POSES, brake_to_stop, corner_radius, follow, reference_path
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
@@ -46,7 +46,7 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
     """Just before and after the hand-over the states are the same; after it positions move as velocities say."""
     vehicle, time = VEHICLES[name], 12.3
     fleet = Fleet([vehicle], ground())
-    taken = follow(fleet, 0, time, wanted_path(vehicle, GOAL))
+    taken = follow(fleet, 0, time, reference_path(vehicle, GOAL))
     assert taken is not None
     after = Fleet([taken.vehicle], ground())
     old, new = fleet.sample_times([time]), after.sample_times([time])
@@ -59,7 +59,7 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
             old.velocity.any()
         )
 
-    times = np.arange(time, taken.standing_at + 1.0, 0.01)
+    times = np.arange(time, taken.stop_time + 1.0, 0.01)
     states = after.sample_times(times)
     way = np.linalg.norm(np.diff(states.position[:, 0], axis=0), axis=1)
     speed = np.linalg.norm(states.velocity[:, 0], axis=1)
@@ -78,21 +78,21 @@ def test_a_car_that_drives_backwards_stops_first():
     fleet = Fleet([vehicle])
     back = 40.0  # a leg: 4 s + 22 s + 2 s
     assert fleet.sample_times([back]).velocity[0, 0, 0] == pytest.approx(-8.0)
-    assert follow(fleet, 0, back, wanted_path(vehicle, GOAL)) is None
-    halted = halt(fleet, 0, back)
-    assert halted.standing_at == pytest.approx(back + 2.0)
+    assert follow(fleet, 0, back, reference_path(vehicle, GOAL)) is None
+    halted = brake_to_stop(fleet, 0, back)
+    assert halted.stop_time == pytest.approx(back + 2.0)
     after = Fleet([halted.vehicle])
     x = fleet.sample_times([back]).position[0, 0, 0]
     np.testing.assert_allclose(
         after.sample_times([back, back + 1, back + 2, 99]).position[:, 0, 0] - x, [0, -6, -8, -8]
     )
-    assert follow(after, 0, halted.standing_at, wanted_path(vehicle, GOAL)) is not None
+    assert follow(after, 0, halted.stop_time, reference_path(vehicle, GOAL)) is not None
 
 
 def test_a_halt_shortly_before_the_end_does_not_run_over_it():
     """Without accelerations a car brakes with 2 m/s²; with 1 m left from 8 m/s it takes 32 m/s²."""
     fleet = Fleet([Vehicle("car", 1, 3, LINE, SpeedProfile(8.0), "stop")])
-    halted = halt(fleet, 0, 199.0 / 8.0)
+    halted = brake_to_stop(fleet, 0, 199.0 / 8.0)
     np.testing.assert_allclose(Fleet([halted.vehicle]).sample_times([199 / 8, 99]).position[:, 0, 0], [99.0, 100.0])
 
 
@@ -115,4 +115,4 @@ def test_the_radius_of_corners():
 )
 def test_points_that_no_vehicle_can_follow(points, text):
     with pytest.raises(ConfigError, match=text):
-        follow(Fleet([VEHICLES["car"]]), 0, 5.0, wanted_path(VEHICLES["car"], points))
+        follow(Fleet([VEHICLES["car"]]), 0, 5.0, reference_path(VEHICLES["car"], points))

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.fleet.fleet_start import agreed, given_start, next_start, run_number, starts_about
-from rfly_trajectory.fleet.run_clock import RunClock
+from rfly_trajectory.fleet.run_clock import RunClock, agreed_start, is_near, next_start, run_number, start_at_time
 from rfly_trajectory.fleet.shard import shard_range
 
 S = 10**9
@@ -91,25 +90,25 @@ def test_the_next_whole_second_and_the_run():
     assert run_number(next_start(START, START + 999)) == 0
     assert next_start(START, START - S, START + 5 * S) == START + 5 * S + 1  # a given start that is to come is kept
     assert next_start(START, START - S, START) == START + S + 1
-    assert starts_about(START + 1 * S, START)
-    assert not starts_about(START, START - 100 * S)
+    assert is_near(START + 1 * S, START)
+    assert not is_near(START, START - 100 * S)
 
 
 @pytest.mark.parametrize(("seconds", "start"), [(0.0, 0), (12.5, 12_500_000_000), (1.7e9 + 0.1, START + 100_000_000)])
 def test_a_given_start_is_the_first_run_in_whole_microseconds(seconds, start):
-    assert given_start(seconds) == start
+    assert start_at_time(seconds) == start
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), 2.0**31])
 def test_a_start_that_no_message_carries_is_refused(seconds):
     with pytest.raises(ConfigError, match="start_time: "):
-        given_start(seconds)
+        start_at_time(seconds)
 
 
 def test_the_earlier_start_of_the_later_run_counts():
-    assert agreed(START, START + S) == agreed(START + S, START) == START  # two nodes began at once
-    assert agreed(START + S + 1, START) == START + S + 1  # a reset that one node has not heard of
-    assert agreed(START + 9 * S, START + 998) == START + 9 * S  # run 1000 is run 0 again
+    assert agreed_start(START, START + S) == agreed_start(START + S, START) == START  # two nodes began at once
+    assert agreed_start(START + S + 1, START) == START + S + 1  # a reset that one node has not heard of
+    assert agreed_start(START + 9 * S, START + 998) == START + 9 * S  # run 1000 is run 0 again
 
 
 runs = st.integers(0, 2) | st.integers(0, 499)
@@ -121,8 +120,8 @@ def test_nodes_agree_in_whatever_order_they_hear(heard, chance):
     """The result of every order, with repetitions, is the same: nothing can keep two nodes apart for ever."""
     order = [*heard, *chance.choices(heard, k=3)]
     chance.shuffle(order)
-    assert functools.reduce(agreed, order) == functools.reduce(agreed, heard)
-    assert agreed(heard[0], heard[-1]) in (heard[0], heard[-1])
+    assert functools.reduce(agreed_start, order) == functools.reduce(agreed_start, heard)
+    assert agreed_start(heard[0], heard[-1]) in (heard[0], heard[-1])
 
 
 @given(st.integers(0, 5000), st.integers(1, 40))

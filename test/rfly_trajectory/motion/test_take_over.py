@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfly_trajectory.motion.speed_profile import SpeedProfile, join_schedules, progress
-from rfly_trajectory.motion.take_over import arrive, stop
+from rfly_trajectory.motion.take_over import schedule_to_end, stop
 
 
 def run(motion, times):
@@ -21,7 +21,7 @@ def run(motion, times):
 
 def test_trapezoid_entered_at_a_speed_by_hand():
     """6 m/s to 10 m/s with 2 m/s²: 2 s, 16 m; the brake with 5 m/s²: 2 s, 10 m; in between 74 m at 10 m/s."""
-    motion = arrive(100.0, 6.0, SpeedProfile(10.0, 2.0, 5.0))
+    motion = schedule_to_end(100.0, 6.0, SpeedProfile(10.0, 2.0, 5.0))
     rows = run(motion, [0, 1, 2, 9.4, 10.4, 11.4, 99])
     np.testing.assert_allclose(rows[:, 0], [0, 7, 16, 90, 97.5, 100, 100])
     np.testing.assert_allclose(rows[:, 1], [6, 8, 10, 10, 5, 0, 0], atol=1e-12)
@@ -29,15 +29,15 @@ def test_trapezoid_entered_at_a_speed_by_hand():
 
 def test_at_cruising_speed_without_accelerations_it_brakes_gently():
     """10 m/s: 75 m at that speed, then 25 m with 2 m/s²."""
-    rows = run(arrive(100.0, 10.0, SpeedProfile(10.0)), [0, 7.5, 12.5, 20])
+    rows = run(schedule_to_end(100.0, 10.0, SpeedProfile(10.0)), [0, 7.5, 12.5, 20])
     np.testing.assert_allclose(rows[:, :2], [[0, 10], [75, 10], [100, 0], [100, 0]], atol=1e-12)
 
 
 def test_too_fast_and_too_short_by_hand():
     """Above its cruising speed it brakes to that; with 10 m left and 10 m/s it takes 5 m/s², whatever the profile."""
-    rows = run(arrive(100.0, 12.0, SpeedProfile(10.0, 2.0)), [0, 1, 2])
+    rows = run(schedule_to_end(100.0, 12.0, SpeedProfile(10.0, 2.0)), [0, 1, 2])
     np.testing.assert_allclose(rows[:, :2], [[0, 12], [11, 10], [21, 10]])
-    rows = run(arrive(10.0, 10.0, SpeedProfile(10.0, 2.0)), [0, 1, 2, 3])
+    rows = run(schedule_to_end(10.0, 10.0, SpeedProfile(10.0, 2.0)), [0, 1, 2, 3])
     np.testing.assert_allclose(rows[:, :2], [[0, 10], [7.5, 5], [10, 0], [10, 0]], atol=1e-12)
 
 
@@ -60,7 +60,7 @@ def test_every_motion_begins_at_its_speed_and_ends_at_rest(length, speed, cruise
     """Pieces fit together in place and speed, and so in acceleration where there is a jerk and no emergency; it never
     drives backwards nor faster than it was or cruises; at the end it has come exactly to the path's end."""
     profile = SpeedProfile(cruise, *(accelerations or ()))
-    motion = arrive(length, speed, profile)
+    motion = schedule_to_end(length, speed, profile)
     rows = np.array(motion.pieces)
     dt = np.diff(rows[:, 0])
     s, v, a, j = rows[:-1, 1:].T

@@ -16,7 +16,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
-from rfly_trajectory.fleet.wheel_check import wheel_gaps
+from rfly_trajectory.fleet.track_check import wheel_gaps
 from rfly_trajectory.kernels import dispatch
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
@@ -78,7 +78,7 @@ def test_twisted_ground_by_hand():
     motion = fleet.sample_times(t)
     np.testing.assert_allclose(motion.position[0, 0], [0.0, 0.0, 0.0112], atol=1e-6)
     np.testing.assert_allclose(np.sort(gaps(terrain, motion)[0]), [0, 0, 0.0224, 0.0224], atol=1e-5)
-    assert fleet.wheel_gap(0, 8.0 * t)[0] == pytest.approx(0.0224, abs=1e-5)
+    assert fleet.max_wheel_gap(0, 8.0 * t)[0] == pytest.approx(0.0224, abs=1e-5)
 
 
 def least_gap(h, middle):
@@ -132,7 +132,7 @@ def test_on_a_rough_map_all_wheels_touch_where_they_can(step, amplitude, height)
     allowed = best <= 0.019
     assert 0.1 < allowed.mean() < 0.95
     assert gap[allowed].max() <= 0.02
-    np.testing.assert_allclose(fleet.wheel_gap(0, 8.0 * times), gap.max(axis=1), atol=1e-5)
+    np.testing.assert_allclose(fleet.max_wheel_gap(0, 8.0 * times), gap.max(axis=1), atol=1e-5)
     assert (motion.position[:, 0, 2] - middle).min() >= -1e-9
 
 
@@ -157,7 +157,7 @@ def test_the_origin_is_never_below_a_crest():
     fleet = Fleet([car(Line((-40.0, 0.0), (40.0, 0.0)).path())], terrain)
     motion = fleet.sample_times([5.0])
     np.testing.assert_allclose(motion.position[0, 0], [0, 0, 0], atol=1e-6)
-    assert fleet.wheel_gap(0, np.array([40.0]))[0] == pytest.approx(0.28, abs=1e-5)
+    assert fleet.max_wheel_gap(0, np.array([40.0]))[0] == pytest.approx(0.28, abs=1e-5)
 
 
 @pytest.mark.parametrize("path", [Circle((3.0, 4.0), 30.0).path(), Line((-40.0, -30.0), (40.0, 35.0)).path()])

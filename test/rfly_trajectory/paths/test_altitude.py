@@ -56,7 +56,7 @@ def test_an_even_climb_by_hand():
         np.testing.assert_allclose(state.position, [[0, 25, 15]], atol=1e-12)
         np.testing.assert_allclose(state.velocity, [[0, 10, 2]], atol=1e-6)
         np.testing.assert_allclose(quat_to_euler(state.orientation), [[0, pitch, math.pi / 2]], atol=1e-12)
-    assert one(path).motion_of(np.zeros(1, int), np.array([2.5])).slope[0] == pytest.approx(0.2)
+    assert one(path).sample_vehicles(np.zeros(1, int), np.array([2.5])).slope[0] == pytest.approx(0.2)
 
 
 @pytest.mark.usefixtures("either_backend")

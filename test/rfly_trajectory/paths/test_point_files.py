@@ -8,7 +8,7 @@ import pytest
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet_file import load_fleet
 from rfly_trajectory.paths import point_files
-from rfly_trajectory.paths.nav_path import way_points
+from rfly_trajectory.paths.nav_path import waypoints
 from rfly_trajectory.paths.point_files import read_points
 
 GPX = """<?xml version="1.0"?>
@@ -132,12 +132,12 @@ class TestNavPath:
 
     def test_straight_up_keeps_the_higher_point(self):
         """A way by arc length has no place for it; the end of a climb is safer than its start."""
-        points = way_points([[0, 0, 0], [0, 0, 30], [50, 0, 30], [50, 0, 0], [50, 0, 0]])
+        points = waypoints([[0, 0, 0], [0, 0, 30], [50, 0, 30], [50, 0, 0], [50, 0, 0]])
         np.testing.assert_array_equal(points, [[0, 0, 30], [50, 0, 30]])
 
     def test_frames_other_than_the_worlds_are_refused(self):
         with pytest.raises(ConfigError, match="frame_id: 'odom' is neither map nor map_ned"):
-            way_points([[0, 0, 0], [1, 1, 1]], "odom")
+            waypoints([[0, 0, 0], [1, 1, 1]], "odom")
 
     def test_an_aircraft_of_a_fleet_file_flies_it(self, tmp_path):
         (tmp_path / "path.yaml").write_text(ECHOED.format(frame="map_ned"), encoding="utf-8")

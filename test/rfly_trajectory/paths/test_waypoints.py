@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.shapes import Polyline
-from rfly_trajectory.paths.waypoints import Place, get_onto, path_through
+from rfly_trajectory.paths.waypoints import MovingPose, path_through, transition_to
 
 CORNER = np.array([[0.0, 0.0], [100.0, 0.0], [100.0, 80.0]])
 
@@ -81,7 +81,7 @@ def test_points_that_make_no_path_are_refused(points, text):
 def test_a_vehicle_that_is_on_its_way_already_goes_on():
     """30 m along the first line: what is behind it is left out, and the rest is driven as it is."""
     path = path_through(CORNER, 12.0)
-    joined = get_onto(path, Place(30.0, 0.0, 0.0), 12.0)
+    joined = transition_to(path, MovingPose(30.0, 0.0, 0.0), 12.0)
     assert joined.length == pytest.approx(path.length - 30.0, abs=1e-9)
     s = np.linspace(0.0, joined.length, 100)
     np.testing.assert_allclose(joined.at(s).position, path.at(s + 30.0).position, atol=1e-6)
@@ -90,16 +90,16 @@ def test_a_vehicle_that_is_on_its_way_already_goes_on():
 def test_a_vehicle_beside_the_path_joins_it_ahead():
     """4 m to the left of the line and 20 m along: no loop, no detour to the path's start."""
     path = path_through(CORNER, 12.0)
-    joined = get_onto(path, Place(20.0, 4.0, 0.0), 12.0)
+    joined = transition_to(path, MovingPose(20.0, 4.0, 0.0), 12.0)
     check_joints(joined)
     assert path.length - 20.0 < joined.length < path.length - 20.0 + 4.0
     assert np.abs(joined.at(np.linspace(0.0, joined.length, 500)).curvature).max() < 1 / 12.0 + 1e-9
 
 
-@pytest.mark.parametrize("place", [Place(-60.0, 40.0, 2.0), Place(20.0, 4.0, math.pi)])
+@pytest.mark.parametrize("place", [MovingPose(-60.0, 40.0, 2.0), MovingPose(20.0, 4.0, math.pi)])
 def test_a_vehicle_that_is_elsewhere_or_turned_away_begins_at_the_start(place):
     path = path_through(CORNER, 12.0)
-    joined = get_onto(path, place, 12.0)
+    joined = transition_to(path, place, 12.0)
     check_joints(joined)
     distance = np.hypot(*joined.at(np.linspace(0.0, joined.length, 20_000)).position.T)
     assert distance.min() < 0.02
@@ -109,12 +109,12 @@ def test_a_vehicle_that_is_elsewhere_or_turned_away_begins_at_the_start(place):
 
 
 def test_a_vehicle_at_the_end_has_nothing_to_follow():
-    assert get_onto(path_through(CORNER, 12.0), Place(100.0, 80.0, math.pi / 2), 12.0) is None
+    assert transition_to(path_through(CORNER, 12.0), MovingPose(100.0, 80.0, math.pi / 2), 12.0) is None
 
 
 def test_a_path_too_far_away_is_refused():
     with pytest.raises(ConfigError, match=r"poses\[0\]: it is 1100 m from the vehicle"):
-        get_onto(path_through(CORNER, 12.0), Place(0.0, -1100.0, 0.0), 12.0)
+        transition_to(path_through(CORNER, 12.0), MovingPose(0.0, -1100.0, 0.0), 12.0)
 
 
 coordinates = st.floats(-80.0, 80.0)
@@ -123,7 +123,7 @@ coordinates = st.floats(-80.0, 80.0)
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(coordinates, coordinates, st.floats(0, 30)), min_size=2, max_size=7),
-    st.builds(Place, coordinates, coordinates, st.floats(-4, 4), st.floats(0, 30), st.floats(-0.3, 0.3)),
+    st.builds(MovingPose, coordinates, coordinates, st.floats(-4, 4), st.floats(0, 30), st.floats(-0.3, 0.3)),
     st.floats(0.5, 20.0),
     st.booleans(),
 )
@@ -134,7 +134,7 @@ def test_every_way_onto_every_path_is_one_smooth_path(points, place, radius, fli
         path = path_through(points, radius)
     except ConfigError:
         assume(False)
-    joined = get_onto(path, place, radius)
+    joined = transition_to(path, place, radius)
     if joined is None:
         np.testing.assert_allclose(path.at(path.length).position, place[:2], atol=2e-3)
         return
