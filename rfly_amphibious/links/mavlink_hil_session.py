@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rfly_amphibious.links.controller_session import HEARTBEAT_EVERY_S, ControllerSession
 from rfly_amphibious.links.mavlink_hil import COMPONENT_ID, SYSTEM_ID, HilMessages, load_dialect
 from rfly_amphibious.links.transport import TcpTransport
 
 PORT = 4560
-HEARTBEAT_EVERY_S = 1.0
 FIRST_WORD_S = 1.0
 """of wall time after it has connected, in which an autopilot may say that it wants to be waited for from the start"""
-QUEUE_SIZE = 256
 _MOST_KEPT = 1 << 16
+COUNTERS = ("received", "controls", "bad_data", "overflow")
+"""received: whole messages · controls: of them HIL_ACTUATOR_CONTROLS · bad_data: places that hold no message ·
+overflow: the oldest of a full queue"""
 
 
 class ActuatorControls(NamedTuple):
@@ -27,61 +28,22 @@ class ActuatorControls(NamedTuple):
     """(16,)"""
 
 
-class HilSession:
-    """Sends messages, takes HIL_ACTUATOR_CONTROLS. `wake` is called in the reading thread and must not raise."""
+class HilSession(ControllerSession[ActuatorControls]):
+    """Sends messages, takes HIL_ACTUATOR_CONTROLS."""
 
     def __init__(
         self, messages: HilMessages, bind: str, port: int = PORT, wake: Callable[[], None] | None = None
     ) -> None:
-        self._dialect, self._messages, self._wake = load_dialect(), messages, wake
+        super().__init__(lambda handler: TcpTransport(bind, port, handler), wake, COUNTERS)
+        self._dialect, self._messages = load_dialect(), messages
         self._parser = self._new_parser()
         self._packer = self._dialect.MAVLink(None, SYSTEM_ID, COMPONENT_ID)
         self._lock = threading.Lock()
-        self._queue: deque[ActuatorControls] = deque(maxlen=QUEUE_SIZE)
-        self._transport = TcpTransport(bind, port, self)
-        self._beat_at = -HEARTBEAT_EVERY_S
-        self._opened_at = self._spoke_at = float("-inf")
+        self._opened_at = float("-inf")
         self._spoke = False
         self.up = False
         """whether the autopilot that is connected has sent controls: from then on it is waited for"""
         self.connections = 0
-        self._counts = {"received": 0, "controls": 0, "bad_data": 0, "overflow": 0}
-
-    def __enter__(self) -> HilSession:
-        self.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    def start(self) -> None:
-        """Raises LinkError where the port cannot be opened."""
-        self._transport.start()
-
-    def close(self) -> None:
-        """At once."""
-        self._transport.close()
-
-    @property
-    def port(self) -> int:
-        """As it really is."""
-        return self._transport.port
-
-    @property
-    def peer(self) -> str:
-        """host:port of the autopilot, "" while there is none."""
-        return self._transport.peer
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """received: whole messages · controls: of them HIL_ACTUATOR_CONTROLS · bad_data: places that hold no message ·
-        overflow: the oldest of a full queue · and the transport's."""
-        return {**self._counts, **self._transport.counters}
-
-    @property
-    def gap(self) -> float:
-        """s of wall time since the last controls; infinite before them."""
-        return time.monotonic() - self._spoke_at
 
     @property
     def booting(self) -> bool:
@@ -102,20 +64,13 @@ class HilSession:
                 self._transport.send(bytes(message.pack(self._packer)))
                 self._packer.seq = (self._packer.seq + 1) % 256
 
-    def controls(self) -> list[ActuatorControls]:
-        """What has come, oldest first. Never waits."""
-        found = []
-        while self._queue:
-            found.append(self._queue.popleft())
-        return found
-
     # --- in the transport's thread
 
     def opened(self, peer: str) -> None:
         """An autopilot has connected."""
         self._parser, self.up, self._spoke = self._new_parser(), False, False
-        self._opened_at, self._spoke_at = time.monotonic(), float("-inf")
-        self._beat_at = -HEARTBEAT_EVERY_S
+        self._opened_at, self._commanded_at = time.monotonic(), float("-inf")
+        self._heartbeat_at = -HEARTBEAT_EVERY_S
         self._queue.clear()
         self.connections += 1
 
@@ -141,22 +96,16 @@ class HilSession:
         for message in items:
             if message.get_type() != "HIL_ACTUATOR_CONTROLS":
                 continue
-            if len(self._queue) == QUEUE_SIZE:
-                self._counts["overflow"] += 1
-            self._queue.append(ActuatorControls(message.time_usec, tuple(message.controls)))
+            self._queue_command(ActuatorControls(message.time_usec, tuple(message.controls)))
             self._counts["controls"] += 1
-            self._spoke_at, self.up, controls = time.monotonic(), True, True
+            self.up = controls = True
         first, self._spoke = not self._spoke, True
-        if (controls or first) and self._wake is not None:
-            self._wake()
+        if controls or first:
+            self._wake_up()
         return True
 
-    def tick(self) -> None:
-        """A heartbeat, when it is time for one."""
-        now = time.monotonic()
-        if now - self._beat_at >= HEARTBEAT_EVERY_S:
-            self._beat_at = now
-            self.send(self._messages.heartbeat())
+    def _send_heartbeat(self) -> None:
+        self.send(self._messages.heartbeat())
 
     def _new_parser(self) -> Any:
         parser = self._dialect.MAVLink(None)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.controller_session import HEARTBEAT_EVERY_S, ControllerSession
 from rfly_amphibious.links.frames import (
     LOCK_STEP,
     REASONS,
@@ -33,12 +34,10 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, LinkFrameError
 
 PORT, CONTROLLER_PORT = 14660, 14661
-HEARTBEAT_EVERY_S = 1.0
 LINK_LOSS_S = 0.2
 """without a command, free-running: the link counts as lost"""
 ANSWER_WITHIN_S = 1.0
 """of wall time, in lock-step: later the controller counts as failed"""
-QUEUE_SIZE = 256
 
 Command = RotorCommand | WheelCommand
 _FROM_CONTROLLERS = (FrameType.ROTORS, FrameType.CHASSIS, FrameType.HEARTBEAT)
@@ -66,12 +65,8 @@ class LinkStatus(NamedTuple):
     """s, of that age, smoothed as RFC 3550 (6.4.1) does"""
 
 
-class LinkSession:
-    """Speaks with the controller from `start` to `close`; `commands` gives what has come.
-
-    `connect` makes the transport, a UdpTransport or TcpTransport, for the handler that it is given. `wake` is called in
-    the reading thread when there is something to take; it neither raises nor closes the session.
-    """
+class LinkSession(ControllerSession[Command]):
+    """Frames over a UdpTransport or TcpTransport; `commands` gives those that fit the vehicle."""
 
     def __init__(
         self,
@@ -79,49 +74,25 @@ class LinkSession:
         connect: Callable[[Handler], Transport],
         wake: Callable[[], None] | None = None,
     ) -> None:
+        super().__init__(connect, wake, COUNTERS)
         self.params = params
-        self._wake = wake
-        self._transport = connect(self)
         self._stream = isinstance(self._transport, TcpTransport)
         self._reader, self._newest = FrameReader(), NewestWins()
-        self._counts = dict.fromkeys(COUNTERS, 0)
         self._lock = threading.Lock()
         self._sequence = 0
         self._flags = 0
         self._time = 0.0
         self._sent: OrderedDict[float, float] = OrderedDict()
-        self._queue: deque[Command] = deque(maxlen=QUEUE_SIZE)
         self._taken = 0
-        self._beat_at = -HEARTBEAT_EVERY_S
         self._peer, self._supplies = "", 0
-        self._commanded_at, self._age, self._jitter = float("-inf"), float("nan"), 0.0
+        self._age, self._jitter = float("nan"), 0.0
         self.last_refused = ""
         """why the last command was refused"""
-
-    def __enter__(self) -> LinkSession:
-        self.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    def start(self) -> None:
-        """Raises LinkError where the port cannot be opened."""
-        self._transport.start()
-
-    def close(self) -> None:
-        """At once."""
-        self._transport.close()
-
-    @property
-    def port(self) -> int:
-        """Ours, as it really is."""
-        return self._transport.port
 
     @property
     def counters(self) -> dict[str, int]:
         """What became of all that came and went; a copy."""
-        found = {**self._counts, **self._transport.counters}
+        found = super().counters
         if self._stream:
             found.update(self._reader.counters)
         return found
@@ -129,8 +100,7 @@ class LinkSession:
     @property
     def status(self) -> LinkStatus:
         """Who is there, and how well."""
-        gap = time.monotonic() - self._commanded_at
-        return LinkStatus(self._transport.peer, self._supplies, gap, self._age, self._jitter)
+        return LinkStatus(self.peer, self._supplies, self.gap, self._age, self._jitter)
 
     @property
     def supplies(self) -> int:
@@ -146,13 +116,6 @@ class LinkSession:
             if len(self._sent) > _REMEMBERED:
                 self._sent.popitem(last=False)
         self._send(message)
-
-    def commands(self) -> list[Command]:
-        """Commands that fit the vehicle, oldest first. Never waits."""
-        found = []
-        while self._queue:
-            found.append(self._queue.popleft())
-        return found
 
     def _send(self, message: StateReport | GpsReport | Heartbeat) -> None:
         with self._lock:
@@ -170,7 +133,7 @@ class LinkSession:
             self._peer, self._supplies = peer, 0
             self._commanded_at, self._age, self._jitter = float("-inf"), float("nan"), 0.0
         self._newest = NewestWins()
-        self._beat_at = -HEARTBEAT_EVERY_S
+        self._heartbeat_at = -HEARTBEAT_EVERY_S
 
     def closed(self) -> None:
         """Nobody supplies anything."""
@@ -191,17 +154,12 @@ class LinkSession:
         alive, before = False, self._taken
         for frame in items:
             alive |= self._take(frame)
-        if self._taken != before and self._wake is not None:
-            self._wake()
+        if self._taken != before:
+            self._wake_up()
         return alive
 
-    def tick(self) -> None:
-        """A heartbeat, when it is time for one."""
-        now = time.monotonic()
-        if now - self._beat_at >= HEARTBEAT_EVERY_S:
-            self._beat_at = now
-            if self._stream and not self._transport.peer:
-                return
+    def _send_heartbeat(self) -> None:
+        if self.peer or not self._stream:
             self._send(Heartbeat(self._time, 0))
 
     def _take(self, frame: Frame) -> bool:
@@ -230,18 +188,14 @@ class LinkSession:
             self._counts["refused"] += 1
             self.last_refused = str(error)
             return
-        now = time.monotonic()
-        self._commanded_at = now
+        self._queue_command(command)
+        self._taken += 1
         sent = self._sent.get(command.time)
         if sent is not None:
-            age = now - sent
+            age = self._commanded_at - sent
             if not math.isnan(self._age):
                 self._jitter += (abs(age - self._age) - self._jitter) / 16.0
             self._age = age
-        if len(self._queue) == QUEUE_SIZE:
-            self._counts["overflow"] += 1
-        self._queue.append(command)
-        self._taken += 1
 
 
 class LockStep:

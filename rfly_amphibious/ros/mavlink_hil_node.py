@@ -155,7 +155,7 @@ class MavlinkHilNode(Node):
             executor.create_task(self._take)
 
     def _take(self) -> None:
-        for controls in self._session.controls():
+        for controls in self._session.commands():
             self._obey(controls)
         if self._topics.lock_step and self._answer_made is None and self._stamp_ns >= 0:
             if self._ready:

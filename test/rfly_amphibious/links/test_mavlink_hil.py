@@ -192,14 +192,14 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
                 garbage = bytes(b for b in rng.randbytes(rng.randrange(300)) if b not in (0xFD, 0xFE))
                 autopilot.sendall(garbage + controls_message(number).pack(packer))
             found = []
-            wait(lambda: (found.extend(session.controls()), len(found) == 100)[1])
+            wait(lambda: (found.extend(session.commands()), len(found) == 100)[1])
             assert [controls.time_usec for controls in found] == list(range(100))
             assert found[0].controls == (0.5,) * 16
             assert session.up
             assert session.counters["bad_data"] > 50
             autopilot.sendall(rng.randbytes(20_000) + bytes(300))
             autopilot.sendall(controls_message(7).pack(packer))
-            wait(lambda: any(controls.time_usec == 7 for controls in session.controls()))
+            wait(lambda: any(controls.time_usec == 7 for controls in session.commands()))
             session.send(messages.heartbeat())
             autopilot.settimeout(5.0)
             reader, heard = common.MAVLink(None), []
@@ -234,7 +234,7 @@ def test_whatever_has_a_right_check_the_reader_lives_on(messages):
         data = head + payload + struct.pack("<H", check) + bytes(13 * (flags == 1))
         session.take(session.parse(data[: rng.randrange(len(data))] if rng.random() < 0.05 else data))
     session.take(session.parse(bytes(600)))
-    session.controls()
+    session.commands()
     session.take(session.parse(bytes(controls_message(99).pack(common.MAVLink(None)))))
-    assert [controls.time_usec for controls in session.controls()] == [99]
+    assert [controls.time_usec for controls in session.commands()] == [99]
     assert session.counters["received"] > 1000
