@@ -12,11 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
+from rfly_amphibious.dynamics.arguments import (
+    RK4,
+    SEMI_IMPLICIT_EULER,
+    HeldControls,
+    Inputs,
+    Integrator,
+    Samples,
+    Vehicles,
+    WindSeries,
+)
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.wind import Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.vehicle_record import vehicle_record
+from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
 from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.parallel import cores, in_chunks
@@ -250,7 +260,8 @@ class AmphibiousModel:
         self.params, self.terrain = params, terrain
         self._ground = ground_of(terrain)
         standard = air_density == "standard_atmosphere"
-        self._record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
+        record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
+        self._records = kernel_records(record)
 
     # evaluation
 
@@ -312,7 +323,8 @@ class AmphibiousModel:
         from rfly_amphibious.dynamics import stepping
 
         dx, numbers = np.zeros_like(x), np.empty((x.shape[0], at.REPORTED))
-        stepping.derivatives(x, controls, torques, brake_acting, wind, self._record, self._ground, dx, numbers)
+        inputs = Inputs(controls, torques, brake_acting, wind)
+        stepping.derivatives(x, inputs, self._records, self._ground, dx, numbers)
         return dx, numbers
 
     # states to begin with
@@ -460,30 +472,18 @@ class AmphibiousModel:
         memories = np.empty((vehicles, count, at.MEMORY))
         numbers = np.empty((vehicles, count, at.REPORTED))
         status = np.zeros((vehicles, 2), np.int64)
-        code = stepping.RK4 if method == "rk4" else stepping.SEMI_IMPLICIT_EULER
+        code = RK4 if method == "rk4" else SEMI_IMPLICIT_EULER
 
         def work(start: int, stop: int) -> None:
             piece = slice(start, stop)
             stepping.simulate(
-                x[piece],
-                memory[piece],
-                rows[piece],
-                controls.torques,
-                steps,
-                mean[piece],
-                noise[piece],
-                new,
-                keep,
-                add,
-                dt,
-                code,
-                self._record,
+                Vehicles(x[piece], memory[piece], status[piece]),
+                HeldControls(rows[piece], controls.torques, steps),
+                WindSeries(mean[piece], noise[piece], new, keep, add),
+                Integrator(dt, code),
+                self._records,
                 self._ground,
-                max(every, 1),
-                samples[piece],
-                memories[piece],
-                numbers[piece],
-                status[piece],
+                Samples(max(every, 1), samples[piece], memories[piece], numbers[piece]),
             )
 
         in_chunks(work, vehicles, max(1, -(-vehicles // (4 * cores()))))

@@ -227,7 +227,7 @@ class Simulation:
             self._new_block(before)
         self._stepper.advance(controls, self.steps, disturbance)
         self._done += self.steps
-        self._step_states, self._outputs = self._stepper.way, self._stepper.outputs
+        self._step_states, self._outputs = self._stepper.step_states, self._stepper.outputs
         wind = self.wind
         if disturbance.any():
             wind = dataclasses.replace(wind, mean=np.add(wind.mean, disturbance))

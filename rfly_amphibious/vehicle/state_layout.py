@@ -80,39 +80,10 @@ CLEARANCE = 34
 OFF_MAP = 35
 """wheels that are not above the map, where its edge's height is used"""
 REPORTED = 36
-"""outputs up to here are for callers; the rest is what a step needs once more"""
-SPEED_X = 36
-"""4: V_x of the hubs, m/s"""
-SLIP_GAIN_X = 40
-"""4: dimensionless slip for a metre of longitudinal tyre deflection"""
-SLIP_GAIN_Y = 44
-HUB_X = 48
-"""4, then y 4, z 4: hubs in body axes, m"""
-HEADING = 60
-"""4 x 3: e_x, body"""
-LEFT = 72
-"""4 x 3: e_y, body"""
-NORMAL = 84
-"""4 x 3: ground's normal, body"""
-HUB_HEIGHT = 96
-"""4: d, hub to contact plane, m"""
-ROLLING_RADIUS = 100
-"""4: R_e, m"""
-SLIP = 104
-"""8: dimensionless slip of each wheel by its longitudinal shape, then its lateral one; then the shapes' values"""
-SLIP_X = 120
-"""4"""
-SLIP_Y = 124
+"""numbers above"""
 POINTS = 20
 """looked up on the ground at once: hubs 4, corners of the body box 8, rotor hubs 8"""
 FIRST_CORNER, FIRST_ROTOR = 4, 12
-POINT_X = 128
-"""20, then y 20, z 20: world, m; z becomes the height above the ground"""
-POINT_U = 188
-"""20, then v 20: row and column, their fractions after the look-up"""
-POINT_CORNERS = 228
-"""4 x 20: heights around"""
-OUTPUTS = 308
 
 
 def state_size(rotors: int) -> int:

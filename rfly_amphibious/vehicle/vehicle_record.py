@@ -24,8 +24,10 @@ def peak_slip(shape: float, curvature: float) -> float:
     return float(shape * z)
 
 
-def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmosphere: bool, map_altitude: float) -> Any:
-    """What the kernels take as `p`: a NumPy record, or a plain namespace for the path without numba."""
+def vehicle_record(
+    p: VehicleParameters, ground_effect: bool, standard_atmosphere: bool, map_altitude: float
+) -> SimpleNamespace:
+    """What the kernels know as `p`: numbers and arrays by name."""
     declared = {name: getattr(p, name) for name in declarations(VehicleParameters)}
     values: dict[str, Any] = {name: value for name, value in declared.items() if name not in _NOT_COPIED}
     values |= {name: getattr(p, name) for name in _DERIVED}
@@ -59,10 +61,19 @@ def vehicle_record(p: VehicleParameters, ground_effect: bool, standard_atmospher
     values["standard_atmosphere"] = int(standard_atmosphere)
     values["map_altitude"] = map_altitude
     arrays = {name: np.asarray(value) for name, value in values.items()}
+    return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
+
+
+def kernel_records(record: SimpleNamespace) -> Any:
+    """The one record of a structured array (1,), which kernels read by name and take in a microsecond.
+
+    In a list as it is for the path without numba.
+    """
     if not use_numba():
-        return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
+        return [record]
+    arrays = {name: np.asarray(value) for name, value in vars(record).items()}
     dtype = np.dtype([(name, np.int64 if a.dtype.kind == "i" else np.float64, a.shape) for name, a in arrays.items()])
-    record = np.zeros(1, dtype).view(np.recarray)
+    records = np.zeros(1, dtype)
     for name, array in arrays.items():
-        record[name][0] = array
-    return record[0]
+        records[name][0] = array
+    return records

@@ -53,14 +53,22 @@ def inner_kernel(function: F) -> F:
 
     Releases the GIL and divides as NumPy does, as its callers have to. Plain Python where `use_numba()` is not true.
     """
-    options: dict[str, Any] = {
-        "nogil": True,
-        "error_model": "numpy",
-        "no_cpython_wrapper": True,
-        "no_cfunc_wrapper": True,
-    }
+    return _inner(function)
+
+
+def inlined_kernel(function: F) -> F:
+    """An `inner_kernel` that becomes part of its callers' machine code: for the parts of one long computation.
+
+    Worth it where many arguments are passed and few places call; small functions are inlined anyway.
+    """
+    return _inner(function, forceinline=True)
+
+
+def _inner(function: F, **options: Any) -> F:
     if not use_numba():
         return function
     import numba
 
-    return numba.njit(**options)(function)
+    options |= {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: F = numba.njit(**options)(function)
+    return compiled

@@ -15,8 +15,9 @@ from amphibious_cases import model, parameters, plane
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.dynamics.kernels import arc_tangent, ground_normal, heights_above_ground, sine
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.dynamics.kernels import ground_normal, heights_above_ground
+from rfly_amphibious.dynamics.scratch import SCRATCH
+from rfly_amphibious.dynamics.tyres import arc_tangent, sine
 from rfly_terrain.height_map.height_map import HeightMap
 
 
@@ -32,11 +33,11 @@ def test_the_ground_is_the_height_maps():
     terrain = HeightMap(rng.normal(0, 5, (30, 40)), origin_x=-50.0, origin_y=80.0, step_x=3.7, step_y=-4.1)
     ground = ground_of(terrain)
     x, y = rng.uniform(-70, 80, 500), rng.uniform(-100, 100, 500)
-    out = np.zeros(at.OUTPUTS)
+    scratch = np.zeros(1, SCRATCH).view(np.recarray)[0]
     for k in range(500):
-        out[at.POINT_X], out[at.POINT_X + at.POINTS], out[at.POINT_X + 2 * at.POINTS] = x[k], y[k], 100.0
-        heights_above_ground(ground, 1, out)
-        assert 100.0 - out[at.POINT_X + 2 * at.POINTS] == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
+        scratch.point_x[0], scratch.point_y[0], scratch.point_height[0] = x[k], y[k], 100.0
+        heights_above_ground(ground, 1, scratch)
+        assert 100.0 - scratch.point_height[0] == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
         normal = ground_normal(ground, x[k], y[k])
         assert normal == pytest.approx(terrain.normal(x[k], y[k], smooth=True), abs=1e-13)
         assert normal[2] >= ground.least_normal_z

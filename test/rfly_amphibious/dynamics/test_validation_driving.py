@@ -7,7 +7,7 @@ import pytest
 from amphibious_cases import SETS, forward_speed, holding, model, parameters, roll_pitch_yaw, rotation
 
 from rfly_amphibious import AmphibiousModel, Controls
-from rfly_amphibious.dynamics.kernels import magic
+from rfly_amphibious.dynamics.tyres import magic_formula
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_terrain.height_map.height_map import HeightMap
@@ -172,10 +172,10 @@ def test_v20d_shape_of_the_magic_formula(name):
         pick(name, (2.1295, 2.3706), (2.1850, 2.5006)),
         strict=True,
     ):
-        assert magic(1e-7, shape, curvature) / 1e-7 == pytest.approx(1.0, abs=1e-6)
+        assert magic_formula(1e-7, shape, curvature) / 1e-7 == pytest.approx(1.0, abs=1e-6)
         assert peak_slip(shape, curvature) == pytest.approx(peak, abs=5e-5)
         slips = np.linspace(0.0, 30.0, 30001)
-        forces = np.array([magic(slip, shape, curvature) for slip in slips])
+        forces = np.array([magic_formula(slip, shape, curvature) for slip in slips])
         assert forces.max() == pytest.approx(1.0, abs=1e-6)
         assert slips[forces.argmax()] == pytest.approx(peak, abs=2e-3)
 

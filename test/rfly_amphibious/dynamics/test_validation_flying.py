@@ -156,7 +156,7 @@ def test_v22_mixer(name):
 def test_v29a_standard_atmosphere():
     assert standard_pressure(1000.0) == pytest.approx(89874.6, rel=1e-5)
     assert standard_density(1000.0) == pytest.approx(1.11164, rel=1e-4)
-    record = AmphibiousModel(parameters("full"), map_altitude=400.0)._record
+    record = AmphibiousModel(parameters("full"), map_altitude=400.0)._records[0]
     assert density_ratio(record, 600.0) * 1.225 == pytest.approx(standard_density(1000.0), rel=1e-12)
 
 

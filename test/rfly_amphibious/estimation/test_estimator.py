@@ -72,7 +72,7 @@ class Drive:
             controls = held if before.time < ALIGNED else pilot(stepper.state, outputs)
             stepper.advance(controls, TICK)
             outputs = stepper.outputs
-            ticks.append((before, *(array.copy() for array in stepper.way), controls))
+            ticks.append((before, *(array.copy() for array in stepper.step_states), controls))
         return cls(model, ticks, scenario.wind)
 
     def samples(self, suite):

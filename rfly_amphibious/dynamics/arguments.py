@@ -1,0 +1,84 @@
+"""What the kernels of the dynamics take, in groups."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RK4 = 0
+SEMI_IMPLICIT_EULER = 1
+
+
+class Inputs(NamedTuple):
+    """What acts on one vehicle from outside."""
+
+    command: Floats
+    """(9 + rotors,) as in `state_layout`"""
+    torques: bool
+    """whether rotors are commanded by torque, not by speed"""
+    brake_acting: Floats
+    """(4,) N m, signed"""
+    wind: Floats
+    """(3,) m/s, world"""
+
+
+class Vehicles(NamedTuple):
+    """n vehicles, changed in place."""
+
+    x: Floats
+    """(n, states)"""
+    memory: Floats
+    """(n, MEMORY)"""
+    status: NDArray[np.int64]
+    """(n, 2): 0 or what is wrong, and the step"""
+
+
+class HeldControls(NamedTuple):
+    """Commands of n vehicles."""
+
+    rows: Floats
+    """(n, rows, 9 + rotors)"""
+    torques: bool
+    """whether rotors are commanded by torque"""
+    hold: int
+    """steps for which each row is held"""
+
+
+class WindSeries(NamedTuple):
+    """Wind at n vehicles, world, m/s: a mean and gusts. Eq. 3.5."""
+
+    mean: Floats
+    """(n, 3)"""
+    noise: Floats
+    """(n, gusts, 3): unit normal numbers, a set for each step at which a gust begins"""
+    gust_begins: NDArray[np.bool_]
+    """(steps,)"""
+    keep: Floats
+    """(3,)"""
+    add: Floats
+    """(3,)"""
+
+
+class Samples(NamedTuple):
+    """What is kept of n vehicles after every `every`-th step."""
+
+    every: int
+    states: Floats
+    """(n, samples, states)"""
+    memories: Floats
+    """(n, samples, MEMORY)"""
+    outputs: Floats
+    """(n, samples, REPORTED): met at the beginning of that step"""
+
+
+class Integrator(NamedTuple):
+    """How steps are made."""
+
+    dt: float
+    """s"""
+    method: int
+    """RK4 or SEMI_IMPLICIT_EULER"""

@@ -1,0 +1,46 @@
+"""The body on the ground: corners of its box and rotor hubs that touch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.kernels import ground_normal
+from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.jit import inlined_kernel
+
+SLIDING_SPEED = 0.1
+"""m/s: friction of the body is full well above it. Eq. 6.4"""
+
+
+@inlined_kernel
+def contact_force(point: Vector, depth: float, normal: Vector, motion: BodyMotion, p: Any) -> Vector:
+    """F_c, N, body axes, on a point `depth` m below the ground's plane with `normal`. Eq. 6.4."""
+    velocity = add(motion.velocity, cross(motion.rates, point))
+    approach = dot(velocity, normal)
+    push = max(0.0, p.body_stiffness * depth - p.body_damping * approach)
+    sliding = add(velocity, scaled(-approach, normal))
+    speed = math.sqrt(dot(sliding, sliding))
+    friction = p.body_friction * push * math.tanh(speed / SLIDING_SPEED) / max(speed, 1e-12)
+    return add(scaled(push, normal), scaled(-friction, sliding))
+
+
+@inlined_kernel
+def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -> tuple[Vector, Vector]:
+    """(force, moment) of all contact points on the body, N and N m, body axes. Eq. 6.4, 7.2."""
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    points_down = 0
+    for k in range(at.FIRST_CORNER, at.FIRST_ROTOR + p.rotors):
+        if scratch.point_height[k] >= 0.0:
+            continue
+        points_down += 1
+        point = (p.point_x[k], p.point_y[k], p.point_z[k])
+        world_normal = ground_normal(ground, scratch.point_x[k], scratch.point_y[k])
+        normal = rotated_back(motion.rotation, world_normal)
+        pressed = contact_force(point, -scratch.point_height[k] * world_normal[2], normal, motion, p)
+        force = add(force, pressed)
+        moment = add(moment, cross(point, pressed))
+    scratch.body_points_down = points_down
+    return force, moment

@@ -1,0 +1,75 @@
+"""How the body moves, and where its points are above the ground."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.dynamics.kernels import density_ratio, heights_above_ground
+from rfly_amphibious.dynamics.vectors import Matrix, Vector, rotated_back
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.rotations import rotation_matrix
+
+
+class BodyMotion(NamedTuple):
+    """Attitude and velocities of the body; vectors in body axes (FLU)."""
+
+    rotation: Matrix
+    """R, body -> world"""
+    velocity: Vector
+    """Rᵀv, m/s"""
+    air_velocity: Vector
+    """v_a, m/s. Eq. 4.2"""
+    rates: Vector
+    """ω, rad/s"""
+    gravity: Vector
+    """g_B, m/s²"""
+    density_ratio: float
+    """k_ρ. Eq. 3.4"""
+
+
+@inlined_kernel
+def body_motion(x: Any, wind: Any, p: Any) -> BodyMotion:
+    """The motion in a state, with wind (3,), world. Eq. 1.1, 3.4, 4.2."""
+    qw, qx, qy, qz = x[at.QUATERNION], x[at.QUATERNION + 1], x[at.QUATERNION + 2], x[at.QUATERNION + 3]
+    rotation = rotation_matrix(qx, qy, qz, qw)
+    vx, vy, vz = x[at.VELOCITY], x[at.VELOCITY + 1], x[at.VELOCITY + 2]
+    return BodyMotion(
+        rotation,
+        rotated_back(rotation, (vx, vy, vz)),
+        rotated_back(rotation, (vx - wind[0], vy - wind[1], vz - wind[2])),
+        (x[at.RATES], x[at.RATES + 1], x[at.RATES + 2]),
+        (-p.gravity * rotation[6], -p.gravity * rotation[7], -p.gravity * rotation[8]),
+        density_ratio(p, x[at.POSITION + 2]) if p.standard_atmosphere else 1.0,
+    )
+
+
+@inlined_kernel
+def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, scratch: Any) -> None:
+    """Hubs, corners of the body box and rotor hubs in the world, and their heights above the ground. Eq. 3.1, 5.2."""
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation
+    px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
+    count = at.FIRST_ROTOR + p.rotors
+    for k in range(count):
+        hx, hy, hz = p.point_x[k], p.point_y[k], p.point_z[k]
+        scratch.point_x[k] = px + r00 * hx + r01 * hy + r02 * hz
+        scratch.point_y[k] = py + r10 * hx + r11 * hy + r12 * hz
+        scratch.point_height[k] = pz + r20 * hx + r21 * hy + r22 * hz
+    for i in range(4):
+        strut = x[at.STRUT + i]
+        scratch.point_x[i] += r02 * strut
+        scratch.point_y[i] += r12 * strut
+        scratch.point_height[i] += r22 * strut
+    heights_above_ground(ground, count, scratch)
+    clearance, off_map = np.inf, 0
+    for i in range(4):
+        clearance = min(clearance, scratch.point_height[i] - p.wheel_radius)
+        off_map += (
+            (scratch.point_x[i] < ground.x_min)
+            or (scratch.point_x[i] > ground.x_max)
+            or (scratch.point_y[i] < ground.y_min)
+            or (scratch.point_y[i] > ground.y_max)
+        )
+    scratch.clearance, scratch.wheels_off_map = clearance, off_map

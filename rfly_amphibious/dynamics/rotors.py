@@ -1,0 +1,63 @@
+"""Rotors: thrust with inflow and ground effect, drag, torque and speed. docs/model, section 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.vectors import Vector, add, cross
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.jit import inlined_kernel
+
+
+@inlined_kernel
+def rotor_thrust(speed: float, climb: float, height: float, density: float, p: Any) -> float:
+    """T, N, of a rotor at `speed` (rad/s) that moves at `climb` (m/s) along its axis, `height` m above the ground.
+
+    Eq. 4.3, 4.6; `density` is k_ρ.
+    """
+    static = p.thrust_coefficient * density * speed * speed
+    inflow = p.inflow_coefficient * density * speed * climb
+    thrust = min(max(static - inflow, 0.0), 1.5 * static)
+    if p.ground_effect:
+        nearness = p.rotor_radius / (4.0 * max(height, 0.5 * p.rotor_radius))
+        thrust /= 1.0 - nearness * nearness
+    return thrust
+
+
+@inlined_kernel
+def rotor_acceleration(speed: float, resistance: float, command: float, torques: bool, p: Any) -> float:
+    """ϖ̇, rad/s², for a commanded speed (Eq. 4.9), or torque (Eq. 4.10) against the `resistance` of the air."""
+    if not torques:
+        return (min(max(command, 0.0), p.max_rotor_speed) - speed) / p.rotor_lag
+    torque = min(max(command, -p.max_rotor_torque), p.max_rotor_torque)
+    acceleration = (torque - resistance) / p.rotor_inertia
+    return 0.0 if speed <= 0.0 and acceleration < 0.0 else acceleration
+
+
+@inlined_kernel
+def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scratch: Any) -> tuple[Vector, Vector]:
+    """(force, moment) of all rotors on the body, N and N m, body axes; their accelerations -> dx. Eq. 4.2–4.11, 7.2."""
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    density = motion.density_ratio
+    power, fastest_down = 0.0, -1.0
+    for j in range(p.rotors):
+        point = at.FIRST_ROTOR + j
+        hub = (p.point_x[point], p.point_y[point], p.point_z[point])
+        speed, height = x[at.ROTOR_SPEED + j], scratch.point_height[point]
+        velocity = add(motion.air_velocity, cross(motion.rates, hub))
+        thrust = rotor_thrust(speed, velocity[2], height, density, p)
+        drag = -p.rotor_drag_coefficient * density * speed
+        rotor_force = (drag * velocity[0], drag * velocity[1], thrust)
+        resistance = p.torque_coefficient * density * speed * abs(speed)
+        acceleration = rotor_acceleration(speed, resistance, inputs.command[at.ROTOR_COMMAND + j], inputs.torques, p)
+        shaft_torque = resistance + p.rotor_inertia * acceleration
+        force = add(force, rotor_force)
+        moment = add(add(moment, cross(hub, rotor_force)), (0.0, 0.0, -p.rotor_spin[j] * shaft_torque))
+        dx[at.ROTOR_SPEED + j] = acceleration
+        scratch.thrust[j] = thrust
+        power += shaft_torque * speed
+        if height < 0.0:
+            fastest_down = max(fastest_down, speed)
+    scratch.rotor_power, scratch.rotor_down_speed = power, fastest_down
+    return force, moment

@@ -1,0 +1,71 @@
+"""What one evaluation of the equations of motion finds on its way: a record that kernels read and write by name."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.jit import inner_kernel, use_numba
+
+FIELDS: dict[str, tuple[int, ...]] = {
+    # reported, see `state_layout`
+    "specific_force": (3,),
+    "wheel_load": (4,),
+    "tyre_force_x": (4,),
+    "tyre_force_y": (4,),
+    "strut_force": (4,),
+    "tyre_compression": (4,),
+    "thrust": (at.MAX_ROTORS,),
+    "rotor_power": (),
+    "body_points_down": (),
+    "rotor_down_speed": (),
+    "clearance": (),
+    "wheels_off_map": (),
+    # hubs, corners of the body box and rotor hubs: place in the world, height above the ground, m
+    "point_x": (at.POINTS,),
+    "point_y": (at.POINTS,),
+    "point_height": (at.POINTS,),
+    # the look-up of their ground: row and column, then the fractions of them; heights around, m
+    "row": (at.POINTS,),
+    "column": (at.POINTS,),
+    "height_00": (at.POINTS,),
+    "height_01": (at.POINTS,),
+    "height_10": (at.POINTS,),
+    "height_11": (at.POINTS,),
+    # wheels, body axes: hub ρ (m); axle a; heading e_x and left e_y of the contact; ground's normal n_B
+    "hub": (4, 3),
+    "axle": (4, 3),
+    "heading": (4, 3),
+    "left": (4, 3),
+    "normal": (4, 3),
+    "hub_distance": (4,),  # d, hub to contact plane, m
+    "rolling_radius": (4,),  # R_e, m
+    "hub_speed": (4,),  # |V_x|, m/s
+    "slip_gain_x": (4,),  # K_x/(σ_κ D_x): dimensionless slip for a metre of tyre deflection
+    "slip_gain_y": (4,),
+    # longitudinal of each wheel, then lateral: ρ; D_x ŝ_x/ρ and D_y ŝ_y/ρ, N; f(ρ)
+    "slip": (8,),
+    "force_limit": (8,),
+    "slip_curve": (8,),
+}
+SCRATCH = np.dtype([(name, np.float64, shape) for name, shape in FIELDS.items()])
+
+
+if use_numba():
+
+    @inner_kernel
+    def new_scratch(count: int) -> Any:
+        """`count` records. They live as long as the array, not a record taken from it."""
+        return np.zeros(count, SCRATCH)
+
+else:
+
+    def new_scratch(count: int) -> Any:
+        """`count` records."""
+        return [
+            SimpleNamespace(**{name: np.zeros(shape) if shape else 0.0 for name, shape in FIELDS.items()})
+            for _ in range(count)
+        ]

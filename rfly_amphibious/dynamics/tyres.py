@@ -1,0 +1,199 @@
+"""Tyres: steering, contact, transient slip, Pacejka's magic formula, rolling and spin. docs/model, section 5."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.kernels import ground_normal
+from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.jit import inlined_kernel
+from rfly_common.kernels.jit import kernel_or_plain as kernel
+
+MIN_UPRIGHT = 0.2
+"""n_B·ẑ below which a tyre does not act. Eq. 5.3"""
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def arc_tangent(x: float) -> float:
+    """atan x for x ≥ 0, to a unit in the last place or two; without branches, so that loops become vector instructions.
+
+    Argument reduction and rational approximation of S. Moshier's Cephes library.
+    """
+    far, middle = x > 2.414213562373095, x > 0.66
+    above = -1.0 if far else (x - 1.0 if middle else x)
+    below = x if far else (x + 1.0 if middle else 1.0)
+    base = 1.5707963267948966 if far else (0.7853981633974483 if middle else 0.0)
+    rest = 6.123233995736766e-17 if far else (3.061616997868383e-17 if middle else 0.0)
+    t = above / below
+    z = t * t
+    p = -8.750608600031904122785e-1
+    p = p * z - 1.615753718733365076637e1
+    p = p * z - 7.500855792314704667340e1
+    p = p * z - 1.228866684490136173410e2
+    p = p * z - 6.485021904942025371773e1
+    q = z + 2.485846490142306297962e1
+    q = q * z + 1.650270098316988542046e2
+    q = q * z + 4.328810604912902668951e2
+    q = q * z + 4.853903996359136964868e2
+    q = q * z + 1.945506571482613964425e2
+    return base + (t * (z * p / q) + t + rest)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def sine(x: float) -> float:
+    """sin x for 0 ≤ x ≤ π, to about 2e-16: Taylor's series up to the 21st power, mirrored at π/2."""
+    mirrored = (3.141592653589793 - x) + 1.2246467991473532e-16
+    x = mirrored if x > 1.5707963267948966 else x
+    z = x * x
+    s = 1.9572941063391263e-20
+    s = s * z - 8.2206352466243297e-18
+    s = s * z + 2.8114572543455206e-15
+    s = s * z - 7.6471637318198165e-13
+    s = s * z + 1.6059043836821613e-10
+    s = s * z - 2.5052108385441720e-08
+    s = s * z + 2.7557319223985893e-06
+    s = s * z - 1.9841269841269841e-04
+    s = s * z + 8.3333333333333332e-03
+    s = s * z - 1.6666666666666666e-01
+    return x + x * (z * s)
+
+
+@kernel(nogil=True, error_model="numpy", inline="always")
+def magic_formula(slip: float, shape: float, curvature: float) -> float:
+    """f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. Eq. 5.11."""
+    z = slip / shape
+    return sine(shape * arc_tangent(z - curvature * (z - arc_tangent(z))))
+
+
+@inlined_kernel
+def row(array: Any, i: int) -> Vector:
+    """Row i of an (n, 3) array."""
+    return array[i, 0], array[i, 1], array[i, 2]
+
+
+@inlined_kernel
+def set_row(array: Any, i: int, vector: Vector) -> None:
+    """Row i of an (n, 3) array becomes the vector."""
+    array[i, 0], array[i, 1], array[i, 2] = vector
+
+
+@inlined_kernel
+def wheel_axle(i: int, tan_steering: float, p: Any) -> Vector:
+    """a, body axes, to the left, of wheel i. Eq. 5.1."""
+    tangent = p.steering_sign[i] * tan_steering / (1.0 - p.point_y[i] * tan_steering / p.steering_lever)
+    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
+    return -tangent * cosine, cosine, 0.0
+
+
+@inlined_kernel
+def hub_velocity(i: int, velocity: Vector, rates: Vector, strut_rate: float, scratch: Any) -> Vector:
+    """v_h, m/s, body axes, from the body's velocity and rates. Eq. 5.2."""
+    return add(add(velocity, cross(rates, row(scratch.hub, i))), (0.0, 0.0, strut_rate))
+
+
+@inlined_kernel
+def slip_velocities(i: int, hub_velocity: Vector, rates: Vector, spin: float, scratch: Any) -> Vector:
+    """(V_x, V_sx, V_sy), m/s, of wheel i in contact, which turns at `spin`. Eq. 5.5."""
+    to_contact = scaled(-scratch.hub_distance[i], row(scratch.normal, i))
+    along = dot(hub_velocity, row(scratch.heading, i))
+    across = dot(add(hub_velocity, cross(rates, to_contact)), row(scratch.left, i))
+    return along, along - scratch.rolling_radius[i] * spin, across
+
+
+@inlined_kernel
+def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
+    """Places, axles, loads, slips and slip curves of all wheels; rates of the tyre deflections -> dx. Eq. 5.1–5.11."""
+    tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
+    least_height = (scratch.clearance + p.wheel_radius) * ground.least_normal_z
+    touching = least_height < p.wheel_radius
+    for i in range(4):
+        set_row(scratch.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
+        set_row(scratch.axle, i, wheel_axle(i, tan_steering, p))
+        scratch.wheel_load[i], scratch.tyre_compression[i] = 0.0, 0.0
+        scratch.slip[i], scratch.slip[4 + i] = 0.0, 0.0
+        dx[at.TYRE_X + i], dx[at.TYRE_Y + i] = 0.0, 0.0
+        if touching:
+            wheel_contact(x, i, motion, p, ground, dx, scratch)
+    if touching:
+        for k in range(p.slips):  # a constant number would be unrolled, which keeps vector instructions away
+            scratch.slip_curve[k] = magic_formula(scratch.slip[k], p.shapes[k], p.curvatures[k])
+
+
+@inlined_kernel
+def wheel_contact(x: Any, i: int, motion: BodyMotion, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
+    """Load, contact frame and slips of wheel i, where it stands on the ground. Eq. 5.2–5.10."""
+    world_normal = ground_normal(ground, scratch.point_x[i], scratch.point_y[i])
+    normal = rotated_back(motion.rotation, world_normal)
+    distance = scratch.point_height[i] * world_normal[2]
+    if distance >= p.wheel_radius or normal[2] <= MIN_UPRIGHT:
+        return
+    velocity = hub_velocity(i, motion.velocity, motion.rates, x[at.STRUT_RATE + i], scratch)
+    compression = p.wheel_radius - distance
+    load = max(0.0, p.tyre_stiffness * compression - p.tyre_damping * dot(velocity, normal))
+    scratch.wheel_load[i], scratch.tyre_compression[i] = load, compression
+    if load <= 0.0:
+        return
+    heading = cross(row(scratch.axle, i), normal)
+    heading = scaled(1.0 / math.sqrt(dot(heading, heading)), heading)
+    set_row(scratch.heading, i, heading)
+    set_row(scratch.left, i, cross(normal, heading))
+    set_row(scratch.normal, i, normal)
+    scratch.hub_distance[i], scratch.rolling_radius[i] = distance, p.wheel_radius - compression / 3.0
+    along, slide_x, slide_y = slip_velocities(i, velocity, motion.rates, x[at.WHEEL_SPEED + i], scratch)
+    speed = abs(along)
+    scratch.hub_speed[i] = speed
+    dx[at.TYRE_X + i] = -slide_x - speed * x[at.TYRE_X + i] / p.relaxation_x
+    dx[at.TYRE_Y + i] = -slide_y - speed * x[at.TYRE_Y + i] / p.relaxation_y
+    tyre_slip(x, i, slide_x, slide_y, p, scratch)
+
+
+@inlined_kernel
+def tyre_slip(x: Any, i: int, slide_x: float, slide_y: float, p: Any, scratch: Any) -> None:
+    """Dimensionless slip of wheel i from its deflections, and the friction along and across. Eq. 5.7, 5.9, 5.10."""
+    load, speed = scratch.wheel_load[i], scratch.hub_speed[i]
+    guarded = max(load, 1e-6 * p.nominal_load)
+    ratio = guarded / (p.cornering_load_ratio * p.nominal_load)
+    friction = max(0.2, 1.0 - p.friction_load_loss * (guarded - p.nominal_load) / p.nominal_load) * guarded
+    peak_x, peak_y = p.friction_x * friction, p.friction_y * friction
+    gain_x = p.slip_stiffness * guarded / (p.relaxation_x * peak_x)
+    # sin(2 atan r) = 2 r / (1 + r²)
+    gain_y = p.cornering_stiffness[i] * 2.0 * ratio / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
+    slip_x, slip_y = gain_x * x[at.TYRE_X + i], gain_y * x[at.TYRE_Y + i]
+    if speed < p.low_speed:
+        damping = 0.5 * (1.0 + math.cos(math.pi * speed / p.low_speed))
+        damping *= p.low_speed_damping * load / p.nominal_load
+        slip_x -= damping * slide_x / peak_x
+        slip_y -= damping * slide_y / peak_y
+    slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
+    share = 1.0 / max(slip, 1e-300)
+    scratch.slip_gain_x[i], scratch.slip_gain_y[i] = gain_x, gain_y
+    scratch.slip[i], scratch.slip[4 + i] = slip, slip
+    scratch.force_limit[i], scratch.force_limit[4 + i] = peak_x * slip_x * share, peak_y * slip_y * share
+
+
+@inlined_kernel
+def tyre_force(x: Any, i: int, motor_torque: float, p: Any, dx: Any, scratch: Any) -> tuple[Vector, Vector]:
+    """(F_t, c): force of tyre i, N, and its moment about the hub, N m, body axes; the wheel's spin -> dx.
+
+    Eq. 5.13–5.15, 7.3.
+    """
+    load, spin = scratch.wheel_load[i], x[at.WHEEL_SPEED + i]
+    if load <= 0.0:
+        scratch.tyre_force_x[i], scratch.tyre_force_y[i] = 0.0, 0.0
+        dx[at.WHEEL_SPEED + i] = motor_torque / p.wheel_inertia
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    normal, radius = row(scratch.normal, i), scratch.rolling_radius[i]
+    force_x = scratch.force_limit[i] * scratch.slip_curve[i]
+    force_y = scratch.force_limit[4 + i] * scratch.slip_curve[4 + i]
+    along, across = scaled(force_x, row(scratch.heading, i)), scaled(force_y, row(scratch.left, i))
+    force = add(add(along, across), scaled(load, normal))
+    rolling = radius * spin / p.rolling_speed
+    if abs(rolling) < 20.0:  # beyond it tanh is 1 to the last bit
+        rolling = math.tanh(rolling)
+    resistance = p.rolling_resistance * load * radius * min(max(rolling, -1.0), 1.0)
+    dx[at.WHEEL_SPEED + i] = (motor_torque - radius * force_x - resistance) / p.wheel_inertia
+    scratch.tyre_force_x[i], scratch.tyre_force_y[i] = force_x, force_y
+    return force, cross(scaled(-scratch.hub_distance[i], normal), force)
