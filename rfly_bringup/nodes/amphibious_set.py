@@ -38,7 +38,6 @@ MULTIROTOR = 3
 
 SIMULATION = NodeDescription(
     "amphibious_sim_node",
-    "rfly_amphibious.ros.amphibious_sim_node",
     "simulates the vehicle and its sensors",
     {
         "scenario": "scenario",
@@ -50,49 +49,41 @@ SIMULATION = NodeDescription(
 )
 ESTIMATOR = NodeDescription(
     "state_estimator_node",
-    "rfly_amphibious.ros.state_estimator_node",
     "estimates where the vehicle is, from its sensors",
     {"lock_step": "lock_step"},
 )
 FLIGHT = NodeDescription(
     "flight_control_node",
-    "rfly_amphibious.ros.flight_control_node",
     "flies the vehicle, and says in which mode it is",
     {"lock_step": "lock_step"},
 )
 CHASSIS = NodeDescription(
     "chassis_control_node",
-    "rfly_amphibious.ros.chassis_control_node",
     "drives and steers the vehicle",
     {"lock_step": "lock_step"},
 )
 GUIDANCE = NodeDescription(
     "guidance_node",
-    "rfly_amphibious.ros.guidance_node",
     "carries out the scenario's mission",
     {"scenario": "scenario", "map_search_path": "map_search_path", "autostart": "autostart"},
 )
 BETAFLIGHT = NodeDescription(
     "betaflight_node",
-    "rfly_amphibious.ros.betaflight_node",
     "lets Betaflight's firmware fly the vehicle, in place of flight_control_node",
     {"lock_step": "lock_step"},
 )
 LINK = NodeDescription(
     "link_node",
-    "rfly_amphibious.ros.link_node",
     "brings in a controller outside by frames over UDP or TCP, in place of the control nodes",
     {"lock_step": "lock_step"},
 )
 MAVLINK = NodeDescription(
     "mavlink_hil_node",
-    "rfly_amphibious.ros.mavlink_hil_node",
     "brings in an autopilot by MAVLink, in place of the control nodes",
     {"lock_step": "lock_step"},
 )
 MAPPING = NodeDescription(
     "mapping_node",
-    "rfly_amphibious.ros.mapping_node",
     "makes a 3-D map from the lidar",
     {},
     needs="mapping",

@@ -1,86 +1,37 @@
-"""Entry points of the nodes' executables, with signal handlers installed before any heavy import."""
+"""Entry points of the nodes' executables; light, so that signals are in hand before a node's imports begin."""
 
 from __future__ import annotations
 
-from rfly_bringup.nodes import node_set
+from collections.abc import Callable
+from functools import partial
+
 from rfly_common.startup import run_node_module
 
+_NODES = {
+    "rfly_terrain": ("terrain_node", "planner_node"),
+    "rfly_ue_bridge": ("ue_bridge_node",),
+    "rfly_trajectory": ("trajectory_node", "mission_node"),
+    "rfly_collision": ("collision_node",),
+    "rfly_amphibious": (
+        "amphibious_sim_node",
+        "state_estimator_node",
+        "flight_control_node",
+        "chassis_control_node",
+        "guidance_node",
+        "teleop_node",
+        "mapping_node",
+        "link_node",
+        "mavlink_hil_node",
+        "betaflight_node",
+    ),
+}
 
-def terrain_node() -> None:
-    """Executable `terrain_node`."""
-    run_node_module(node_set.TERRAIN.module)
-
-
-def ue_bridge_node() -> None:
-    """Executable `ue_bridge_node`."""
-    run_node_module(node_set.BRIDGE.module)
-
-
-def trajectory_node() -> None:
-    """Executable `trajectory_node`."""
-    run_node_module(node_set.TRAJECTORY.module)
-
-
-def mission_node() -> None:
-    """Executable `mission_node`."""
-    run_node_module(node_set.MISSION.module)
-
-
-def planner_node() -> None:
-    """Executable `planner_node`."""
-    run_node_module(node_set.PLANNER.module)
+MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}
+"""of each executable; its `main` runs the node"""
 
 
-def collision_node() -> None:
-    """Executable `collision_node`."""
-    run_node_module(node_set.COLLISION.module)
-
-
-def teleop_node() -> None:
-    """Executable `teleop_node`."""
-    run_node_module("rfly_amphibious.ros.teleop_node")
-
-
-def guidance_node() -> None:
-    """Executable `guidance_node`."""
-    run_node_module("rfly_amphibious.ros.guidance_node")
-
-
-def amphibious_sim_node() -> None:
-    """Executable `amphibious_sim_node`."""
-    run_node_module("rfly_amphibious.ros.amphibious_sim_node")
-
-
-def link_node() -> None:
-    """Executable `link_node`."""
-    run_node_module("rfly_amphibious.ros.link_node")
-
-
-def mavlink_hil_node() -> None:
-    """Executable `mavlink_hil_node`."""
-    run_node_module("rfly_amphibious.ros.mavlink_hil_node")
-
-
-def state_estimator_node() -> None:
-    """Executable `state_estimator_node`."""
-    run_node_module("rfly_amphibious.ros.state_estimator_node")
-
-
-def flight_control_node() -> None:
-    """Executable `flight_control_node`."""
-    run_node_module("rfly_amphibious.ros.flight_control_node")
-
-
-def chassis_control_node() -> None:
-    """Executable `chassis_control_node`."""
-    run_node_module("rfly_amphibious.ros.chassis_control_node")
-
-
-def mapping_node() -> None:
-    """Executable `mapping_node`."""
-    run_node_module("rfly_amphibious.ros.mapping_node")
-
-
-def betaflight_node() -> None:
-    """Executable `betaflight_node`."""
-    run_node_module("rfly_amphibious.ros.betaflight_node")
+def __getattr__(name: str) -> Callable[[], None]:
+    """The function that an executable calls: `terrain_node()` runs terrain_node until it is stopped."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return partial(run_node_module, MODULES[name])

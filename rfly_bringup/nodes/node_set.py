@@ -25,7 +25,6 @@ class NodeDescription:
     where one of the arguments that `needs` names, separated by spaces, is given, and not `false`."""
 
     executable: str
-    module: str
     description: str
     parameters: Mapping[str, str]
     needs: str = ""
@@ -65,13 +64,11 @@ ARGUMENTS = (
 
 TERRAIN = NodeDescription(
     "terrain_node",
-    "rfly_terrain.ros.terrain_node",
     "publishes the terrain, answers altitude queries",
     {"map": "map", "map_search_path": "map_search_path", "frame_id": "frame_id"},
 )
 BRIDGE = NodeDescription(
     "ue_bridge_node",
-    "rfly_ue_bridge.ros.ue_bridge_node",
     "sends vehicles to RflySim3D, publishes what it answers",
     {
         "host": "host",
@@ -84,7 +81,6 @@ BRIDGE = NodeDescription(
 )
 TRAJECTORY = NodeDescription(
     "trajectory_node",
-    "rfly_trajectory.ros.trajectory_node",
     "drives a fleet over the terrain",
     {
         "fleet": "fleet",
@@ -97,21 +93,18 @@ TRAJECTORY = NodeDescription(
 )
 MISSION = NodeDescription(
     "mission_node",
-    "rfly_trajectory.ros.mission_node",
     "flies missions",
     {"vehicles": "mission_vehicles", "frame_id": "frame_id", "map_search_path": "map_search_path"},
     needs="mission_vehicles",
 )
 COLLISION = NodeDescription(
     "collision_node",
-    "rfly_collision.ros.collision_node",
     "reports which vehicles, placed objects and ground touch",
     {"shapes": "collision_shapes", "frame_id": "frame_id", "map_search_path": "map_search_path"},
     needs="collision",
 )
 PLANNER = NodeDescription(
     "planner_node",
-    "rfly_terrain.ros.planner_node",
     "plans paths over the terrain",
     {"goal_vehicle": "goal_vehicle", "vehicle_classes": "vehicle_classes", "map_search_path": "map_search_path"},
     needs="planner goal_vehicle",

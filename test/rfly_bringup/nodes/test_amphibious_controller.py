@@ -49,4 +49,4 @@ def test_what_cannot_be_is_refused(more, why):
 @pytest.mark.parametrize("node", [LINK, MAVLINK], ids=lambda node: node.executable)
 def test_both_have_an_executable(node):
     assert callable(getattr(entry_points, node.executable))
-    assert importlib.util.find_spec(node.module) is not None
+    assert importlib.util.find_spec(entry_points.MODULES[node.executable]) is not None

@@ -120,7 +120,7 @@ def test_a_3d_map_is_made_where_asked_for() -> None:
 @pytest.mark.parametrize("node", amphibious_set.OF_A_VEHICLE, ids=lambda node: node.executable)
 def test_every_node_has_an_executable(node) -> None:
     assert callable(getattr(entry_points, node.executable))
-    assert importlib.util.find_spec(node.module) is not None
+    assert importlib.util.find_spec(entry_points.MODULES[node.executable]) is not None
 
 
 def test_arguments_have_one_meaning_each() -> None:

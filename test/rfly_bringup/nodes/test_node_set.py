@@ -32,7 +32,7 @@ def test_every_node_has_a_console_script_and_an_entry_point():
     config = configparser.ConfigParser()
     config.read(ROOT / "cmake" / "nodes.cfg")
     scripts = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines())
-    names = [name for name in vars(entry_points) if name.endswith("_node")]
+    names = list(entry_points.MODULES)
     assert scripts == {name: f"rfly_bringup.nodes.entry_points:{name}" for name in names}
     assert {node.executable for node in (*NODES, *OF_A_VEHICLE)} <= set(names)
 
