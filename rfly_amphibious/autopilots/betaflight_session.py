@@ -97,7 +97,7 @@ class BetaflightSession:
             self.folder = Path(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._set_up([line for line in settings if line.split("#", 1)[0].strip()])
-            self._serial = self._start_well()
+            _, self._serial = self._start_well()
         except BaseException:
             self.close()
             raise
@@ -132,32 +132,43 @@ class BetaflightSession:
         if (self.folder / "eeprom.bin").is_file() and kept.is_file() and kept.read_text(encoding="utf-8") == text:
             return
         (self.folder / "eeprom.bin").unlink(missing_ok=True)
-        process = self._start()
-        with self._connect() as serial:
-            serial.configure(lines)
-            try:
-                process.wait(START_TIME)
-            except subprocess.TimeoutExpired:
-                raise AutopilotError("Betaflight has not ended after it was to save its settings") from None
+        process, serial = self._start_well()
+        serial.configure(lines)
+        try:
+            process.wait(START_TIME)
+        except subprocess.TimeoutExpired:
+            raise AutopilotError("Betaflight has not ended after it was to save its settings") from None
+        serial.close()
         kept.write_text(text, encoding="utf-8")
 
-    def _start_well(self) -> BetaflightSerial:
-        """The firmware's control loop does not begin in a few of a hundred starts: then it is started again."""
+    def _start_well(self) -> tuple[subprocess.Popen[bytes], BetaflightSerial]:
+        """In some of a hundred starts the firmware's control loop does not begin, or it answers nobody: then it is
+        started again."""
+        why = f"Betaflight's control loop did not begin in {STARTS} starts"
         for _ in range(STARTS):
             process = self._start()
-            serial = self._ends.enter_context(self._connect())
-            end = time.monotonic() + LOOP_TIME
-            while time.monotonic() < end:
-                self.status = serial.status()
-                if 0.0 < self.status.loop_time < SLOW_LOOP:
-                    return serial
-                time.sleep(0.01)
-            serial.close()
-            _end(process)
-        raise AutopilotError(f"Betaflight's control loop did not begin in {STARTS} starts")
+            with contextlib.ExitStack() as this_start:
+                this_start.callback(_end, process)
+                try:
+                    serial = BetaflightSerial(LOOPBACK, timeout=START_TIME, why_not=lambda: self.why_ended)
+                    this_start.enter_context(serial)
+                    if self._loop_begins(serial):
+                        self._ends.push(this_start.pop_all())
+                        return process, serial
+                except AutopilotError as error:
+                    why = str(error)
+                    if self.why_ended:
+                        raise
+        raise AutopilotError(why)
 
-    def _connect(self) -> BetaflightSerial:
-        return BetaflightSerial(LOOPBACK, timeout=START_TIME, why_not=lambda: self.why_ended)
+    def _loop_begins(self, serial: BetaflightSerial) -> bool:
+        end = time.monotonic() + LOOP_TIME
+        while time.monotonic() < end:
+            self.status = serial.status()
+            if 0.0 < self.status.loop_time < SLOW_LOOP:
+                return True
+            time.sleep(0.01)
+        return False
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [str(self._program.resolve())]
@@ -169,7 +180,6 @@ class BetaflightSession:
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         self._process = process
-        self._ends.callback(_end, process)
         return process
 
     # going along
