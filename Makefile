@@ -16,7 +16,8 @@ demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it 
 	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo
 
 test: ## the whole test suite; JOBS=4 runs it in four processes. What fails runs once more, alone: real nodes need a machine that is not too busy
-	@$(IN_ENV) --browser --autopilot pytest -n $(JOBS) --no-loadscope-reorder || { code=$$?; [ $$code -eq 1 ] || exit $$code; \
+	@$(IN_ENV) --browser --autopilot pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder && echo 'second try needed: 0' || \
+	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) pytest --last-failed --last-failed-no-failures none; }
 
 test-lib: ## the library tests alone: no ROS, no compiler, seconds

@@ -66,7 +66,7 @@ class Bridge:
             self._publishers[topic] = self.peer.publisher(msg_type, topic, qos)
         return self._publishers[topic]
 
-    def publish_until(self, topic, message, ready, timeout_s=15.0):
+    def publish_until(self, topic, message, ready):
         """Publish again and again until `ready()`: a best-effort subscription may not be connected yet."""
         publisher = self.publisher(type(message), topic)
         last = 0.0
@@ -78,7 +78,7 @@ class Bridge:
                 publisher.publish(message)
             return ready()
 
-        return self.peer.spin_until(once_more, timeout_s)
+        return self.peer.spin_until(once_more)
 
     def shown(self, topic, message, count=1):
         """The first datagrams that a message causes."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
 
+import claims
 import pytest
 from hypothesis import settings
 
@@ -29,47 +30,15 @@ _NEEDED_MODULES = {
 }
 
 
-# Modules whose tests use RflySim's own ports (20006, 20009, 20010 …), which only one process at a time can have.
-_FIXED_PORTS = (
-    "test/examples/test_experiments.py",
-    "test/rfly_bringup/cli/test_record.py",
-    "test/rfly_bringup/cli/test_view.py",
-    "test/rfly_bringup/cli/test_wire.py",
-    "test/rfly_bringup/runner/test_up.py",
-    "test/rfly_ue_bridge/sdk/test_matlab_calls.py",
-    "test/rfly_ue_bridge/sdk/test_listener.py",
-    "test/rfly_ue_bridge/sdk/test_ue4_ctrl_api.py",
-    "test/rfly_ue_bridge/viewer/test_listener.py",
-    "test/test_docs.py",
-)
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Minutes of random input run only where `-m` names them; modules with slow tests come first, for several processes
     that are to end together."""
-    slow = {_module(item.nodeid) for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: _module(item.nodeid) not in slow)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     if "fuzz_full" in config.option.markexpr:
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("fuzz_full")])
     items[:] = [item for item in items if not item.get_closest_marker("fuzz_full")]
-
-
-def _module(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`: a module's tests stay in one process, and so do those of all that use RflySim's own ports."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByModule(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            module = _module(nodeid)
-            return "fixed ports" if module in _FIXED_PORTS else module
-
-    return ByModule(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -81,7 +50,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     """After pytest's own closing line: how many tests were skipped, and why. With RFLY_STRICT_SKIPS=1 a reason that
-    ALLOWED_SKIPS does not name fails the run."""
+    ALLOWED_SKIPS does not name fails the run. With `--last-failed`, which tests were tried again."""
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or session.config.option.collectonly:
@@ -96,11 +65,9 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     if refused and os.environ.get("RFLY_STRICT_SKIPS") == "1":
         reporter.write_line(f"not allowed to be skipped here: {'; '.join(refused)}", red=True)
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-
-
-# A bound port is the claim to a domain: it holds between processes and users, and ends with its process.
-_CLAIM_PORT = 11100
-_DOMAINS = range(1, 102)
+    if session.config.getoption("lf", default=False):
+        names = ", ".join(item.nodeid for item in session.items)
+        reporter.write_line(f"second try needed: {len(session.items)}" + (f" ({names})" if names else ""))
 
 
 @pytest.fixture
@@ -120,8 +87,7 @@ def shared_domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @contextmanager
 def _domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with ExitStack() as claims, pytest.MonkeyPatch.context() as environment:
-        domain = _claim_domain(claims)
+    with claims.domain() as domain, pytest.MonkeyPatch.context() as environment:
         environment.setenv("ROS_DOMAIN_ID", str(domain))
         environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         environment.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros_log")))
@@ -130,21 +96,20 @@ def _domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield domain
 
 
-def _claim_domain(claims: ExitStack) -> int:
-    """Starts elsewhere in each process and goes on from test to test: a killed node's remains are not met soon."""
-    global _next_domain  # noqa: PLW0603
-    for _ in _DOMAINS:
-        domain = _next_domain
-        _next_domain = _DOMAINS[domain % len(_DOMAINS)]
-        claim = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            claim.bind(("127.0.0.1", _CLAIM_PORT + domain))
-        except OSError:
-            claim.close()
-            continue
-        claims.enter_context(claim)
-        return domain
-    raise RuntimeError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are claimed by other tests")
+@pytest.fixture
+def rflysim_ports() -> Iterator[None]:
+    """RflySim's own ports (20006, 20009, 20010 …) for this test alone."""
+    with claims.turn(claims.RFLYSIM_PORTS):
+        yield
 
 
-_next_domain = _DOMAINS[os.getpid() % len(_DOMAINS)]
+@pytest.fixture
+def rflysim_host() -> Iterator[str]:
+    """A loopback address for this test alone: RflySim's own ports are free there."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as claim:
+        while True:
+            host = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+            with suppress(OSError):
+                claim.bind((host, claims.RFLYSIM_PORTS))
+                break
+        yield host

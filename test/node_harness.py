@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
+PATIENCE = 120.0
+"""s of wall time after which a condition is not waited for any more: far beyond what a busy machine needs"""
 
 
 def executable(name: str) -> Path:
@@ -110,7 +112,7 @@ class Peer:
         self.node = Node(name, context=self._context)
         self._executor.add_node(self.node)
 
-    def spin_until(self, ready: Callable[[], Any], timeout_s: float = 15.0) -> Any:
+    def spin_until(self, ready: Callable[[], Any], timeout_s: float = PATIENCE) -> Any:
         """Spin until `ready()` is true and return its value; fails the test when the time is over."""
         deadline = time.monotonic() + timeout_s
         while not (value := ready()):
@@ -136,7 +138,7 @@ class Peer:
         self.spin_until(lambda: made.get_subscription_count() > 0)
         return made
 
-    def call(self, srv_type: Any, name: str, /, timeout_s: float = 15.0, **fields: Any) -> Any:
+    def call(self, srv_type: Any, name: str, /, timeout_s: float = PATIENCE, **fields: Any) -> Any:
         """The response of a service."""
         client = self.node.create_client(srv_type, name)
         try:

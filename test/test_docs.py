@@ -104,7 +104,7 @@ def test_links_lead_to_files(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "python")], ids=name)
-def test_python_examples_run(page, user_folder):
+def test_python_examples_run(page, user_folder, rflysim_ports):
     """Those of one page one after the other, as a reader would type them."""
     names: dict[str, Any] = {}
     for block in fenced(page, "python"):
@@ -234,8 +234,8 @@ def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
     parameters = fenced(ROOT / "docs" / "howto" / "add-a-vehicle.md", "yaml")[1]
     assert set(yaml.safe_load(parameters)) == {"ue_bridge_node"}
     (tmp_path / "robots.yaml").write_text(parameters, encoding="utf-8")
-    bridge = NodeProcess("ue_bridge_node", domain_id, {"port": "20910"}, "--params-file", str(tmp_path / "robots.yaml"))
-    with bridge:
+    ports = {"port": "20910", "feedback_port": "0"}
+    with NodeProcess("ue_bridge_node", domain_id, ports, "--params-file", str(tmp_path / "robots.yaml")):
         peer = Peer(domain_id)
         try:
             wanted = {

@@ -27,7 +27,7 @@ sys.exit(service.run())
 
 
 @pytest.mark.parametrize("name", ["rfly.launch.py", "terrain.launch.py"])
-def test_launch_file_starts_serves_and_ends(name, domain_id):
+def test_launch_file_starts_serves_and_ends(name, domain_id, rflysim_ports):
     """Altitudes are answered under the given namespace; SIGINT ends launch and nodes with exit code 0."""
     from node_harness import Peer
     from rfly_suite.srv import GetTerrainAltitude
@@ -36,7 +36,7 @@ def test_launch_file_starts_serves_and_ends(name, domain_id):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     peer = Peer(domain_id)
     try:
-        answer = peer.call(GetTerrainAltitude, "/site/get_terrain_altitude", 30.0, x=1.5, y=2.0)
+        answer = peer.call(GetTerrainAltitude, "/site/get_terrain_altitude", x=1.5, y=2.0)
         assert answer.success
         assert answer.normal.z < 0  # the node's frame is NED, as the launch argument says
         process.send_signal(signal.SIGINT)

@@ -86,13 +86,13 @@ class Flight:
             )
             example = None
             try:
-                peer.spin_until(lambda: "stands on" in simulator.output, 60.0)
-                peer.spin_until(lambda: "listening for" in linked.output, 60.0)
-                peer.spin_until(lambda: matched, 60.0)
+                peer.spin_until(lambda: "stands on" in simulator.output)
+                peer.spin_until(lambda: "listening for" in linked.output)
+                peer.spin_until(lambda: matched)
                 worked, began = sum(map(cpu_s, (simulator.process, linked.process))), time.monotonic()
                 example = start(script, *options, "--port", port)
                 while example.poll() is None and (until is None or self.time < until):
-                    peer.spin_until(lambda: len(self.truth) or example.poll() is not None, 60.0)
+                    peer.spin_until(lambda: len(self.truth) or example.poll() is not None)
                     peer.spin_for(0.1)
                     assert time.monotonic() - began < 100.0, (self.time, linked.output, simulator.output)
                     if stop_at is not None and self.time > stop_at:

@@ -1,7 +1,6 @@
 """Betaflight's own firmware flies the quad vehicle, on the wall clock, through its own ports.
 
-One session serves the tests in their order: a flight with a gust, one without motors, the end of the firmware. The
-nodes fly last.
+These are fixed in the firmware: each flight has a session of its own, one after the other on this machine.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ import time
 from importlib import resources
 from pathlib import Path
 
+import claims
 import numpy as np
 import pytest
-from node_harness import NodeProcess, Peer, diagnostic
+from node_harness import PATIENCE, NodeProcess, Peer, diagnostic
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
 from rfly_amphibious.autopilots.betaflight_loop import BetaflightLoop, fast_imu
@@ -90,7 +90,7 @@ class Recorder:
 
     def take_off(self):
         """To 0.5 m above the ground, armed through the radio."""
-        ready = self.until(20.0, lambda: not self.flight.missing and not self.session.status.arming_disable_flags)
+        ready = self.until(PATIENCE, lambda: not self.flight.missing and not self.session.status.arming_disable_flags)
         assert ready, (self.flight.missing, self.session.status)
         assert self.flight.request("arm") == ""
         assert not self.session.status.armed
@@ -103,40 +103,64 @@ class Recorder:
         return rows[rows[:, 0] >= begin]
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
+@contextlib.contextmanager
+def free_ports():
+    """The firmware's ports for us alone on this machine; skips where there is no firmware."""
     try:
         find_firmware()
     except AutopilotError as error:
         pytest.skip(str(error))
-    with BetaflightSession(shipped_settings("scale_quad"), tmp_path_factory.mktemp("betaflight")) as running:
+    with claims.turn(claims.BETAFLIGHT_PORTS):
+        yield
+
+
+@contextlib.contextmanager
+def started(folder):
+    with free_ports():
+        with BetaflightSession(shipped_settings("scale_quad"), folder) as running:
+            yield running
+        assert not runs(running.pid)
+
+
+@pytest.fixture
+def firmware_ports():
+    with free_ports():
+        yield
+
+
+@pytest.fixture
+def session(tmp_path):
+    with started(tmp_path) as running:
         yield running
-    assert not runs(running.pid)
 
 
 @pytest.fixture(scope="module")
-def flown(session):
-    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the motors' port."""
-    recorder = Recorder(session, noise=False)  # what is left of differences is the firmware's
-    recorder.take_off()
-    recorder.begin = recorder.simulation.time
-    recorder.target = np.add(recorder.loop.estimate.position, (0.0, 0.0, 1.0))
-    recorder.until(HOVER_TIME, lambda: False)
-    recorder.gust_time = recorder.simulation.time
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-        for data in (b"", b"\xff" * 16, b"\x00" * 15, os.urandom(1400)):  # 0xff: not a number
-            stranger.sendto(data, ("127.0.0.1", MOTOR_PORT))
-    recorder.simulation.wind_disturbance = np.array((0.0, GUST, 0.0))
-    recorder.until(GUST_TIME, lambda: False)
-    recorder.simulation.wind_disturbance = np.zeros(3)
-    recorder.calm_time = recorder.simulation.time
-    recorder.until(1.5, lambda: False)
-    recorder.land_time = recorder.simulation.time
-    recorder.target = None
-    assert recorder.flight.request("land") == ""
-    recorder.until(14.0, lambda: recorder.flight.mode is Mode.DRIVE)
-    recorder.until(2.0, lambda: not session.status.armed)
-    return recorder
+def flown(tmp_path_factory):
+    """Take-off from the hill's side, hover, a gust and what comes after, landing; garbage at the motors' port.
+
+    A record of what was: the firmware has ended.
+    """
+    with started(tmp_path_factory.mktemp("betaflight")) as session:
+        recorder = Recorder(session, noise=False)  # what is left of differences is the firmware's
+        recorder.take_off()
+        recorder.begin = recorder.simulation.time
+        recorder.target = np.add(recorder.loop.estimate.position, (0.0, 0.0, 1.0))
+        recorder.until(HOVER_TIME, lambda: False)
+        recorder.gust_time = recorder.simulation.time
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for data in (b"", b"\xff" * 16, b"\x00" * 15, os.urandom(1400)):  # 0xff: not a number
+                stranger.sendto(data, ("127.0.0.1", MOTOR_PORT))
+        recorder.simulation.wind_disturbance = np.array((0.0, GUST, 0.0))
+        recorder.until(GUST_TIME, lambda: False)
+        recorder.simulation.wind_disturbance = np.zeros(3)
+        recorder.calm_time = recorder.simulation.time
+        recorder.until(1.5, lambda: False)
+        recorder.land_time = recorder.simulation.time
+        recorder.target = None
+        assert recorder.flight.request("land") == ""
+        recorder.until(14.0, lambda: recorder.flight.mode is Mode.DRIVE)
+        recorder.until(2.0, lambda: not session.status.armed)
+        return recorder
 
 
 def test_it_takes_off_from_a_slope_hovers_and_lands(flown):
@@ -187,26 +211,27 @@ def test_garbage_at_its_port_is_counted_and_ignored(flown):
     assert flown.session.ignored == 4
 
 
-def test_a_second_session_says_which_port_is_taken(flown):
+def test_a_second_session_says_which_port_is_taken(session):
     with pytest.raises(AutopilotError, match="UDP port 9002 is taken"):
         BetaflightSession(shipped_settings("scale_quad"))
-    assert flown.session.why_ended == ""
+    assert session.why_ended == ""
 
 
-def test_without_its_motors_the_vehicle_falls(flown):
-    flown.take_off()
-    flown.until(1.0, lambda: False)
-    assert flown.simulation.state.velocity[2] > -0.5
-    height = flown.simulation.state.position[2]
-    flown.loop.withhold = True
-    flown.until(0.4, lambda: False)
+def test_without_its_motors_the_vehicle_falls(session):
+    recorder = Recorder(session, noise=False)
+    recorder.take_off()
+    recorder.until(1.0, lambda: False)
+    assert recorder.simulation.state.velocity[2] > -0.5
+    height = recorder.simulation.state.position[2]
+    recorder.loop.withhold = True
+    recorder.until(0.4, lambda: False)
     # 0.04 s of the rotors' lag, then free fall
     fallen = 0.5 * 9.80665 * 0.4**2
-    assert height - flown.simulation.state.position[2] > 0.5 * fallen
-    assert flown.loop.attitude_loop.motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed  # it did its best
+    assert height - recorder.simulation.state.position[2] > 0.5 * fallen
+    assert recorder.loop.attitude_loop.motor_speeds.mean() > 0.3 * PARAMS.max_rotor_speed  # it did its best
 
 
-def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session, flown):
+def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session):
     recorder = Recorder(session, noise=True)
     recorder.take_off()
     os.kill(session.pid, signal.SIGKILL)
@@ -225,12 +250,12 @@ def test_killed_in_mid_air_it_is_gone_and_the_fail_safe_lands(session, flown):
 
 
 def test_a_program_that_ends_at_once_is_said(tmp_path):
-    with pytest.raises(AutopilotError, match="has ended with code 1"):
+    with claims.turn(claims.BETAFLIGHT_PORTS), pytest.raises(AutopilotError, match="has ended with code 1"):
         BetaflightSession(shipped_settings("scale_quad"), tmp_path, Path("/bin/false"))
 
 
 @pytest.mark.ros
-def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(flown, domain_id, tmp_path):
+def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(firmware_ports, domain_id, tmp_path):
     from diagnostic_msgs.msg import DiagnosticArray
     from nav_msgs.msg import Odometry
     from std_msgs.msg import String
@@ -246,7 +271,7 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fl
     nodes = {
         "amphibious_sim_node": {**seeing, "ground": "level"},
         "state_estimator_node": seeing,
-        "betaflight_node": {**seeing, "folder": str(flown.session.folder)},  # that has the settings already
+        "betaflight_node": seeing,
         "chassis_control_node": vehicle,
     }
     with contextlib.ExitStack() as stack:
@@ -264,7 +289,7 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fl
 
         asked, begin = 0.0, time.monotonic()
         while not modes or modes[-1].data != "FLIGHT":  # asked again: the estimator has to be aligned first
-            assert time.monotonic() - begin < 90.0, (modes[-1:], flight(), firmware.output)
+            assert time.monotonic() - begin < PATIENCE, (modes[-1:], flight(), firmware.output)
             request = {"DISARMED": "arm", "DRIVE": "takeoff"}.get(modes[-1].data) if modes else None
             if request and time.monotonic() - asked > 0.5:
                 word.publish(String(data=request))
@@ -273,7 +298,7 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fl
         peer.spin_until(lambda: (told := flight()) and told[2].get("armed") == "True")
         height, seen = truth[-1].pose.pose.position.z, stamp_to_ns(truth[-1].header.stamp)
         assert height > PARAMS.origin_height + 0.3
-        peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000, 30.0)  # it holds its place
+        peer.spin_until(lambda: stamp_to_ns(truth[-1].header.stamp) > seen + 500_000_000)  # it holds its place
         assert abs(truth[-1].pose.pose.position.z - height) < 0.5
         pid = int(re.search(r"runs as process (\d+)", firmware.output)[1])
         os.kill(pid, signal.SIGKILL)

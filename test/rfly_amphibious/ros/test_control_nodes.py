@@ -154,20 +154,21 @@ def started(lock_step, vehicle, domain):
     ]
 
 
-@pytest.fixture(scope="module")
-def free(shared_domain_id):
+@pytest.fixture
+def free(domain_id):
     """(plant, flight node, chassis node) that run on the clock."""
-    flight, chassis = started(False, "bug", shared_domain_id)
-    peer = Peer(shared_domain_id)
+    flight, chassis = started(False, "bug", domain_id)
+    peer = Peer(domain_id)
     with flight, chassis:
-        yield Plant(peer, "bug", False), flight, chassis
+        plant = Plant(peer, "bug", False)
+        peer.spin_until(lambda: plant.mode == "DISARMED")  # latched, before anything else
+        plant.run(0.06)
+        yield plant, flight, chassis
     peer.close()
 
 
 def test_samples_are_answered_with_their_stamps(free):
     plant, _, _ = free
-    plant.peer.spin_until(lambda: plant.mode == "DISARMED")  # latched, before anything else
-    plant.run(0.06)
     assert list(plant.rotors[-1].value) == [0.0] * 6
     assert plant.rotors[-1].mode == 0
     plant.peer.spin_until(lambda: plant.wheels)
@@ -177,7 +178,6 @@ def test_samples_are_answered_with_their_stamps(free):
 
 def test_words_are_taken_or_refused_with_the_reason(free):
     plant, _, _ = free
-    plant.run(0.06)
     plant.say("fly!")
     _, _, values = plant.until_status("flight", "expected one of arm, disarm, drive, takeoff, fly, land, abort")
     assert values["unknown_modes"] == "1"
@@ -258,7 +258,6 @@ def test_time_that_goes_back_disarms(free):
 
 def test_brakes_when_nobody_tells_the_mode(free):
     plant, flight, chassis = free
-    plant.run(0.06)
     plant.say("arm", "DRIVE")
     assert flight.stop() == 0
     plant.until_status("chassis", "nobody tells the mode")

@@ -112,7 +112,7 @@ def test_free_running_by_udp(domain_id):
         with NodeProcess("link_node", domain_id, parameters) as node:
             peer = Peer(domain_id)
             try:
-                peer.spin_until(lambda: "listening for" in node.output, 60.0)
+                peer.spin_until(lambda: "listening for" in node.output)
                 told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
                 vehicle = Vehicle(peer, SENSORS, "odometry/filtered")
                 controller.sendto(frame(5, 0, 0.0, struct.pack("<I", 1)), ("127.0.0.1", port))
@@ -185,7 +185,7 @@ def test_lock_step_by_tcp(domain_id):
     with NodeProcess("link_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
         try:
-            peer.spin_until(lambda: "listening for" in node.output, 60.0)
+            peer.spin_until(lambda: "listening for" in node.output)
             told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
             vehicle = Vehicle(peer, sensor_qos(True), "ground_truth/odom")
             ticks = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -149,15 +148,14 @@ class Rig:
         return int(self.value(name) or 0)
 
 
-@pytest.fixture(scope="module")
-def running(shared_domain_id, tmp_path_factory):
+@pytest.fixture
+def running(domain_id, tmp_path):
     from node_harness import NodeProcess, Peer
 
-    domain = shared_domain_id
-    file = tmp_path_factory.mktemp("maps") / "wall.bt"
+    file = tmp_path / "wall.bt"
     parameters = {"file": str(file), "publish_rate": "20.0", "max_range": "30", "rate": "9.0"}
-    with NodeProcess("mapping_node", domain, parameters) as node:
-        peer = Peer(domain)
+    with NodeProcess("mapping_node", domain_id, parameters) as node:
+        peer = Peer(domain_id)
         try:
             yield Rig(peer), file, node
         finally:
@@ -166,16 +164,9 @@ def running(shared_domain_id, tmp_path_factory):
         assert "Traceback" not in node.output
 
 
-def test_a_wall_seen_on_the_way_is_where_it_is(running):
-    """At 10 m/s and 2 rad/s one pose for the whole sweep would bend the wall by a metre."""
-    from std_srvs.srv import Trigger
-
-    from rfly_terrain.ros.terrain_msgs import msg_to_cloud
-
-    rig, file, _ = running
-    points, times, places = wall()
-    bent = turned(points, math.pi)[:, 1] + 2.1  # all from the first pose
-    assert np.ptp(bent) > 0.9
+def map_wall(rig):
+    """Drives along the wall; the first message of its voxels."""
+    points, times, _ = wall()
     # the node may meet a publisher after that has met the node, and what is said between is lost
     rig.peer.spin_until(lambda: rig.tell_pose(-0.01) or rig.value("newest_pose_s") == "999.990")
     for seconds in np.arange(0.0, 0.095, 0.01):
@@ -184,7 +175,24 @@ def test_a_wall_seen_on_the_way_is_where_it_is(running):
     assert not rig.voxels, "it waits for a pose after the last point"
     for seconds in np.arange(0.1, 0.13, 0.01):
         rig.tell_pose(seconds)
-    message = rig.peer.spin_until(lambda: rig.voxels and rig.voxels[-1])
+    return rig.peer.spin_until(lambda: rig.voxels and rig.voxels[-1])
+
+
+def save(rig):
+    from std_srvs.srv import Trigger
+
+    return rig.peer.call(Trigger, "mapping_node/save")
+
+
+def test_a_wall_seen_on_the_way_is_where_it_is(running):
+    """At 10 m/s and 2 rad/s one pose for the whole sweep would bend the wall by a metre."""
+    from rfly_terrain.ros.terrain_msgs import msg_to_cloud
+
+    rig, file, _ = running
+    points, _, places = wall()
+    bent = turned(points, math.pi)[:, 1] + 2.1  # all from the first pose
+    assert np.ptp(bent) > 0.9
+    message = map_wall(rig)
     got = msg_to_cloud(message).reshape(-1, 3).astype(float)
     assert message.header.frame_id == "map"
     # poses of a turn lie on lines between those that are told: some millimetres off the arc
@@ -194,7 +202,7 @@ def test_a_wall_seen_on_the_way_is_where_it_is(running):
     assert {y for _, y, _ in cells(got)} == {40}, "a wall of one voxel"
     octomap = rig.peer.spin_until(lambda: rig.maps and rig.maps[-1])
     assert (octomap.binary, octomap.id, octomap.resolution) == (True, "OcTree", SIDE)
-    answer = rig.peer.call(Trigger, "mapping_node/save")
+    answer = save(rig)
     assert answer.success, answer.message
     assert answer.message.endswith(f"voxels in {file}")
     head, _, data = file.read_bytes().partition(b"\ndata\n")
@@ -204,8 +212,9 @@ def test_a_wall_seen_on_the_way_is_where_it_is(running):
 
 def test_octomap_reads_what_the_node_saved(running):
     pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
-    _, file, _ = running
-    assert os.path.exists(file), "written by the test before"
+    rig, file, _ = running
+    map_wall(rig)
+    assert save(rig).success
     tree = pyoctomap.OcTree(0.1)
     assert tree.readBinary(str(file))
     _, _, places = wall()
@@ -218,6 +227,7 @@ def test_octomap_reads_what_the_node_saved(running):
 
 def test_too_many_clouds_are_skipped_and_a_jump_of_the_clock_begins_anew(running):
     rig, _, _ = running
+    map_wall(rig)
     points, times, _ = wall()
     later = START + 60 * 1_000_000_000
     skipped = rig.counter("skipped_clouds")
@@ -237,6 +247,7 @@ def test_too_many_clouds_are_skipped_and_a_jump_of_the_clock_begins_anew(running
 
 def test_what_can_not_be_used_is_counted_and_told(running):
     rig, _, _ = running
+    map_wall(rig)
     points, times, _ = wall()
     cases = (
         ("refused_poses", lambda: rig.tell_pose(0.2, frame="nowhere"), "odometry/filtered: frame 'nowhere' is not"),
@@ -267,7 +278,7 @@ def test_reset_forgets_and_save_says_why_it_can_not(running):
     def save_to(name):
         given = [Parameter("file", value=name).to_parameter_msg()]
         rig.peer.call(SetParameters, "mapping_node/set_parameters", parameters=given)
-        answer = rig.peer.call(Trigger, "mapping_node/save")
+        answer = save(rig)
         return answer.success, answer.message
 
     assert save_to(str(file.parent / "no" / "map.bt"))[0] is False
@@ -276,10 +287,10 @@ def test_reset_forgets_and_save_says_why_it_can_not(running):
     assert save_to(str(file)) == (True, f"0 voxels in {file}")
 
 
-def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(shared_domain_id):
+def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id):
     from node_harness import NodeProcess
 
-    with NodeProcess("mapping_node", shared_domain_id, {"hit": "-1.0"}) as node:
+    with NodeProcess("mapping_node", domain_id, {"hit": "-1.0"}) as node:
         assert node.process.wait(20) == 2
         node.stop()
         assert "hit is -1.0, allowed: 0.01 … 20" in node.output

@@ -62,7 +62,7 @@ class Loop:
         self._map = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
         self._map.publish(height_map_to_msg(ridge(), (47.0, 8.0, 500.0), 1, 10**6))
         try:
-            peer.spin_until(lambda: self.truth and self.mode, 120.0)
+            peer.spin_until(lambda: self.truth and self.mode)
         except AssertionError:
             raise AssertionError(self.output()) from None
 
@@ -157,7 +157,7 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     assert set(answer.segment_mode) == {0, 1}, "the wall is flown over, the rest is driven"
     peer.spin_until(lambda: loop.words.count("LAND") == 1, 150.0)
     highest = max(m.pose.pose.position.z for m in loop.truth)
-    peer.spin_until(lambda: "a planned path is done" in loop.output(), 100.0)
+    peer.spin_until(lambda: "a planned path is done" in loop.output())
     assert loop.words == FLIGHT
     assert 4.0 < highest < 8.0
     assert np.linalg.norm(loop.place[:2] - (32.0, 0.0)) < 0.8

@@ -64,17 +64,17 @@ class Watcher:
             found = diagnostic(self.diagnostics, "lidar and cameras")
             return found if found is not None and ready(*found) else None
 
-        return self.until(look, 40.0)  # a node that begins may have to compile first
+        return self.until(look)
 
 
-@pytest.fixture(scope="module")
-def watcher(shared_domain_id):
+@pytest.fixture
+def watcher(domain_id):
     """A vehicle that stands on level ground and reads the truth, in real time."""
     from node_harness import NodeProcess
 
     parameters = {"ground": "level", "noise": "false", "id": "610"}
-    with NodeProcess("amphibious_sim_node", shared_domain_id, parameters, "-r", "__ns:=/seer") as node:
-        made = Watcher(shared_domain_id, "watcher")
+    with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer") as node:
+        made = Watcher(domain_id, "watcher")
         made.node = node
         yield made
         made.peer.close()

@@ -53,7 +53,7 @@ class Vehicle:
         topics = " ".join(TOPICS.values()).split()
         qos = sensor_qos(lock_step)
         # its kernels may have to be compiled first
-        peer.spin_until(lambda: peer.node.count_subscribers("imu/data"), 120.0)
+        peer.spin_until(lambda: peer.node.count_subscribers("imu/data"))
         self._out = {topic: peer.publisher(of, topic, qos) for topic, of in zip(topics, types, strict=True)}
         self._tick = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT) if lock_step else None
         self.begin()

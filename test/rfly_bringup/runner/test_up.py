@@ -1,6 +1,5 @@
 """`rfly up` and the demo as a user runs them: processes, real DDS, real sockets."""
 
-import errno
 import os
 import re
 import select
@@ -11,12 +10,13 @@ import sys
 import time
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_bringup.nodes.feedback_address import facing
 from rfly_bringup.runner.up import check_params_file
 from rfly_common.errors import ConfigError
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.usefixtures("rflysim_ports")]
 
 RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
 DEMO = [sys.executable, "-m", "rfly_bringup.demo"]
@@ -36,7 +36,7 @@ class Running:
         )
         self.output = ""
 
-    def read_until(self, pattern, timeout_s=30.0):
+    def read_until(self, pattern, timeout_s=PATIENCE):
         """The match of a pattern in the output so far."""
         deadline = time.monotonic() + timeout_s
         while not (found := re.search(pattern, self.output)):
@@ -48,9 +48,9 @@ class Running:
             self.output += data.decode()
         return found
 
-    def end(self, timeout_s=10.0):
+    def end(self):
         """Exit code; the rest of the output is read."""
-        self.output += self.process.communicate(timeout=timeout_s)[0].decode()
+        self.output += self.process.communicate(timeout=PATIENCE)[0].decode()
         return self.process.returncode
 
     def __enter__(self):
@@ -193,7 +193,7 @@ def test_the_demo_fails_when_the_bridge_is_killed(domain_id, tmp_path):
     with Running(DEMO, tmp_path, DURATION="60") as demo:
         demo.read_until(r"datagrams received")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
-        assert demo.end(20.0) == 1
+        assert demo.end() == 1
         assert "demo failed: ue_bridge_node has ended" in demo.output
 
 
@@ -202,32 +202,14 @@ def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
     with Running(DEMO, tmp_path, DURATION="60") as demo:
         demo.read_until(r"datagrams received")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGSTOP)
-        assert demo.end(30.0) == 1
+        assert demo.end() == 1
         assert "no datagram has arrived" in demo.output
-
-
-def is_bound(blocker, port):
-    try:
-        blocker.bind(("127.0.0.1", port))
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        return False
-    return True
-
-
-def take_port(blocker, port):
-    """Bind it, as soon as nobody else has it."""
-    deadline = time.monotonic() + 30.0
-    while not is_bound(blocker, port):
-        assert time.monotonic() < deadline, f"port {port} is taken for 30 s"
-        time.sleep(0.1)
 
 
 def test_a_taken_port_is_said(domain_id, tmp_path):
     """RflySim3D's port in use: the demo goes elsewhere and says so."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as blocker:
-        take_port(blocker, 20010)
+        blocker.bind(("127.0.0.1", 20010))
         with Running(DEMO, tmp_path, DURATION="1") as demo:
             demo.read_until(r"UDP port 20010 is in use")
-            assert demo.end(40.0) == 0
+            assert demo.end() == 0

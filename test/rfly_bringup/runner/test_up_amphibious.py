@@ -16,7 +16,7 @@ RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", 
 
 
 @pytest.mark.slow
-def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id) -> None:
+def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim_ports) -> None:
     from diagnostic_msgs.msg import DiagnosticArray
     from nav_msgs.msg import Odometry
     from node_harness import Peer, diagnostic
@@ -35,7 +35,7 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id) -> None
         shown = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
         said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         # the first waypoint lies 8 m to the east
-        peer.spin_until(lambda: truth and truth[-1].pose.pose.position.x > 2.0, 120.0)
+        peer.spin_until(lambda: truth and truth[-1].pose.pose.position.x > 2.0)
         assert mode[-1].data == "DRIVE"
         assert abs(truth[-1].pose.pose.position.y) < 1.5
         assert list(shown[-1].id) == [601]

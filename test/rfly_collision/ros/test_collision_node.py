@@ -51,6 +51,7 @@ class Scene:
         self.states = peer.publisher(VehicleStateArray, f"{namespace}/vehicle_states", FLEET_OUT)
         self.objects = peer.publisher(PlacedObjectArray, f"{namespace}/placed_objects", LATCHED)
         self._seconds = itertools.count(100)
+        self._known = {}
 
     def publish(self, *vehicles, source="/test", frame="map", seconds=None, **arrays):
         """Send states of (id, type, position); returns the stamp in seconds, 0.02 s after the one before."""
@@ -58,10 +59,22 @@ class Scene:
 
         seconds = next(self._seconds) / 50 if seconds is None else seconds
         ids, types, positions = (list(column) for column in zip(*vehicles, strict=True))
+        self._known = {**{vehicle_id: (kind, source) for vehicle_id, kind, _ in vehicles}, **self._known}
         position = [float(value) for place in positions for value in place]
         arrays.setdefault("orientation", [0.0, 0.0, 0.0, 1.0] * len(ids))
         self.states.publish(fleet(ids, source, frame, seconds, vehicle_type=types, position=position, **arrays))
         return seconds
+
+    def part(self):
+        """Put all vehicles so far where they touch nothing: what touched has ended."""
+        apart = {}
+        for vehicle_id, (kind, source) in self._known.items():
+            if (vehicle_id, kind) not in [mark[:2] for mark in MARKS]:
+                apart.setdefault(source, []).append((vehicle_id, kind, (100.0 * vehicle_id, 5000.0, 5000.0)))
+        for source, vehicles in apart.items():
+            self.publish(*vehicles, source=source)
+        self.tested(self.publish(*MARKS))
+        self._known.clear()
 
     def tested(self, seconds):
         """The message of the step with that stamp."""
@@ -138,8 +151,8 @@ def scenes(shared_domain_id, tmp_path_factory):
             terrain = peer.publisher(TerrainMap, "terrain_map", LATCHED)
             terrain.publish(height_map_to_msg(ground(), (47.0, 8.0, 0.0), 1, 10**9))
             made = Scene(peer, plain), Scene(peer, ned, "/ned")
-            peer.spin_until(lambda: made[0].status()[2].get("terrain") == "ramp", 60.0)
-            peer.spin_until(lambda: made[1].status()[0] is not None, 60.0)
+            peer.spin_until(lambda: made[0].status()[2].get("terrain") == "ramp")
+            peer.spin_until(lambda: made[1].status()[0] is not None)
             yield made
         finally:
             peer.close()
@@ -147,12 +160,14 @@ def scenes(shared_domain_id, tmp_path_factory):
 
 @pytest.fixture
 def scene(scenes):
-    return scenes[0]
+    yield scenes[0]
+    scenes[0].part()
 
 
 @pytest.fixture
 def ned(scenes):
-    return scenes[1]
+    yield scenes[1]
+    scenes[1].part()
 
 
 def test_two_vehicles_crash(scene):
@@ -183,12 +198,13 @@ def test_a_bullet_does_not_pass_through(scene):
 
 def test_partial_updates_of_several_sources_are_one_world(scene):
     """Each source tells of its own vehicle only; one that writes another's id is not heard."""
+    before = int(scene.status()[2].get("other_source", 0))
     assert scene.see((121, BOX, (50, 0, 500))) == {}
     scene.publish((122, BOX, (50.5, 0, 500)), source="/b")
     assert (121, 122, 0) in scene.see((121, BOX, (50, 0, 500)))
     scene.publish((121, BOX, (90, 0, 500)), source="/b")
     assert events(scene.see((123, BOX, (90, 0, 500)))) == {}
-    scene.peer.spin_until(lambda: int(scene.status()[2].get("other_source", 0)) == 1)
+    scene.peer.spin_until(lambda: int(scene.status()[2]["other_source"]) == before + 1)
 
 
 def test_the_ground(scene):
@@ -223,10 +239,17 @@ def test_a_placed_object_is_static(scene):
 
 
 def test_objects_that_are_none_are_refused(scene):
+    before = int(scene.status()[2].get("refused_objects", 0))
     scene.place((2002, (0, math.nan, 200), (0.5, 0.5, 10)))
-    scene.peer.spin_until(lambda: scene.status()[2].get("refused_objects") == "1")
-    level, message, values = scene.status()
-    assert (level, values["objects"]) == (1, "0")
+
+    def refused():
+        scene.publish(*MARKS)  # without vehicles that would be told first
+        level, _, values = scene.status()
+        return level == 1 and int(values["refused_objects"]) == before + 1
+
+    scene.peer.spin_until(refused)
+    _, message, values = scene.status()
+    assert values["objects"] == "0"
     assert "placed_objects: position of object 2002 is nan, expected -1e+07 … 1e+07" in message
     scene.place()
 
@@ -319,7 +342,8 @@ def test_check_collision_tells_of_poses_that_nobody_has(scene):
     ],
 )
 def test_a_check_that_cannot_be_made_says_why(scene, fields, message):
-    answer = scene.check((205, BOX, fields.pop("position", (0, 0, 0))), **fields)
+    given = {"position": (0, 0, 0), **fields}
+    answer = scene.check((205, BOX, given.pop("position")), **given)
     assert not answer.success
     assert message in answer.message
 

@@ -49,7 +49,7 @@ def grids(peer):
 
     from rfly_common.ros.qos import LATCHED
 
-    up = peer.call(GetTerrainAltitude, "get_terrain_altitude", 30.0).success
+    up = peer.call(GetTerrainAltitude, "get_terrain_altitude").success
     assert up, "the node has been up before we subscribe"
     received = peer.receive(OccupancyGrid, "terrain_occupancy", LATCHED)
     peer.spin_until(lambda: received)

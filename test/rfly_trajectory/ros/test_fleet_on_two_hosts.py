@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 from host_harness import two_hosts
-from node_harness import NodeProcess
+from node_harness import PATIENCE, NodeProcess
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -91,7 +91,7 @@ def test_two_shards_on_two_hosts_are_one_ring(domain_id, shared_domain_id, tmp_p
             for name, parameters in (("terrain_node", {}), ("ue_bridge_node", bridge), ("trajectory_node", shard)):
                 node = NodeProcess(name, host.domain_id, parameters, prefix=host.prefix)
                 nodes.append(stack.enter_context(node))
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + PATIENCE
         shards = []
         while len(shards) < 2 or min(map(len, shards)) < 150:
             assert time.monotonic() < deadline, "\n".join(node.output for node in nodes)

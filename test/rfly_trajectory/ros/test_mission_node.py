@@ -123,15 +123,13 @@ class Pilot:
         assert self.handle.accepted
         return self.handle.get_result_async()
 
-    def result(self, future, timeout_s=60.0):
-        self.peer.spin_until(future.done, timeout_s)
+    def result(self, future):
+        self.peer.spin_until(future.done)
         answer = future.result()
         return answer.status, answer.result
 
-    def until_mode(self, *modes, timeout_s=30.0):
-        return self.peer.spin_until(
-            lambda: self.params and self.params[-1].current.mode in modes and self.params[-1], timeout_s
-        )
+    def until_mode(self, *modes):
+        return self.peer.spin_until(lambda: self.params and self.params[-1].current.mode in modes and self.params[-1])
 
     def command(self, number):
         from rfly_suite.srv import SetMissionCommand
@@ -283,7 +281,7 @@ def test_hold_resume_return_and_repeat(start_fast, peer):
     assert pilot.command(0).success
     resumed = pilot.until_mode(2)
     assert (resumed.previous.mode, resumed.current.position.x) == (5, 14.0)
-    peer.spin_until(lambda: pilot.params[-1].current.position.y == 10.0, 30.0)
+    peer.spin_until(lambda: pilot.params[-1].current.position.y == 10.0)
     again = pilot.until_mode(1)
     assert again.previous.position.y == 10.0
     assert not goal.done()
@@ -308,7 +306,7 @@ def test_several_vehicles_at_once(start_fast, peer):
     of_jet = jet.send([takeoff(20, 20, 25), item(3, (20, 20, 30), (40, 1, 0.25, 0))])
     of_hawk = hawk.send([takeoff(0, 0, 12), waypoint(20, 0, 14)])
     assert hawk.command(1).success
-    status, result = jet.result(of_jet, 90.0)
+    status, result = jet.result(of_jet)
     assert (status, result.items_done) == (SUCCEEDED, 2), result.message
     hold = jet.until_mode(7)
     assert hold.current.params.tolist() == [30, 0, -1, -1]

@@ -90,22 +90,21 @@ def set_time_scale(peer, value):
     return result.successful, result.reason
 
 
-@pytest.fixture(scope="module")
-def driving(shared_domain_id, tmp_path_factory):
+@pytest.fixture
+def driving(domain_id, tmp_path):
     """A peer of one node that drives a ring of three, its folder, its states and its diagnostics."""
     from node_harness import NodeProcess, Peer
 
-    folder = tmp_path_factory.mktemp("run")
-    peer = Peer(shared_domain_id)
+    peer = Peer(domain_id)
     TerrainSource(peer).publish(ground())
     states, diagnostics = receive_states(peer), receive_diagnostics(peer)
-    parameters = {"fleet": f"'{ring_file(folder, 3)}'", "start_time": "1"}
+    parameters = {"fleet": f"'{ring_file(tmp_path, 3)}'", "start_time": "1"}
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
-        node = NodeProcess("trajectory_node", shared_domain_id, parameters)
+        node = NodeProcess("trajectory_node", domain_id, parameters)
     with node:
         peer.spin_until(lambda: states)
-        yield peer, folder, states, diagnostics
+        yield peer, tmp_path, states, diagnostics
     peer.close()
 
 

@@ -98,7 +98,7 @@ class FeedbackBridge(Bridge):
         self.window.clear()
         return ready
 
-    def ask(self, timeout_s=15.0, **fields):
+    def ask(self, **fields):
         from rfly_suite.srv import RequestObject
 
         client = self.peer.node.create_client(RequestObject, "request_object")

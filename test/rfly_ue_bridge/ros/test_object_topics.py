@@ -46,6 +46,11 @@ class Scene(Bridge):
     def place(self, **fields):
         return self.call("place_object", **{"vehicle_type": 151, **fields})
 
+    def remove(self, vehicle_id):
+        """Remove an object, and wait for its last three datagrams: below the ground."""
+        assert self.call("remove_object", id=vehicle_id).success
+        self.peer.spin_until(lambda: sum(down(datagram) > 500.0 for datagram in self.so_far(vehicle_id)) == 3)
+
     def seen(self, ready):
         """The newest placed_objects that fits."""
         return self.peer.spin_until(lambda: next((a for a in self.arrays[-1:] if ready(a)), None))
@@ -57,6 +62,10 @@ class Scene(Bridge):
 
     def so_far(self, vehicle_id):
         return [bytes(d) for d in self.window.poll() if struct.unpack_from("<i", d, 4) == (vehicle_id,)]
+
+
+def down(datagram):
+    return struct.unpack_from("<d", datagram, 96)[0]
 
 
 @pytest.fixture
@@ -219,7 +228,7 @@ def test_off_the_map_is_told(shared_scene):
     assert response.success
     assert point(response.pose) == (90.0, 5.0, 120.0)
     assert response.message == "off the map 'hill': the altitude is that of its edge"
-    assert shared_scene.call("remove_object", id=61).success
+    shared_scene.remove(61)
 
 
 def test_a_frame_of_tf(shared_scene):
@@ -232,7 +241,7 @@ def test_a_frame_of_tf(shared_scene):
     )
     assert point(response.pose) == pytest.approx((2.0, 1.0, 100.5))
     assert struct.unpack_from("<3d", shared_scene.sent(62)[0], 80) == pytest.approx((7.0, 9.0, -104.5))
-    assert shared_scene.call("remove_object", id=62).success
+    shared_scene.remove(62)
 
 
 def test_poses_still_go_at_once(scene):

@@ -196,7 +196,7 @@ def test_bad_vehicle_of_a_fleet_is_left_out(bridge):
     ],
 )
 def test_messages_that_contradict_themselves_are_dropped_whole(bridge, arrays):
-    message = fleet(arrays.pop("ids", [41, 42]), source="/odd", **arrays)
+    message = fleet(**{"ids": [41, 42], **arrays}, source="/odd")
     assert "/odd" in bridge.dropped("vehicle_states", message, "inconsistent")
 
 

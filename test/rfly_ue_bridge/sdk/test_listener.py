@@ -245,7 +245,7 @@ def test_starting_twice_keeps_the_records(listening):
     assert ue.getUE4Pos(7)[3] == 1
 
 
-def test_two_objects_share_the_port_and_all_addresses_hear(monkeypatch):
+def test_two_objects_share_the_port_and_all_addresses_hear(monkeypatch, rflysim_ports):
     """The SDK's own address: 0.0.0.0:20006, shared; what is said to the group reaches both."""
     monkeypatch.setattr(listener, "INTERFACE", "127.0.0.1")
     one, two = UE4CtrlAPI(), UE4CtrlAPI()

@@ -10,13 +10,11 @@ import pytest
 
 from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng, RflySendUE4CMD, num2str
 
-HOST = "127.83.17.8"
-
 
 @pytest.fixture
-def sink():
+def sink(rflysim_host):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-        opened.bind((HOST, 20010))
+        opened.bind((rflysim_host, 20010))
         opened.settimeout(5)
         yield opened
 
@@ -30,13 +28,13 @@ def sink():
         ("ö" * 26, "d2029649" + "c3b6" * 26),
     ],
 )
-def test_command_datagram(sink, text, expected):
-    assert RflySendUE4CMD(text, HOST) is None
+def test_command_datagram(sink, rflysim_host, text, expected):
+    assert RflySendUE4CMD(text, rflysim_host) is None
     assert sink.recv(1000).hex() == expected
 
 
-def test_default_command(sink):
-    RflySendUE4CMD(host=HOST)
+def test_default_command(sink, rflysim_host):
+    RflySendUE4CMD(host=rflysim_host)
     assert sink.recv(1000) == bytes.fromhex("d2029649") + b"RflyChangeMapbyName Grasslands" + bytes(22)
 
 
@@ -49,7 +47,7 @@ def test_defaults_are_matlabs_and_they_broadcast():
     ]
 
 
-def test_a_broadcast_address_is_allowed():
+def test_a_broadcast_address_is_allowed(rflysim_ports):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
         sink.bind(("127.255.255.255", 20010))
         sink.settimeout(5)
@@ -65,8 +63,8 @@ def test_a_broadcast_address_is_allowed():
         ((-16.479, 1.45, -177.181, 0, -45, 1 / 3), "RflyCameraPosAng -16.479 1.45 -177.181 0 -45 0.33333"),
     ],
 )
-def test_camera_always_sends_six_numbers(sink, arguments, text):
-    RflyCameraPosAng(*arguments, host=HOST)
+def test_camera_always_sends_six_numbers(sink, rflysim_host, arguments, text):
+    RflyCameraPosAng(*arguments, host=rflysim_host)
     datagram = sink.recv(1000)
     assert datagram[4:].rstrip(b"\0").decode() == text
     assert len(datagram) == 4 + max(52, len(text))

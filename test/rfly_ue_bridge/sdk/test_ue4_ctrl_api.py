@@ -17,7 +17,6 @@ import pytest
 from rfly_ue_bridge.sdk import ue4_ctrl_api
 from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI
 
-HOST = "127.83.17.5"
 BROADCAST = "127.255.255.255"
 
 F = {
@@ -48,7 +47,7 @@ ID_1_TYPE_3 = "0100000003000000"
 class Windows:
     """Three UDP sinks at ports 20010, 20011, 20012."""
 
-    def __init__(self, host=HOST):
+    def __init__(self, host):
         self.sockets = []
         for k in range(3):
             sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -81,15 +80,15 @@ class Windows:
 
 
 @pytest.fixture
-def windows():
-    opened = Windows()
+def windows(rflysim_host):
+    opened = Windows(rflysim_host)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def ue():
-    return UE4CtrlAPI(HOST)
+def ue(rflysim_host):
+    return UE4CtrlAPI(rflysim_host)
 
 
 @pytest.fixture
@@ -298,7 +297,7 @@ def test_action_bears_the_time_since_the_object_was_made(ue, windows):
     assert datagram[16:].hex() == doubles(1, 2, 3, *[0] * 13)
 
 
-def test_command_to_the_lan_goes_to_the_group_alone(windows):
+def test_command_to_the_lan_goes_to_the_group_alone(windows, ue, rflysim_ports):
     """Multicast kept on the loopback interface; the object's own address plays no part."""
     group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -306,7 +305,6 @@ def test_command_to_the_lan_goes_to_the_group_alone(windows):
     loopback = socket.inet_aton("127.0.0.1")
     group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("224.0.0.10") + loopback)
     group.settimeout(5)
-    ue = UE4CtrlAPI(HOST)
     ue.udp_socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, loopback)
     assert ue.sendUE4CmdNet("x" * 91) is None
     assert group.recv(65536).hex() == "d9029649" + "78" * 91 + "00"
@@ -314,7 +312,7 @@ def test_command_to_the_lan_goes_to_the_group_alone(windows):
     group.close()
 
 
-def test_broadcast_address_of_the_caller_is_allowed():
+def test_broadcast_address_of_the_caller_is_allowed(rflysim_ports):
     windows = Windows(BROADCAST)
     try:
         UE4CtrlAPI(BROADCAST).sendUE4Pos2Ground(windowID=2)
@@ -323,9 +321,9 @@ def test_broadcast_address_of_the_caller_is_allowed():
         windows.close()
 
 
-def test_a_window_beyond_the_third_is_its_port(ue):
+def test_a_window_beyond_the_third_is_its_port(ue, rflysim_host):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
-        sink.bind((HOST, 20010 + 1234))
+        sink.bind((rflysim_host, 20010 + 1234))
         sink.settimeout(5)
         ue.sendUE4Pos2Ground(windowID=1234)
         assert len(sink.recv(100)) == 40
@@ -482,11 +480,11 @@ def test_any_true_value_keeps_fleets_on_the_ground(ue, windows, ground):
         ("RflyShowText hello", []),
     ],
 )
-def test_only_map_changes_wait(ue, windows, waits, monkeypatch, command, expected):
+def test_only_map_changes_wait(ue, windows, rflysim_host, waits, monkeypatch, command, expected):
     ue.sendUE4Cmd(command)
     assert waits == expected
     waits.clear()
-    monkeypatch.setattr(ue4_ctrl_api, "LAN_GROUP", (HOST, 20012))
+    monkeypatch.setattr(ue4_ctrl_api, "LAN_GROUP", (rflysim_host, 20012))
     ue.sendUE4CmdNet(command)
     assert waits == expected
     assert windows.waiting() == [1, 1, 2]

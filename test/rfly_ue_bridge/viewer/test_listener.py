@@ -45,7 +45,7 @@ def test_what_finds_no_room_is_counted(monkeypatch):
         assert (len(listener.take()), listener.overflow) == (1, 4)
 
 
-def test_commands_to_the_whole_network_are_heard_where_asked():
+def test_commands_to_the_whole_network_are_heard_where_asked(rflysim_ports):
     """224.0.0.10:20009, joined on the loopback interface."""
     with Listener(port=0, lan_interface="127.0.0.1") as listener:
         send(20009, b"to all", host="224.0.0.10")

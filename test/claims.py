@@ -1,0 +1,58 @@
+"""Claims to what a machine has only once: a bound port holds between processes and users, and ends with its process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+BETAFLIGHT_PORTS, RFLYSIM_PORTS = 11098, 11099
+"""claims to UDP 9001 to 9004 and TCP 5761, fixed in Betaflight's firmware, and to RflySim's 20006, 20009, 20010 …"""
+_DOMAINS = range(1, 102)
+_DOMAIN_CLAIMS = 11100
+"""claim to a ROS domain: this and its number"""
+_PATIENCE = 900.0
+"""s: longer than all tests together that need the same claim"""
+
+_next_domain = _DOMAINS[os.getpid() % len(_DOMAINS)]
+
+
+@contextmanager
+def turn(claim: int) -> Iterator[None]:
+    """Waits until no other process holds the claim, and holds it meanwhile."""
+    deadline = time.monotonic() + _PATIENCE
+    while (held := _bound(claim)) is None:
+        assert time.monotonic() < deadline, f"another process has held the claim {claim} for {_PATIENCE:g} s"
+        time.sleep(0.05)
+    with held:
+        yield
+
+
+@contextmanager
+def domain() -> Iterator[int]:
+    """A ROS domain that nobody else holds.
+
+    Begins elsewhere in each process and goes on from claim to claim: a killed node's remains are not met soon.
+    """
+    global _next_domain  # noqa: PLW0603
+    for _ in _DOMAINS:
+        found = _next_domain
+        _next_domain = _DOMAINS[found % len(_DOMAINS)]
+        held = _bound(_DOMAIN_CLAIMS + found)
+        if held is not None:
+            with held:
+                yield found
+            return
+    raise RuntimeError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are claimed by other tests")
+
+
+def _bound(port: int) -> socket.socket | None:
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.bind(("127.0.0.1", port))
+    except OSError:
+        made.close()
+        return None
+    return made
