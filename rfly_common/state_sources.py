@@ -33,7 +33,7 @@ class Conflict:
 class Claim:
     """What a source may write of the ids of one message."""
 
-    mine: NDArray[np.bool_]
+    accepted: NDArray[np.bool_]
     configured: int = 0
     """ids that a parameter gives to a topic of their own"""
     others: int = 0
@@ -52,10 +52,10 @@ class StampFilter:
         self.jumps = 0
         """how often the node's clock has jumped backwards"""
 
-    def refuse(self, source: str, stamp_ns: int, now_ns: int, steady_ns: int) -> str | None:
+    def rejection_reason(self, source: str, stamp_ns: int, now_ns: int, steady_ns: int) -> str | None:
         """None if the states may pass, else the reason: `stale` or `too_old`. Stamp 0 is now, and never refused."""
         if now_ns < self._now_ns:
-            self.jump_back()
+            self.reset()
         self._now_ns = now_ns
         known = self._last.get(source)
         if stamp_ns == 0:
@@ -71,17 +71,17 @@ class StampFilter:
         return None
 
     def is_newer(self, source: str, stamp_ns: int) -> bool:
-        """True for a stamp that `refuse` lets pass whatever the clock says."""
+        """True for a stamp that `rejection_reason` lets pass whatever the clock says."""
         known = self._last.get(source)
         return known is not None and (stamp_ns > known[0] or stamp_ns == 0) and not self._max_age_ns
 
-    def jump_back(self) -> None:
+    def reset(self) -> None:
         """The node's clock was set back: what was the last stamp says nothing any more."""
         self._last.clear()
         self._now_ns = 0
         self.jumps += 1
 
-    def forget_silent(self, steady_ns: int) -> None:
+    def drop_stale(self, steady_ns: int) -> None:
         """Forget sources that nothing was heard of for FORGET_SOURCE_NS. To be called now and then."""
         silent = [source for source, (_, heard) in self._last.items() if steady_ns - heard > FORGET_SOURCE_NS]
         for source in silent:
@@ -107,9 +107,9 @@ class IdTable:
         else:
             known = np.zeros(len(ids), np.bool_)
         new = np.sort(ids[~known])
-        places = np.searchsorted(self.ids, new)
-        self.ids = np.insert(self.ids, places, new)
-        self.values = np.insert(self.values, places, fill, axis=0)
+        rows = np.searchsorted(self.ids, new)
+        self.ids = np.insert(self.ids, rows, new)
+        self.values = np.insert(self.values, rows, fill, axis=0)
         return np.searchsorted(self.ids, ids)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
@@ -139,24 +139,24 @@ class IdOwners:
         if len(self._configured_ids):
             free = ~np.isin(ids, self._configured_ids)
             if not free.all():
-                return self._claim_among(free, ids, source, steady_ns)
-        me = self._number(source)
-        rows = self._table.rows(ids, (me, steady_ns))
+                return self._claim_unconfigured(free, ids, source, steady_ns)
+        number = self._number(source)
+        rows = self._table.rows(ids, (number, steady_ns))
         owners, heard = self._table.values[rows, 0], self._table.values[rows, 1]
-        mine = owners == me
-        if not mine.all():
-            mine |= steady_ns - heard > self._stale_after_ns
-        if mine.all():
-            self._table.values[rows] = (me, steady_ns)
-            return Claim(mine)
-        self._table.values[rows[mine]] = (me, steady_ns)
-        others, first = np.unique(owners[~mine], return_index=True)
-        examples = ids[~mine][first]
+        accepted = owners == number
+        if not accepted.all():
+            accepted |= steady_ns - heard > self._stale_after_ns
+        if accepted.all():
+            self._table.values[rows] = (number, steady_ns)
+            return Claim(accepted)
+        self._table.values[rows[accepted]] = (number, steady_ns)
+        others, first = np.unique(owners[~accepted], return_index=True)
+        examples = ids[~accepted][first]
         conflicts = tuple(
             Conflict(vehicle_id, self._sources[owner], source)
             for vehicle_id, owner in zip(examples.tolist(), others.tolist(), strict=True)
         )
-        return Claim(mine, 0, int(np.count_nonzero(~mine)), conflicts)
+        return Claim(accepted, 0, int(np.count_nonzero(~accepted)), conflicts)
 
     def owner_of(self, vehicle_id: int, steady_ns: int) -> str | None:
         """Who writes that id at present; None where it is free."""
@@ -171,26 +171,28 @@ class IdOwners:
     def reserve(self, vehicle_id: int, owner: str) -> None:
         """No source gets that id from now on."""
         if vehicle_id not in self._configured:
-            place = np.searchsorted(self._configured_ids, vehicle_id)
-            self._configured_ids = np.insert(self._configured_ids, place, vehicle_id)
+            row = np.searchsorted(self._configured_ids, vehicle_id)
+            self._configured_ids = np.insert(self._configured_ids, row, vehicle_id)
         self._configured[vehicle_id] = owner
 
     def release(self, vehicle_id: int) -> None:
         """The reserved id is free again."""
         if self._configured.pop(vehicle_id, None) is not None:
-            place = np.searchsorted(self._configured_ids, vehicle_id)
-            self._configured_ids = np.delete(self._configured_ids, place)
+            row = np.searchsorted(self._configured_ids, vehicle_id)
+            self._configured_ids = np.delete(self._configured_ids, row)
 
-    def _claim_among(self, free: NDArray[np.bool_], ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
+    def _claim_unconfigured(
+        self, free: NDArray[np.bool_], ids: NDArray[np.int32], source: str, steady_ns: int
+    ) -> Claim:
         """The claim where some ids are configured."""
         rest = self.claim(ids[free], source, steady_ns)
-        mine = free.copy()
-        mine[free] = rest.mine
+        accepted = free.copy()
+        accepted[free] = rest.accepted
         taken = ids[~free].tolist()
         conflict = Conflict(taken[0], self._configured[taken[0]], source)
-        return Claim(mine, len(taken), rest.others, (conflict, *rest.conflicts))
+        return Claim(accepted, len(taken), rest.others, (conflict, *rest.conflicts))
 
-    def forget_silent(self, steady_ns: int) -> None:
+    def drop_stale(self, steady_ns: int) -> None:
         """Forget ids that nobody wrote for `stale_after`. To be called now and then."""
         self._table.keep(steady_ns - self._table.values[:, 1] <= self._stale_after_ns)
         in_use = np.unique(self._table.values[:, 0])

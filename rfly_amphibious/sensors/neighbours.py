@@ -74,7 +74,7 @@ class Neighbours:
     def bodies(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
         """All that can be seen beside the ground; vehicles that stand on the ground are put there."""
         table = self._table
-        table.forget_silent(steady_ns, self._stale_after_ns)
+        table.drop_stale(steady_ns, self._stale_after_ns)
         if not len(table):
             return self._placed
         if self._layout != table.layout:

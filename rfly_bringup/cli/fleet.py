@@ -97,7 +97,7 @@ def check(
             vehicle.name,
             str(vehicle.id),
             vehicle.kind,
-            f"{done.way[-1]:.1f}",
+            f"{done.distance[-1]:.1f}",
             f"{duration(vehicle):.1f}",
             f"{abs(done.speed).max():.2f}",
             f"{1 / bend:.1f}" if bend > 1e-9 else "straight",

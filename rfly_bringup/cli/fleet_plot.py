@@ -90,12 +90,12 @@ def _mark(axes: Any, findings: Sequence[Finding]) -> None:
 
 def _draw_profiles(panels: dict[str, Any], fleet: Fleet, drives: list[Drive]) -> None:
     for index, (vehicle, done) in enumerate(zip(fleet.vehicles, drives, strict=False)):
-        colour, way = _colour(index), done.way
-        panels["altitude"].plot(way, done.position[:, 2], color=colour, linewidth=1.3, label=vehicle.name)
+        colour, distance = _colour(index), done.distance
+        panels["altitude"].plot(distance, done.position[:, 2], color=colour, linewidth=1.3, label=vehicle.name)
         if vehicle.kind != "ground":
-            panels["altitude"].plot(way, done.ground, ":", color=colour, linewidth=1.0)
-        panels["speed"].plot(way, done.speed, color=colour, linewidth=1.3)
-        panels["slope"].plot(way, np.degrees(np.arctan(done.slope)), color=colour, linewidth=1.0)
+            panels["altitude"].plot(distance, done.ground, ":", color=colour, linewidth=1.0)
+        panels["speed"].plot(distance, done.speed, color=colour, linewidth=1.3)
+        panels["slope"].plot(distance, np.degrees(np.arctan(done.slope)), color=colour, linewidth=1.0)
     for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)"), ("slope", "slope (°)")):
         panels[name].set_ylabel(label)
         panels[name].grid(alpha=0.3)

@@ -54,17 +54,17 @@ def main() -> None:
     except usage_error as error:
         if not error.format_message():  # no arguments at all: the help is printed already
             sys.exit(2)
-        _complain(error.format_message())
+        _print_error(error.format_message())
     except RflyError as error:
-        _complain(str(error))
+        _print_error(str(error))
     except OSError as error:
-        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     else:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     print("rfly: " + " ".join(text.split()), file=sys.stderr)
     sys.exit(2)

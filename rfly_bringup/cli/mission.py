@@ -101,7 +101,7 @@ def check(
     console.print(table)
     if mission.fence:
         console.print(f"fence of {len(mission.fence.areas)} areas")
-    for text in (*mission.lost, *_never_done(mission)):
+    for text in (*mission.lost, *_items_without_end(mission)):
         console.print(f"note: {text}", markup=False)
     check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
 
@@ -164,12 +164,12 @@ def fly(
             raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
         check_target(Path(csv), overwrite)
     mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
-    for text in _never_done(mission):
+    for text in _items_without_end(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
     for text in mission.lost:
         print(f"note: {text}", file=sys.stderr)
-    for seconds, text in flown.told:
+    for seconds, text in flown.events:
         print(f"{seconds:8.1f} s  {text}")
     lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"
     print(f"{flown.seconds:8.1f} s  {'finished' if flown.finished else 'not finished'}{lowest}")
@@ -182,7 +182,7 @@ class _Flight:
     """What a flight was like."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[float, str]] = []
+        self.events: list[tuple[float, str]] = []
         self.track: list[tuple[float, float, float, float, float]] = []
         self.lowest, self.seconds, self.finished = math.inf, 0.0, False
 
@@ -212,9 +212,9 @@ def _fly(
         north, east, down = geodetic_to_ned(mission.home, origin).tolist()
         mission = mission.about(origin)
         if not terrain.inside(east, north):
-            away = math.hypot(north, east) / 1000
+            distance_km = math.hypot(north, east) / 1000
             raise ConfigError(
-                f"home {mission.home} lies off the map {terrain.name!r}, {away:.1f} km from its origin; "
+                f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from its origin; "
                 "choose another map, or fly without one"
             )
     start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
@@ -224,7 +224,7 @@ def _fly(
         uav_type.value,
         follower=follower,
         loiter_radius=loiter_radius,
-        log=lambda text: flight.told.append((flight.seconds, text)),
+        log=lambda text: flight.events.append((flight.seconds, text)),
     )
     runner.load(
         mission.items, (north, east, down), fence=mission.fence, numbers=mission.numbers, hold_at_waypoints=True
@@ -237,7 +237,7 @@ def _fly(
             switches = runner.manager.state.switches
             x, y, z = vector_ned_to_enu(follower.position)
             mode = state.params.current.mode.name
-            flight.told.append((flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}"))
+            flight.events.append((flight.seconds, f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}"))
         if state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT) and not state.driven:
             height = ground.down(*follower.position[:2]) - follower.position[2]
             if height >= min_height or math.isfinite(flight.lowest):  # once it has climbed there
@@ -276,7 +276,7 @@ def _read(
     return mission, terrain, origin
 
 
-def _never_done(mission: "Mission") -> list[str]:
+def _items_without_end(mission: "Mission") -> list[str]:
     from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS
 
     return [

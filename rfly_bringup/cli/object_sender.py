@@ -53,7 +53,7 @@ def send_objects(
                     time.sleep(PAUSE_S)
                 sender.send_runs(encode_states(placed.to_ned_states().select(portion), in_fleet=False))
                 show(min(start + AT_ONCE, len(placed)) / len(placed))
-        unheard = sender.unheard_ports()
+        unheard = sender.closed_ports()
         lost = "; ".join(f"{w}: {w.last_error}" for w in sender.windows if w.last_error and w.address[1] not in unheard)
     finally:
         sender.close()

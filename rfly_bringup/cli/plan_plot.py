@@ -49,9 +49,9 @@ def draw_plan(terrain: HeightMap, plan: Plan, path: Path, title: str, grid: Trav
 
 
 def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
-    way = np.concatenate([[0.0], np.cumsum(plan.steps[0])])
-    fine = np.linspace(0.0, way[-1], 2000)
-    x, y = (np.interp(fine, way, plan.position[:, axis]) for axis in (0, 1))
+    distance = np.concatenate([[0.0], np.cumsum(plan.steps[0])])
+    fine = np.linspace(0.0, distance[-1], 2000)
+    x, y = (np.interp(fine, distance, plan.position[:, axis]) for axis in (0, 1))
     ground = terrain.altitude(x, y)
     low, high = min(ground.min(), z.min()), max(ground.max(), z.max())
     spare = max(0.08 * (high - low), 1.0)
@@ -59,9 +59,11 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
     seen = set()
     for first, last, mode in _runs(plan.mode):
         label = None if mode in seen else _NAMES[mode]
-        axes.plot(way[first:last], z[first:last], color=_COLOURS[mode], linewidth=2.0, label=label, zorder=3)
+        axes.plot(distance[first:last], z[first:last], color=_COLOURS[mode], linewidth=2.0, label=label, zorder=3)
         seen.add(mode)
-    axes.set(xlabel="way over ground (m)", ylabel="z up (m)", xlim=(0, way[-1]), ylim=(low - spare, high + spare))
+    axes.set(
+        xlabel="distance over ground (m)", ylabel="z up (m)", xlim=(0, distance[-1]), ylim=(low - spare, high + spare)
+    )
     axes.grid(alpha=0.3)
     axes.legend(loc="best")
 

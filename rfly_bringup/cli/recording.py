@@ -61,7 +61,7 @@ def record_to(
             writer.flush()
         except BrokenPipeError:  # the reader of a pipe, such as Wireshark, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # the interpreter flushes once more at its end
-        _account(recorder, writer, time.monotonic() - start, console)
+        _print_summary(recorder, writer, time.monotonic() - start, console)
 
 
 def _record(recorder: Recorder, writer: PcapWriter, limits: RecordLimits, console: Console, start: float) -> None:
@@ -85,7 +85,7 @@ def _record(recorder: Recorder, writer: PcapWriter, limits: RecordLimits, consol
                 status.update(f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, {elapsed:.0f} s")
 
 
-def _account(recorder: Recorder, writer: PcapWriter, seconds: float, console: Console) -> None:
+def _print_summary(recorder: Recorder, writer: PcapWriter, seconds: float, console: Console) -> None:
     console.print(f"{recorder.datagrams} datagrams, {writer.bytes} bytes in {seconds:.1f} s")
     if recorder.dropped:
         console.print(f"the system dropped {recorder.dropped} more: they came too quickly", style="yellow")
@@ -115,7 +115,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
     destinations = Destinations(target)
     report = Report()
     try:
-        with RecordingReader(path) as reader, _Bar(reader, passes, console) as bar, suppress(KeyboardInterrupt):
+        with RecordingReader(path) as reader, _ProgressBar(reader, passes, console) as bar, suppress(KeyboardInterrupt):
             replay(
                 reader,
                 destinations.send,
@@ -127,15 +127,15 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
                 progress=bar.progress,
                 report=report,
             )
-        troubles = destinations.troubles()
+        error_texts = destinations.error_texts()
     finally:
         destinations.close()
     print(_report_text(report, target, timed=speed > 0))
-    for text in (*_notes(report, reader), *troubles):
+    for text in (*_notes(report, reader), *error_texts):
         console.print(text, style="yellow", markup=False)
 
 
-class _Bar:
+class _ProgressBar:
     """The progress bar, drawn only where the next datagram is some way off."""
 
     def __init__(self, reader: RecordingReader, passes: int, console: Console) -> None:
@@ -167,7 +167,7 @@ class _Bar:
             self._task, completed=self._reader.position, description=f"{report.sent:,} datagrams{of}", refresh=True
         )
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> _ProgressBar:
         if self._columns.console.is_terminal:
             self._columns.start()
         return self

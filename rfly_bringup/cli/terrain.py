@@ -82,7 +82,7 @@ def info(
     table = Table(title=rfly_map.files.name, show_header=False, title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
-    for key, value in _in_words(facts):
+    for key, value in _facts_text(facts):
         table.add_row(key, value)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
@@ -231,7 +231,7 @@ def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
     }
 
 
-def _in_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
     x_min, x_max, y_min, y_max = facts["bounds_enu_m"]
     corner = facts["z_scale_from"]
     calibrated = (

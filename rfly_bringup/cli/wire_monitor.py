@@ -60,7 +60,7 @@ def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str
     sender = UdpSender(host, port, windows)
     try:
         wrong = sender.send_to(-1, datagram)
-        unheard = sender.unheard_ports()
+        unheard = sender.closed_ports()
     finally:
         sender.close()
     if wrong:
@@ -73,14 +73,14 @@ def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str
 def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
     """Print every datagram until `count` of them came (0: Ctrl-C), and what came in all at the end."""
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    tally = _Tally()
+    counters = _Counters()
     sockets = [_open(bind, port) for port in ports]
     try:
         where = ", ".join(f"{bind}:{port}" for port in ports)
         console.print(f"listening on {where}; Ctrl-C ends", style="dim")
-        for port, sender, datagram in _datagrams(sockets, tally, console):
+        for port, sender, datagram in _datagrams(sockets, counters, console):
             packet, reason = _decode(datagram)
-            tally.count(packet, reason)
+            counters.count(packet, reason)
             if as_json:
                 record = _as_json(port, sender, datagram, packet, reason)
                 print(json.dumps(record, ensure_ascii=False), flush=True)
@@ -88,7 +88,7 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
                 shown = _bad_text(datagram, reason) if packet is None else _packet_text(packet)
                 console.print(f"{port} ← {sender}  ", style="dim", end="")
                 console.print(shown, markup=False)
-            if count and tally.total >= count:
+            if count and counters.total >= count:
                 break
     except KeyboardInterrupt:
         console.print()
@@ -98,10 +98,10 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
     finally:
         for opened in sockets:
             opened.close()
-    console.print(tally.text(), markup=False)
+    console.print(counters.text(), markup=False)
 
 
-class _Tally:
+class _Counters:
     """Counts by packet name and the ids seen, in all and since the last summary."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class _Tally:
         return f"{self.total} datagrams in {seconds:.1f} s{': ' if names else ''}{names}{vehicles}"
 
 
-def _datagrams(sockets: list[socket.socket], tally: _Tally, console: Console) -> Iterator[tuple[int, str, bytes]]:
+def _datagrams(sockets: list[socket.socket], counters: _Counters, console: Console) -> Iterator[tuple[int, str, bytes]]:
     """(port, sender, datagram) as they come; prints a summary now and then meanwhile."""
     with selectors.DefaultSelector() as selector:
         for one in sockets:
@@ -149,7 +149,7 @@ def _datagrams(sockets: list[socket.socket], tally: _Tally, console: Console) ->
                 except OSError:  # the report of an ICMP answer, or a datagram with a bad UDP sum
                     continue
                 yield opened.getsockname()[1], f"{address[0]}:{address[1]}", datagram
-            summary = tally.rate()
+            summary = counters.rate()
             if summary is not None:
                 console.print(f"— {summary}", style="dim")
 

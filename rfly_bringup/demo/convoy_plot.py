@@ -99,11 +99,11 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
     """Each vehicle's z over the way that it has covered, above the ground of the map."""
     off = 0.0
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
-        way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))])
+        distance = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))])
         ground = terrain.altitude(track[:, 0], track[:, 1])
         off = max(off, float(np.abs(track[:, 2] - ground).max()))
         label = str(vehicle) if len(tracks) <= _MAX_COLOURS else None
-        axes.plot(way, track[:, 2], color=f"C{number % _MAX_COLOURS}", linewidth=1.5, label=label)
+        axes.plot(distance, track[:, 2], color=f"C{number % _MAX_COLOURS}", linewidth=1.5, label=label)
     if tracks:
         axes.set_title(f"height of each vehicle, within {_length(off)} of the ground", fontsize="medium")
         if len(tracks) <= _MAX_COLOURS:

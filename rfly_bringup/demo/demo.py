@@ -151,10 +151,10 @@ class Demo:
         self._supervisor.start()
         observer = TerrainObserver()
         try:
-            self._wait_for_start(observer)
+            self._wait_until_started(observer)
             if viewer.command:
                 self._wait(observer, viewer.answers, "an answer from the viewer's page")
-            self._print_where_to_look(observer, viewer)
+            self._print_addresses(observer, viewer)
             self._observe(observer, duration_s)
             self._draw(observer)
         finally:
@@ -162,7 +162,7 @@ class Demo:
             self._supervisor.stop()
             self._watch.close()
 
-    def _wait_for_start(self, observer: Any) -> None:
+    def _wait_until_started(self, observer: Any) -> None:
         self._wait(observer, lambda: observer.cloud is not None and observer.terrain is not None, "outTerrainPoint")
         self._wait(observer, lambda: self._watch.total > 0, "a datagram")
 
@@ -181,7 +181,7 @@ class Demo:
         if self._supervisor.ended:
             raise DemoFailed(f"{', '.join(self._supervisor.ended)} has ended")
 
-    def _print_where_to_look(self, observer: Any, viewer: DemoViewer) -> None:
+    def _print_addresses(self, observer: Any, viewer: DemoViewer) -> None:
         if observer.cloud is None:
             return
         c = observer.cloud
@@ -212,7 +212,7 @@ class Demo:
                 if live is not None:
                     live.update(Group(self._table(rows)))
                 elif time.monotonic() >= next_report:
-                    self._console.print(self._line(rows))
+                    self._console.print(self._status_line(rows))
                     next_report = time.monotonic() + 2.0
                 observer.wait_for(lambda: self._stop, 0.25)
         finally:
@@ -243,7 +243,7 @@ class Demo:
             )
         return [(i, t, float(h)) for (i, t, _), h in zip(seen, heights, strict=True)]
 
-    def _line(self, rows: list[tuple[int, Track, float]]) -> str:
+    def _status_line(self, rows: list[tuple[int, Track, float]]) -> str:
         worst = max((abs(h) for _, _, h in rows), default=0.0)
         return (
             f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
@@ -253,7 +253,7 @@ class Demo:
 
     def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
         packets = ", ".join(sorted({track.packet for _, track, _ in rows}))
-        table = Table(title=self._line(rows), caption=packets, title_justify="left", box=SIMPLE_HEAD, padding=0)
+        table = Table(title=self._status_line(rows), caption=packets, title_justify="left", box=SIMPLE_HEAD, padding=0)
         headers = ("id", "type", "received", "east m", "north m", "up m", "off mm", "roll°", "pitch°", "yaw°")
         for header in headers:
             table.add_column(header, justify="right", no_wrap=True)

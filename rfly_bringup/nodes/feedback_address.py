@@ -9,20 +9,20 @@ from collections.abc import Mapping
 _ANY_PORT = 20010
 
 
-def with_feedback(arguments: Mapping[str, str]) -> dict[str, str]:
+def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
     """The arguments; for a `host` elsewhere with `feedback_bind` and `feedback_multicast_interface`, unless given.
 
     Both become this machine's address in the host's network.
     """
     filled = dict(arguments)
-    address = facing(arguments.get("host", ""))
+    address = local_address_towards(arguments.get("host", ""))
     for name in ("feedback_bind", "feedback_multicast_interface"):
         if address and not filled.get(name):
             filled[name] = address
     return filled
 
 
-def facing(host: str) -> str:
+def local_address_towards(host: str) -> str:
     """The IPv4 address from which this machine reaches a host, "" for itself or without a way there. Sends nothing."""
     try:
         destination = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
-from rfly_bringup.nodes.feedback_address import with_feedback
+from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     NODES,
@@ -47,7 +47,7 @@ def _actions(context: Any, nodes: tuple[NodeDescription, ...]) -> list[Any]:
     arguments = {a.name: context.launch_configurations[a.name] for a in arguments_of(nodes)}
     check_arguments(arguments)
     if "feedback_bind" in arguments:
-        arguments = with_feedback(arguments)
+        arguments = fill_feedback_addresses(arguments)
     log_level = ["--log-level", arguments["log_level"]] if arguments["log_level"] else []
     actions = []
     for node in started_nodes(arguments, nodes):
@@ -108,7 +108,7 @@ def amphibious_description() -> Any:
 def _amphibious_actions(context: Any) -> list[Any]:
     from launch_ros.actions import Node
 
-    arguments = with_feedback({a.name: context.launch_configurations[a.name] for a in AMPHIBIOUS_ARGUMENTS})
+    arguments = fill_feedback_addresses({a.name: context.launch_configurations[a.name] for a in AMPHIBIOUS_ARGUMENTS})
     return [
         Node(
             package="rfly_suite",

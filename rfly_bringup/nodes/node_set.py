@@ -158,10 +158,10 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
 def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:
     """Those of the nodes that these arguments start."""
 
-    def asked_for(node: NodeDescription) -> bool:
+    def is_needed(node: NodeDescription) -> bool:
         return not node.needs or any(arguments.get(name, "") not in ("", "false") for name in node.needs.split())
 
-    return [node for node in nodes if asked_for(node)]
+    return [node for node in nodes if is_needed(node)]
 
 
 def check_arguments(

@@ -101,7 +101,7 @@ class Supervisor:
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
     """exit codes of the processes that ended by themselves and are not running now"""
-    deaths: int = 0
+    exits: int = 0
     """how often a process ended by itself, respawned or not"""
     _restart_at: dict[str, float] = field(default_factory=dict)
 
@@ -117,7 +117,7 @@ class Supervisor:
             if process is not None and process.poll() is not None:
                 del self.processes[name]
                 self.ended[name] = process.returncode
-                self.deaths += 1
+                self.exits += 1
                 again = f", starting again in {RESPAWN_DELAY_S:.0f} s" if self.respawn else ""
                 self.output(name, f"ended by itself with {describe_exit(process.returncode)}{again}")
                 self._restart_at[name] = time.monotonic() + RESPAWN_DELAY_S
@@ -139,7 +139,7 @@ class Supervisor:
                 self.output(name, f"did not end within {STOP_TIMEOUT_S:.0f} s: killed")
                 process.kill()
                 process.wait()
-                self.deaths += 1
+                self.exits += 1
         self.processes.clear()
         if self.folder is not None:
             self.folder.cleanup()

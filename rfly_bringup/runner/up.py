@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rfly_bringup.nodes.feedback_address import with_feedback
+from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import TERRAIN, check_arguments, node_parameters, started_nodes
 from rfly_bringup.runner.supervisor import Supervisor, describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
@@ -43,7 +43,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     except ValueError as error:
         raise ConfigError(str(error)) from error
     _check_files(arguments)
-    arguments = with_feedback(arguments)
+    arguments = fill_feedback_addresses(arguments)
     names = [node.executable for node in started_nodes(arguments)]
     commands_of_rviz: list[tuple[str, list[str]]] = []
     if arguments.get("rviz") == "true":
@@ -75,7 +75,7 @@ def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
             signal.signal(number, handler)
     for name, code in supervisor.ended.items():
         printer(name, f"had ended with {describe_exit(code)}")
-    return 1 if supervisor.deaths else 0
+    return 1 if supervisor.exits else 0
 
 
 def _check_files(arguments: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rfly_bringup.nodes.amphibious_set import FIRST_ID, StartedNode, amphibious_nodes, parameter_file, ros_arguments
-from rfly_bringup.nodes.feedback_address import with_feedback
+from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import TERRAIN
 from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import Supervisor, executable_path, node_environment
@@ -27,7 +27,7 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
         require("viser", "--view")
     check_params_file(arguments.get("params_file", ""))
     try:
-        nodes = amphibious_nodes(with_feedback(arguments))
+        nodes = amphibious_nodes(fill_feedback_addresses(arguments))
     except ValueError as error:
         raise ConfigError(str(error)) from error
     folder = tempfile.TemporaryDirectory(prefix="rfly_up_")

@@ -141,14 +141,14 @@ class CollisionNode(Node):
             self._drop("inconsistent", 1, f"{what}: {error}")
             return
         now_ns = self.get_clock().now().nanoseconds
-        reason = self._stamps.refuse(what, states.stamp_ns, now_ns, steady_ns)
+        reason = self._stamps.rejection_reason(what, states.stamp_ns, now_ns, steady_ns)
         if reason is not None:
             self._drop(reason, len(states), what)
             return
         claim = self._owners.claim(states.id, states.source, steady_ns)
         if claim.conflicts:
             self._drop("other_source", claim.others, _conflict_text(claim.conflicts[0]))
-            states = states.select(claim.mine)
+            states = states.select(claim.accepted)
         try:
             in_map, dropped = self._in_map(states)
         except FrameError as error:
@@ -191,7 +191,7 @@ class CollisionNode(Node):
     # --- what goes out
 
     def _tick(self) -> None:
-        self._world.forget_silent(time.monotonic_ns())
+        self._world.drop_stale(time.monotonic_ns())
         start = time.perf_counter()
         step = self._world.step()
         if step is None:
@@ -298,14 +298,14 @@ class CollisionNode(Node):
     def _each_second(self) -> None:
         steady_ns = time.monotonic_ns()
         for memory in (self._stamps, self._owners):
-            memory.forget_silent(steady_ns)
+            memory.drop_stale(steady_ns)
         self._tick()  # a clock that stands still stops the timer, not the silence of vehicles
         self._say()
 
     def _clock_jumped(self, _jump: Any) -> None:
-        self._stamps.jump_back()
+        self._stamps.reset()
         self._frames.clear()
-        self._publish(self._world.restart())
+        self._publish(self._world.reset())
 
 
 def _default_text(types: list[int]) -> str:

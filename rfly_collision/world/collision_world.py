@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
-from rfly_collision.world.contact_checks import contacts_or_ground, moved_touch, not_left_behind
+from rfly_collision.world.contact_checks import contacts_or_ground, not_ended_within_step, touch_when_moved
 from rfly_collision.world.contact_tracker import (
     GROUND,
     HOLD_CLEARANCE,
@@ -56,7 +56,7 @@ class Step(NamedTuple):
     events: ContactEvents
 
 
-class _Tested(NamedTuple):
+class _LastPoses(NamedTuple):
     """Where the step before has tested the vehicles, sorted by id."""
 
     id: NDArray[np.int64]
@@ -102,7 +102,7 @@ class CollisionWorld:
         self._vehicle_shapes: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
         self._changed = False
         self._stamp_ns = 0
-        self._forget_poses()
+        self._clear_last_poses()
 
     @property
     def vehicles(self) -> int:
@@ -138,15 +138,15 @@ class CollisionWorld:
         self._stamp_ns = max(self._stamp_ns, stamp_ns)
         self._changed = True
 
-    def forget_silent(self, steady_ns: int) -> None:
+    def drop_stale(self, steady_ns: int) -> None:
         """Drop vehicles that nothing was heard of for `stale_after_s`; their contacts end with the next step."""
-        if self._table.forget_silent(steady_ns, self._stale_after_ns):
+        if self._table.drop_stale(steady_ns, self._stale_after_ns):
             self._changed = True
 
-    def restart(self) -> Step:
+    def reset(self) -> Step:
         """The clock went back: all contacts end, and nothing is swept from where it was."""
         step = Step(self._stamp_ns, self._tracker.end_all())
-        self._forget_poses()
+        self._clear_last_poses()
         self._stamp_ns = 0
         return step
 
@@ -157,17 +157,17 @@ class CollisionWorld:
         self._changed = False
         if self._layout != self._table.layout:
             self._layout = self._table.layout
-            self._kind, self._vehicle_shapes = self._look_up(self._table)
+            self._kind, self._vehicle_shapes = self._shapes_of(self._table)
         poses = self._poses(self._table, self._kind, self._vehicle_shapes)
-        bodies, dt = self._moving(poses)
+        bodies, dt = self._with_velocities(poses)
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
-        found = self._pairs(contacts, self._table).select(not_left_behind(self._scene, bodies, dt, contacts))
+        found = self._pairs(contacts, self._table).select(not_ended_within_step(self._scene, bodies, dt, contacts))
         found = self._ignore.kept(found, self._table.types_of)
         lost = self._tracker.lost(found, self._stamp_ns)
         near = lost.key[self._near(lost, poses)] if len(lost) else None
-        self._table.rest()
+        self._table.clear_fresh()
         n = len(self._table)
-        self._tested = _Tested(
+        self._last_poses = _LastPoses(
             self._table.id, poses.position[:n], poses.orientation[:n], self._table["stamp_ns"].copy()
         )
         return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, found, near))
@@ -181,12 +181,12 @@ class CollisionWorld:
         table = self._table.copy()
         table.update(states, 0, 0)
         asked = np.isin(table.id, states.id)
-        poses = self._poses(table, *self._look_up(table))
+        poses = self._poses(table, *self._shapes_of(table))
         found = self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table)
         found = self._ignore.kept(found, table.types_of)
         return found.select(np.argsort(found.key))
 
-    def _look_up(self, table: FleetTable) -> tuple[NDArray[np.int64], tuple[tuple[Shape, ...], NDArray[np.int64]]]:
+    def _shapes_of(self, table: FleetTable) -> tuple[NDArray[np.int64], tuple[tuple[Shape, ...], NDArray[np.int64]]]:
         """(n,) which kind each vehicle is, and the shapes."""
         kind = self._shapes.index_of(table["vehicle_type"])
         self._note_default_types(table["vehicle_type"])
@@ -240,22 +240,22 @@ class CollisionWorld:
             static=np.concatenate((np.zeros(n, np.bool_) if static is None else static, np.ones(objects, np.bool_))),
         )
 
-    def _moving(self, poses: Poses) -> tuple[Bodies, float]:
+    def _with_velocities(self, poses: Poses) -> tuple[Bodies, float]:
         """The bodies with the velocities that bring them from where they were tested to where they are, and dt."""
-        table, tested = self._table, self._tested
-        if not len(tested.id):
+        table, last = self._table, self._last_poses
+        if not len(last.id):
             return self._bodies(poses), 0.0
-        before, known = _find(tested.id, table.id)
-        took_ns = table["stamp_ns"] - tested.stamp_ns[before]
+        before, known = _find(last.id, table.id)
+        elapsed_ns = table["stamp_ns"] - last.stamp_ns[before]
         n = len(table)
-        way = poses.position[:n] - tested.position[before]
-        swept = known & table["fresh"] & (took_ns > 0)
-        swept &= np.einsum("ij,ij->i", way, way) <= np.square(self._max_speed * 1e-9 * took_ns)
+        displacement = poses.position[:n] - last.position[before]
+        swept = known & table["fresh"] & (elapsed_ns > 0)
+        swept &= np.einsum("ij,ij->i", displacement, displacement) <= np.square(self._max_speed * 1e-9 * elapsed_ns)
         if not swept.any():
             return self._bodies(poses), 0.0
-        dt = float(took_ns[swept].max()) * 1e-9
-        turned = quat_multiply(quat_conjugate(tested.orientation[before]), poses.orientation[:n])
-        velocity = np.where(swept[:, None], way / dt, 0.0)
+        dt = float(elapsed_ns[swept].max()) * 1e-9
+        turned = quat_multiply(quat_conjugate(last.orientation[before]), poses.orientation[:n])
+        velocity = np.where(swept[:, None], displacement / dt, 0.0)
         angular_velocity = np.where(swept[:, None], _rotation_vector(turned) / dt, 0.0)
         return self._bodies(poses, velocity, angular_velocity), dt
 
@@ -288,7 +288,7 @@ class CollisionWorld:
         if len(order):
             partner[~on_ground] = len(self._table) + order[placed[~on_ground]]
         near = np.zeros(len(lost), np.bool_)
-        near[there] = moved_touch(
+        near[there] = touch_when_moved(
             self._scene,
             self._bodies(poses),
             vehicle[there],
@@ -297,8 +297,8 @@ class CollisionWorld:
         )
         return near
 
-    def _forget_poses(self) -> None:
-        self._tested = _Tested(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
+    def _clear_last_poses(self) -> None:
+        self._last_poses = _LastPoses(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
 
 
 def _find(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

@@ -21,7 +21,7 @@ def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[C
         return scene.contacts(apart, dt), f"only the ground is tested: {error}"
 
 
-def not_left_behind(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> NDArray[np.bool_]:
+def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> NDArray[np.bool_]:
     """(m,) False for contacts of a step that were there at its begin and are not any more at its end.
 
     Those are the end of an old contact, not a new one. What has a depth touches at the end; what has a time has begun
@@ -49,14 +49,14 @@ def not_left_behind(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts)
     return kept
 
 
-def moved_touch(
+def touch_when_moved(
     scene: Scene,
     bodies: Bodies,
     which: NDArray[np.int64],
     partner: NDArray[np.int64],
-    way: NDArray[np.float64],
+    displacement: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if they were moved by `way` (m, 3) m.
+    """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if moved by `displacement` (m, 3) m.
 
     Each is tested by itself, however often it is named: copies are of one group, and never touch each other.
     """
@@ -68,7 +68,7 @@ def moved_touch(
     others, place = np.unique(partner[with_body], return_inverse=True)
     rows = np.concatenate((which, others))
     position = bodies.position[rows]
-    position[:m] += way
+    position[:m] += displacement
     contacts = scene.contacts(
         Bodies(
             bodies.shapes,

@@ -108,7 +108,7 @@ class ContactTracker:
 
     def lost(self, found: PairContacts, now_ns: int) -> PairContacts:
         """Those active contacts that the look at `now_ns` has not found, and that small clearance may hold."""
-        return self._active.select(~np.isin(self._key, found.key) & self._holdable(now_ns))
+        return self._active.select(~np.isin(self._key, found.key) & self._may_hold(now_ns))
 
     def update(self, now_ns: int, found: PairContacts, near: NDArray[np.uint64] | None = None) -> ContactEvents:
         """What the look at `now_ns` changes.
@@ -121,7 +121,7 @@ class ContactTracker:
         found, key = found.select(order), key[order]
         known = np.isin(key, self._key)
         gone = ~np.isin(self._key, key)
-        held = gone & self._holdable(now_ns) & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
+        held = gone & self._may_hold(now_ns) & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
         kept, ended = self._active.select(held), self._active.select(gone & ~held)
         now_apart = replace(kept, depth=np.zeros(len(kept)), time=np.zeros(len(kept)))
         contacts = joined(joined(found, now_apart), replace(ended, time=np.zeros(len(ended))))
@@ -140,7 +140,7 @@ class ContactTracker:
         self._clear()
         return ContactEvents(ended, np.full(len(ended), END, np.uint8))
 
-    def _holdable(self, now_ns: int) -> NDArray[np.bool_]:
+    def _may_hold(self, now_ns: int) -> NDArray[np.bool_]:
         """Which active contacts may go on without touching."""
         since_ns = now_ns - self._touched_ns
         return (self._active.other < 0) & (since_ns >= 0) & (since_ns < self._hold_ns)

@@ -25,7 +25,7 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...]]] = {
 class FleetTable:
     """Columns by name, one row for each vehicle, sorted by `id`.
 
-    `fresh` rows have come since `rest`. `layout` counts how often ids, types or scales have changed.
+    `fresh` rows have come since `clear_fresh`. `layout` counts how often ids, types or scales have changed.
     """
 
     def __init__(self) -> None:
@@ -77,11 +77,11 @@ class FleetTable:
         columns["heard_ns"][rows] = steady_ns
         columns["fresh"][rows] = True
 
-    def rest(self) -> None:
+    def clear_fresh(self) -> None:
         """Nothing is fresh any more."""
         self._columns["fresh"][:] = False
 
-    def forget_silent(self, steady_ns: int, stale_after_ns: int) -> int:
+    def drop_stale(self, steady_ns: int, stale_after_ns: int) -> int:
         """Drop vehicles that nothing was heard of for so long; returns how many."""
         keep = steady_ns - self._columns["heard_ns"] <= stale_after_ns
         gone = int(len(keep) - np.count_nonzero(keep))

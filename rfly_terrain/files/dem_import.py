@@ -94,7 +94,7 @@ def import_dem(
         raster_crs = _crs(dataset, crs, path)
         if not 1 <= band <= dataset.count:
             raise ConfigError(f"{path}: band {band}, expected 1 … {dataset.count}")
-        latitude, longitude = center if center is not None else _middle(dataset, raster_crs)
+        latitude, longitude = center if center is not None else _center(dataset, raster_crs)
         metric = raster_crs.is_projected and math.isclose(raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9)
         north_up = dataset.transform.b == dataset.transform.d == 0
         if metric and north_up and not local_grid:
@@ -108,7 +108,7 @@ def import_dem(
             )
         heights = _read(dataset, band, raster_crs, grid, resampling, progress)
         heights *= _metres_per_unit(dataset, band, path)
-    _without_gaps(heights, fill_nodata, path)
+    _fill_gaps(heights, fill_nodata, path)
     return _height_map(heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem)
 
 
@@ -166,7 +166,7 @@ def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
     return dataset.crs
 
 
-def _middle(dataset: DatasetReader, crs: CRS) -> tuple[float, float]:
+def _center(dataset: DatasetReader, crs: CRS) -> tuple[float, float]:
     x, y = _world(dataset, dataset.width / 2, dataset.height / 2)
     (longitude,), (latitude,) = rasterio_module().warp.transform(crs, _WGS84, [x], [y])
     if not (math.isfinite(latitude) and math.isfinite(longitude)):
@@ -211,10 +211,10 @@ def _own_grid(
     return grid, x_0, y_0
 
 
-def _cells_within(first: float, step: float, middle: float, size: float) -> range:
+def _cells_within(first: float, step: float, center: float, size: float) -> range:
     """Indices of the cell centres at most size/2 from the middle, and at least two."""
-    low = math.ceil((middle - size / 2 - first) / step - 1e-9)
-    high = math.floor((middle + size / 2 - first) / step + 1e-9)
+    low = math.ceil((center - size / 2 - first) / step - 1e-9)
+    high = math.floor((center + size / 2 - first) / step + 1e-9)
     return range(max(low, 0), max(high, low + 1) + 1)
 
 
@@ -277,20 +277,20 @@ def _new_grid(
     y_range: tuple[float, float],
     step: tuple[float, float],
     size: tuple[float, float] | None,
-    middle: tuple[float, float],
+    center: tuple[float, float],
     file: str,
 ) -> _Grid:
     """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or into `size`."""
     if size is not None:
-        _check_covered(x_range, y_range, size, middle, file)
-        x_range = (middle[0] - size[0] / 2, middle[0] + size[0] / 2)
-        y_range = (middle[1] - size[1] / 2, middle[1] + size[1] / 2)
-    west, east = (_whole((middle[0] - x_range[0]) / step[0]), _whole((x_range[1] - middle[0]) / step[0]))
-    south, north = (_whole((middle[1] - y_range[0]) / step[1]), _whole((y_range[1] - middle[1]) / step[1]))
+        _check_covered(x_range, y_range, size, center, file)
+        x_range = (center[0] - size[0] / 2, center[0] + size[0] / 2)
+        y_range = (center[1] - size[1] / 2, center[1] + size[1] / 2)
+    west, east = (_whole_steps((center[0] - x_range[0]) / step[0]), _whole_steps((x_range[1] - center[0]) / step[0]))
+    south, north = (_whole_steps((center[1] - y_range[0]) / step[1]), _whole_steps((y_range[1] - center[1]) / step[1]))
     return _Grid(
         crs,
-        middle[0] - west * step[0],
-        middle[1] + north * step[1],
+        center[0] - west * step[0],
+        center[1] + north * step[1],
         step[0],
         step[1],
         west + east + 1,
@@ -299,7 +299,7 @@ def _new_grid(
     )
 
 
-def _whole(steps: float) -> int:
+def _whole_steps(steps: float) -> int:
     return math.floor(steps + 1e-6)
 
 
@@ -307,12 +307,12 @@ def _check_covered(
     x_range: tuple[float, float],
     y_range: tuple[float, float],
     size: tuple[float, float],
-    middle: tuple[float, float],
+    center: tuple[float, float],
     file: str,
 ) -> None:
     for what, span, half, origin in (
-        ("east", x_range, size[0] / 2, middle[0]),
-        ("north", y_range, size[1] / 2, middle[1]),
+        ("east", x_range, size[0] / 2, center[0]),
+        ("north", y_range, size[1] / 2, center[1]),
     ):
         low, high = span[0] - origin, span[1] - origin
         if low > half * 1e-9 - half or high < half - half * 1e-9:
@@ -367,7 +367,7 @@ def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
     return _METRES_PER_UNIT[unit]
 
 
-def _without_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> None:
+def _fill_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> None:
     """Fills the cells without data in place, or refuses them."""
     valid = np.isfinite(heights)
     missing = heights.size - int(np.count_nonzero(valid))

@@ -43,10 +43,10 @@ def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: 
 
     Raises TerrainFileNotFound that lists the places and what each lacks.
     """
-    return find_in_places(name, [*map(Path, search_path), *search_places(script_folder)])
+    return find_in_folders(name, [*map(Path, search_path), *search_folders(script_folder)])
 
 
-def find_in_places(name: StrPath, places: Sequence[Path]) -> MapFiles:
+def find_in_folders(name: StrPath, folders: Sequence[Path]) -> MapFiles:
     """As `find_map`, in folders that the caller chose. A given path still comes first."""
     text = os.fspath(name)
     has_extension = text[-4:].lower() in _EXTENSIONS
@@ -61,18 +61,18 @@ def find_in_places(name: StrPath, places: Sequence[Path]) -> MapFiles:
     else:
         first = [given] if has_extension or os.path.dirname(stem) else []  # ./NAME has a folder, which Path drops
         candidates = list(
-            dict.fromkeys(Path(os.path.abspath(p)) for p in (*first, *(place / given for place in places)))
+            dict.fromkeys(Path(os.path.abspath(p)) for p in (*first, *(place / given for place in folders)))
         )
-    lacking: list[str] = []
+    missing: list[str] = []
     for candidate in candidates:
         files, lack = _pair(candidate)
         if files is not None:
             return files
-        lacking.append(lack)
-    raise TerrainFileNotFound(_not_found(text, given, candidates, lacking))
+        missing.append(lack)
+    raise TerrainFileNotFound(_not_found(text, given, candidates, missing))
 
 
-def search_places(script_folder: StrPath | None = None) -> list[Path]:
+def search_folders(script_folder: StrPath | None = None) -> list[Path]:
     """The standard places of `find_map`, in order."""
     scripts = script_folders() if script_folder is None else [Path(script_folder)]
     below, beside = MATLAB_MAP_FOLDERS
@@ -127,8 +127,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _not_found(text: str, given: Path, candidates: list[Path], lacking: list[str]) -> str:
-    looked = "; ".join(f"{c.parent}{f' ({lack})' if lack else ''}" for c, lack in zip(candidates, lacking, strict=True))
+def _not_found(text: str, given: Path, candidates: list[Path], missing: list[str]) -> str:
+    looked = "; ".join(f"{c.parent}{f' ({lack})' if lack else ''}" for c, lack in zip(candidates, missing, strict=True))
     message = f"map {text!r} not found: no place holds both {given.name}.png and {given.name}.txt. Looked in: {looked}."
     known = sorted({name for c in candidates for name in _maps_in(c.parent)})
     close = difflib.get_close_matches(given.name, known, n=1)

@@ -18,7 +18,7 @@ from rfly_common.files import StrPath
 from rfly_common.frames import up_to_down
 from rfly_terrain.files.calibration import calibrate, heights_up
 from rfly_terrain.files.png_txt import read_calibration, read_pixels
-from rfly_terrain.files.search import MATLAB_MAP_FOLDERS, find_in_places, installation_folders, search_places
+from rfly_terrain.files.search import MATLAB_MAP_FOLDERS, find_in_folders, installation_folders, search_folders
 
 MAT_FILE = "MapHeightData.mat"
 DEFAULT_MAP = "MountainTerrain"
@@ -53,7 +53,7 @@ def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
     """
     from scipy.io import savemat
 
-    files = find_in_places(pngMapName, [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_places()])
+    files = find_in_folders(pngMapName, [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_folders()])
     points = read_calibration(files.txt, "matlab")
     pixels = read_pixels(files.png)
     calibration = calibrate(points, pixels, str(files.txt), "round")

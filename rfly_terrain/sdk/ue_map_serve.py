@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainNotLoaded
 from rfly_common.files import StrPath
 from rfly_terrain.files.png_txt import read_map
-from rfly_terrain.files.search import MapFiles, find_in_places, installation_folders, script_folders, search_places
+from rfly_terrain.files.search import MapFiles, find_in_folders, installation_folders, script_folders, search_folders
 
 
 class UEMapServe:
@@ -99,4 +99,4 @@ def _number(value: Any) -> float:
 
 
 def _find(name: StrPath) -> MapFiles:
-    return find_in_places(name, [*script_folders(), *installation_folders(), *search_places()])
+    return find_in_folders(name, [*script_folders(), *installation_folders(), *search_folders()])

@@ -54,7 +54,7 @@ class Drive(NamedTuple):
     """of the vehicle's way, climb over distance; exact ground under what follows it"""
 
     @property
-    def way(self) -> Floats:
+    def distance(self) -> Floats:
         """Horizontal distance covered, m."""
         steps = np.hypot(*np.diff(self.position[:, :2], axis=0).T)
         return np.concatenate([np.zeros(1), np.cumsum(steps)])
@@ -99,18 +99,18 @@ def check_limits(fleet: Fleet) -> list[Finding]:
     return findings
 
 
-def _exceeded(vehicle: Vehicle, done: Drive) -> list[Finding]:
+def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
     limits = vehicle.limits
-    bend = np.abs(done.curvature)
-    slope = np.degrees(np.arctan(np.abs(done.slope)))
+    bend = np.abs(run.curvature)
+    slope = np.degrees(np.arctan(np.abs(run.slope)))
     tightest = math.inf if limits.turn_radius is None else 1.0 / limits.turn_radius
     rows: list[tuple[str, Floats, float | None, str]] = [
         ("turn_radius", bend, tightest, f"it can't turn tighter than {limits.turn_radius} m, but its radius is {{}} m"),
         ("max_slope_deg", slope, limits.max_slope_deg, f"it takes slopes up to {limits.max_slope_deg}°, but has {{}}°"),
-        ("max_speed", np.abs(done.speed), limits.max_speed, f"it goes up to {limits.max_speed} m/s, but has {{}} m/s"),
+        ("max_speed", np.abs(run.speed), limits.max_speed, f"it goes up to {limits.max_speed} m/s, but has {{}} m/s"),
         (
             "lateral_acceleration",
-            np.abs(done.lateral_acceleration),
+            np.abs(run.lateral_acceleration),
             limits.lateral_acceleration,
             f"it takes up to {limits.lateral_acceleration} m/s² sideways, but gets {{}} m/s²",
         ),
@@ -120,7 +120,7 @@ def _exceeded(vehicle: Vehicle, done: Drive) -> list[Finding]:
         worst = int(np.argmax(values))
         value = float(values[worst])
         if limit is not None and value > limit * (1.0 + _SLACK):
-            x, y = done.position[worst, :2].tolist()
+            x, y = run.position[worst, :2].tolist()
             shown = 1.0 / value if name == "turn_radius" else value
             message = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
             findings.append(Finding(vehicle.name, message, vehicle.where.get(f"limits.{name}", ""), (x, y)))

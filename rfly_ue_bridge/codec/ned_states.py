@@ -57,7 +57,7 @@ class NedStates:
         """The vehicles that a mask, index array or slice names, in that order."""
         return NedStates(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
 
-    def then(self, others: NedStates) -> NedStates:
+    def concatenate(self, others: NedStates) -> NedStates:
         """These vehicles, and the others behind them."""
         return NedStates(
             **{name: np.concatenate((getattr(self, name), getattr(others, name))) for name in self.__dataclass_fields__}
@@ -106,9 +106,9 @@ def states_to_ned(
         ned = NedStates(
             id=states.id,
             vehicle_type=states.vehicle_type,
-            position_ned=_own(position, states.position),
-            euler=_own(quat_to_euler(orientation)),  # needs no unit norm: only quotients enter
-            velocity_ned=_own(velocity.astype(np.float32, copy=False), states.velocity),
+            position_ned=_without_negative_zero(position, states.position),
+            euler=_without_negative_zero(quat_to_euler(orientation)),  # needs no unit norm: only quotients enter
+            velocity_ned=_without_negative_zero(velocity.astype(np.float32, copy=False), states.velocity),
             motor_speed_rpm=rpm,
             motor_speed_mean_rpm=mean,
             scale=states.scale,
@@ -134,7 +134,7 @@ def body_to_frame(orientation: ArrayLike, vector_body: ArrayLike, child_frame_id
         return quat_rotate(q, flu_to_frd(vector) if child_frame_id.endswith("_frd") else vector)
 
 
-def _own(values: Any, given: Any = None) -> Any:
+def _without_negative_zero(values: Any, given: Any = None) -> Any:
     """The values with 0, as the SDK sends it, for -0.0, which a turned sign leaves; a copy where they are `given`."""
     return np.add(values, values.dtype.type(0.0), out=None if values is given else values)
 

@@ -65,7 +65,7 @@ class DatagramExtractor:
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
         """not_ipv4, not_udp, cut_short, malformed, incomplete_fragments"""
-        self._pending: dict[tuple[bytes, bytes, int], _Pieces] = {}
+        self._pending: dict[tuple[bytes, bytes, int], _Fragments] = {}
 
     def datagrams(self, frames: Iterable[CapturedFrame]) -> Iterator[RecordedDatagram]:
         """Every UDP datagram of the frames, at the time of its last piece. CaptureError: an unknown link type."""
@@ -73,7 +73,7 @@ class DatagramExtractor:
             datagram = self.take(frame)
             if datagram is not None:
                 yield datagram
-        self.give_up_pending()
+        self.drop_pending()
 
     def take(self, frame: CapturedFrame) -> RecordedDatagram | None:
         """The datagram that this frame holds or completes, if any."""
@@ -83,7 +83,7 @@ class DatagramExtractor:
             return None
         return self._take_ipv4(frame.time_ns, frame.data, start)
 
-    def give_up_pending(self) -> None:
+    def drop_pending(self) -> None:
         """Nothing more will come: count what is incomplete."""
         if self._pending:
             self.skipped["incomplete_fragments"] += len(self._pending)
@@ -107,10 +107,10 @@ class DatagramExtractor:
         if flags & (_MORE_FRAGMENTS | _FRAGMENT_OFFSET):
             key = (source, destination, number)
             offset, more = 8 * (flags & _FRAGMENT_OFFSET), bool(flags & _MORE_FRAGMENTS)
-            whole = self._add_piece(key, offset, body, more)
-            if whole is None:
+            reassembled = self._add_fragment(key, offset, body, more)
+            if reassembled is None:
                 return None
-            body = whole
+            body = reassembled
         return self._take_udp(time_ns, socket.inet_ntoa(source), socket.inet_ntoa(destination), body)
 
     def _take_udp(self, time_ns: int, source: str, destination: str, body: bytes) -> RecordedDatagram | None:
@@ -121,28 +121,28 @@ class DatagramExtractor:
             return self._skip("malformed")
         return RecordedDatagram(time_ns, (source, source_port), (destination, port), body[_UDP_HEADER.size : length])
 
-    def _add_piece(self, key: tuple[bytes, bytes, int], offset: int, body: bytes, more: bool) -> bytes | None:
-        pieces = self._pending.get(key)
-        if pieces is None:
+    def _add_fragment(self, key: tuple[bytes, bytes, int], offset: int, body: bytes, more: bool) -> bytes | None:
+        fragments = self._pending.get(key)
+        if fragments is None:
             if len(self._pending) >= MAX_PENDING:
                 del self._pending[next(iter(self._pending))]
                 self.skipped["incomplete_fragments"] += 1
-            pieces = self._pending[key] = _Pieces()
-        if not pieces.add(offset, body, more):
+            fragments = self._pending[key] = _Fragments()
+        if not fragments.add(offset, body, more):
             del self._pending[key]
             self.skipped["malformed"] += 1
             return None
-        whole = pieces.whole()
-        if whole is not None:
+        reassembled = fragments.reassembled()
+        if reassembled is not None:
             del self._pending[key]
-        return whole
+        return reassembled
 
     def _skip(self, reason: str) -> RecordedDatagram | None:
         self.skipped[reason] += 1
         return None
 
 
-class _Pieces:
+class _Fragments:
     """The pieces of one IPv4 datagram."""
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class _Pieces:
         self._bodies[offset] = body
         return self._length is None or max(at + len(other) for at, other in self._bodies.items()) <= self._length
 
-    def whole(self) -> bytes | None:
+    def reassembled(self) -> bytes | None:
         if self._length is None or sum(map(len, self._bodies.values())) < self._length:
             return None
         return b"".join(self._bodies[at] for at in sorted(self._bodies))

@@ -89,7 +89,7 @@ class RecordingReader:
         try:
             yield from self._extractor.datagrams(read_frames(self._file))
         except CaptureError as error:
-            self._extractor.give_up_pending()
+            self._extractor.drop_pending()
             raise type(error)(f"{self.path}: {error}") from error
 
     def close(self) -> None:

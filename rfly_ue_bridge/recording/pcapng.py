@@ -58,7 +58,7 @@ def read_pcapng(file: BinaryIO, start: bytes) -> Iterator[CapturedFrame]:
             name = "a simple packet block, which has no time" if kind == _SIMPLE_PACKET else "an obsolete packet block"
             raise CaptureError(f"at byte {at} is {name}; save the file anew with Wireshark")
         else:
-            _pass_over(file, length, at + read, at)
+            _skip(file, length, at + read, at)
         (again,) = struct.unpack(f"{order}I", _read(file, 4, at + total - 4, at))
         if again != total:
             raise CaptureError(f"the block at byte {at} has {total} bytes, and says {again} at its end")
@@ -81,7 +81,7 @@ def _read(file: BinaryIO, size: int, position: int, block: int) -> bytes:
     return data
 
 
-def _pass_over(file: BinaryIO, size: int, position: int, block: int) -> None:
+def _skip(file: BinaryIO, size: int, position: int, block: int) -> None:
     while size:
         step = min(size, _CHUNK)
         _read(file, step, position, block)

@@ -123,7 +123,7 @@ class Destinations:
             sender = self._senders[port] = UdpSender(self._target.host, new_port)
         sender.send(payload)
 
-    def troubles(self) -> list[str]:
+    def error_texts(self) -> list[str]:
         """One line for each port that refused something or could not be sent to."""
         texts = []
         for sender in self._senders.values():
@@ -131,7 +131,7 @@ class Destinations:
                 if window.errors:
                     where = f"{window.address[0]}:{window.address[1]}"
                     texts.append(f"{where}: {window.last_error} ({sum(window.errors.values())} times)")
-            texts += [f"{self._target.host}:{port}: nobody listens there" for port in sender.unheard_ports()]
+            texts += [f"{self._target.host}:{port}: nobody listens there" for port in sender.closed_ports()]
         return texts
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ from rfly_ue_bridge.codec.state_datagrams import encode_pose, encode_states, goe
 from rfly_ue_bridge.ros.feedback_topics import FeedbackTopics
 from rfly_ue_bridge.ros.object_topics import PlacedObjects
 from rfly_ue_bridge.ros.pose_msgs import odometry_to_states, pose_to_states
-from rfly_ue_bridge.sockets.rate_limiter import Outbox
+from rfly_ue_bridge.sockets.rate_limiter import RateLimiter
 from rfly_ue_bridge.sockets.udp_sender import DEFAULT_HOST, DEFAULT_PORT, UdpSender
 
 TROUBLE_SHOWN_NS = 5_000_000_000
@@ -127,7 +127,7 @@ class UeBridgeNode(Node):
         self._stamps = StampFilter(max_age)
         configured = {vehicle.id: f"topic {vehicle.topic} (parameter vehicles)" for vehicle in self._vehicles}
         self._owners = IdOwners(stale_after, configured)
-        self._outbox = Outbox(rate_limit)
+        self._outbox = RateLimiter(rate_limit)
 
         self._stale_after_ns = round(stale_after * 1e9)
         self._heard_ns: int | None = None  # steady clock, as all below
@@ -240,7 +240,7 @@ class UeBridgeNode(Node):
             stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
             certain = stamps.is_newer(topic, stamp_ns)
             if not certain:
-                reason = stamps.refuse(topic, stamp_ns, clock.now().nanoseconds, steady_ns())
+                reason = stamps.rejection_reason(topic, stamp_ns, clock.now().nanoseconds, steady_ns())
                 if reason is not None:
                     self._heard_ns = steady_ns()
                     self._drop(reason, 1, topic)
@@ -248,7 +248,7 @@ class UeBridgeNode(Node):
             send(encode_pose(vehicle_id, vehicle_type, *to_ned(x, y, z, qx, qy, qz, qw)))
             self._heard_ns = steady_ns()
             if certain:
-                stamps.refuse(topic, stamp_ns, clock.now().nanoseconds, self._heard_ns)
+                stamps.rejection_reason(topic, stamp_ns, clock.now().nanoseconds, self._heard_ns)
 
         return slowly if vehicle.fit_ground else take
 
@@ -290,12 +290,12 @@ class UeBridgeNode(Node):
         claim = self._owners.claim(states.id, states.source, steady_ns)
         if claim.conflicts:
             self._note_conflicts(claim, steady_ns)
-            states = states.select(claim.mine)
+            states = states.select(claim.accepted)
         self._send_states(states, "vehicle_states", in_fleet=in_fleet)
 
     def _in_time(self, states: VehicleStates, source: str) -> bool:
         now_ns = self.get_clock().now().nanoseconds
-        reason = self._stamps.refuse(source, states.stamp_ns, now_ns, time.monotonic_ns())
+        reason = self._stamps.rejection_reason(source, states.stamp_ns, now_ns, time.monotonic_ns())
         if reason is not None:
             self._drop(reason, len(states), source)
         return reason is None
@@ -422,11 +422,11 @@ class UeBridgeNode(Node):
     def _each_second(self) -> None:
         steady_ns = time.monotonic_ns()
         for memory in (self._stamps, self._owners, self._outbox):
-            memory.forget_silent(steady_ns)
+            memory.drop_stale(steady_ns)
         self._say()
 
     def _clock_jumped(self, _jump: Any) -> None:
-        self._stamps.jump_back()
+        self._stamps.reset()
         self._frames.clear()
 
     def destroy_node(self) -> None:

@@ -67,7 +67,7 @@ class SdkListener:
     def _take(self) -> None:
         for packet in self._receiver.take():
             if packet.type is COPTER_SIM_CRASH:
-                self._tell_crash(packet)
+                self._print_crash(packet)
             else:
                 self._update(packet)
             self._news.set()
@@ -94,7 +94,7 @@ class SdkListener:
             self.vehicle_updates.append(True)
         records.append(record)
 
-    def _tell_crash(self, packet: Packet) -> None:
+    def _print_crash(self, packet: Packet) -> None:
         """One line, as the SDK prints; not again while it says the same."""
         copter_id, target_id = packet["copterID"], packet["targetID"]
         if self._crashes.get(copter_id) == target_id:

@@ -14,7 +14,7 @@ from rfly_ue_bridge.codec.ned_states import NedStates
 _NEVER_NS = -(2**62)
 
 
-class Outbox:
+class RateLimiter:
     """`offer` returns what goes out at once, `due` what has waited long enough."""
 
     def __init__(self, rate_limit_hz: float = 0.0) -> None:
@@ -47,7 +47,7 @@ class Outbox:
         if ready.all():
             return states
         later = states.select(~ready)
-        self._waiting = later if self._waiting is None else self._waiting.then(later)
+        self._waiting = later if self._waiting is None else self._waiting.concatenate(later)
         self._note_idle()
         return states.select(ready)
 
@@ -71,7 +71,7 @@ class Outbox:
         rows = self._sent.rows(self._waiting.id, (_NEVER_NS, 0))
         return max(int(self._sent.values[rows, 0].min()) + self._interval_ns, self._hold_until_ns)
 
-    def forget_silent(self, steady_ns: int) -> None:
+    def drop_stale(self, steady_ns: int) -> None:
         """Forget when vehicles were sent whose next state would go out at once anyway. To be called now and then."""
         self._sent.keep(steady_ns - self._sent.values[:, 0] < self._interval_ns)
 

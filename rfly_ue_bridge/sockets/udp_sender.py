@@ -125,7 +125,7 @@ class UdpSender:
             other.socket.close()
         return "" if sent else f"{other}: {other.last_error}"
 
-    def unheard_ports(self) -> list[int]:
+    def closed_ports(self) -> list[int]:
         """Ports that refused what was sent, as far as known: at once on this machine, later or never elsewhere."""
         refused = (errno.ECONNREFUSED, errno.ECONNRESET)
         return [

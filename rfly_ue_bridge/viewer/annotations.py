@@ -54,16 +54,16 @@ class LabelLayer:
         rows = np.searchsorted(poses.id, list(wanted))
         above = ned_to_enu(poses.position_ned[rows])
         above[:, 2] += (BOX_HIGH[poses.kind[rows], 2] * poses.scale[rows, 2] + 0.15) * enlarge
-        for (vehicle_id, said), at in zip(wanted.items(), above, strict=True):
-            self._place(vehicle_id, said, at)
+        for (vehicle_id, label), at in zip(wanted.items(), above, strict=True):
+            self._place(vehicle_id, label, at)
 
-    def _place(self, vehicle_id: int, said: tuple[str, float], at: NDArray[np.float64]) -> None:
-        text, size = said
-        if self._drawn.get(vehicle_id) != said:
+    def _place(self, vehicle_id: int, label: tuple[str, float], at: NDArray[np.float64]) -> None:
+        text, size = label
+        if self._drawn.get(vehicle_id) != label:
             self._handles[vehicle_id] = self._server.scene.add_label(
                 f"/labels/{vehicle_id}", text, position=at, font_screen_scale=size / _BASE_FONT, anchor="bottom-center"
             )
-            self._drawn[vehicle_id], self._at[vehicle_id] = said, at
+            self._drawn[vehicle_id], self._at[vehicle_id] = label, at
         elif np.abs(at - self._at[vehicle_id]).max() > _MOVED_M:
             self._handles[vehicle_id].position = at
             self._at[vehicle_id] = at

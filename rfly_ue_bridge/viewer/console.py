@@ -106,11 +106,11 @@ class CollisionMode:
 
 
 @dataclass(frozen=True)
-class NotForViewers:
-    """A command that RflySim3D has and that means nothing here; `why` is shown."""
+class UnsupportedCommand:
+    """A command that RflySim3D has and that means nothing here; `reason` is shown."""
 
     text: str
-    why: str
+    reason: str
 
 
 Command = (
@@ -125,7 +125,7 @@ Command = (
     | ScanTerrain
     | ShowText
     | CollisionMode
-    | NotForViewers
+    | UnsupportedCommand
 )
 
 
@@ -136,7 +136,7 @@ def parse(text: str) -> Command:
         raise CommandError("the command is empty")
     reader = _READERS.get(words[0])
     if reader is None:
-        return NotForViewers(text[:MAX_TEXT], "not known here")
+        return UnsupportedCommand(text[:MAX_TEXT], "not known here")
     try:
         return reader(words[1:])
     except (ValueError, IndexError) as error:
@@ -154,7 +154,7 @@ def _number(words: Sequence[str], index: int, default: float | None = None) -> f
     return value
 
 
-def _whole(words: Sequence[str], index: int, default: int | None = None) -> int:
+def _integer(words: Sequence[str], index: int, default: int | None = None) -> int:
     value = _number(words, index, default)
     if value != int(value) or abs(value) >= 2**31:
         raise ValueError(f"argument {index + 1} is {words[index]}, no whole number of 32 bits")
@@ -191,19 +191,21 @@ def _size(words: Sequence[str]) -> ChangeSize:
     size = _number(words, 1, 0.0)
     if not 0.0 <= size <= 1e4:
         raise ValueError(f"size {size:g}, allowed are 0 to 10000")
-    return ChangeSize(_whole(words, 0), size)
+    return ChangeSize(_integer(words, 0), size)
 
 
 def _move(words: Sequence[str], relative: bool) -> MoveVehicle:
-    return MoveVehicle(_whole(words, 0), _whole(words, 1) != 0, _triple(words, 2), _angles(words, 5), relative=relative)
+    return MoveVehicle(
+        _integer(words, 0), _integer(words, 1) != 0, _triple(words, 2), _angles(words, 5), relative=relative
+    )
 
 
 def _request(words: Sequence[str]) -> RequestObject:
-    kind = _whole(words, 0)
+    kind = _integer(words, 0)
     if kind not in (0, 1, 2):
         raise ValueError(f"type {kind}, known are 0 camera, 1 vehicle, 2 object")
     if kind < 2:
-        _whole(words, 1)
+        _integer(words, 1)
     return RequestObject(kind, words[1])
 
 
@@ -219,11 +221,11 @@ def _scan(words: Sequence[str]) -> ScanTerrain:
 def _key(words: Sequence[str]) -> Command:
     if words[0].upper() == "P":
         return CollisionMode()
-    return NotForViewers("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], "only key P is known here")
+    return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], "only key P is known here")
 
 
-def _ignored(word: str, why: str) -> Callable[[Sequence[str]], Command]:
-    return lambda words: NotForViewers(" ".join([word, *words])[:MAX_TEXT], why)
+def _ignored(word: str, reason: str) -> Callable[[Sequence[str]], Command]:
+    return lambda words: UnsupportedCommand(" ".join([word, *words])[:MAX_TEXT], reason)
 
 
 _NO_STENCIL = "the viewer has no segmentation camera"
@@ -233,12 +235,12 @@ _READERS: dict[str, Callable[[Sequence[str]], Command]] = {
     "RflyCameraPosAng": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False),
     "RflyCameraPosAngAdd": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True),
     "RflyCameraFovDegrees": _camera_fov,
-    "RflyChange3DModel": lambda words: ChangeModel(_whole(words, 0), _whole(words, 1, 0)),
+    "RflyChange3DModel": lambda words: ChangeModel(_integer(words, 0), _integer(words, 1, 0)),
     "RflyChangeVehicleSize": _size,
     "RflyMoveVehiclePosAng": lambda words: _move(words, relative=True),
     "RflySetVehiclePosAng": lambda words: _move(words, relative=False),
     "RflyReqObjData": _request,
-    "RflyReqVehicleData": lambda words: RequestVehicles(_whole(words, 0) != 0),
+    "RflyReqVehicleData": lambda words: RequestVehicles(_integer(words, 0) != 0),
     "RflyScanTerrainH": _scan,
     "RflyShowText": lambda words: ShowText(_text(words), DEFAULT_TEXT_S),
     "RflyShowTextTime": _text_with_time,

@@ -106,8 +106,8 @@ class SceneState:
             case console.CollisionMode():
                 self.collision_mode = not self.collision_mode
                 self.say(f"collision mode is {'on' if self.collision_mode else 'off'}")
-            case console.NotForViewers(said, why):
-                self.say(f"{said}: {why}")
+            case console.UnsupportedCommand(said, reason):
+                self.say(f"{said}: {reason}")
             case _:
                 self._events.append(command)
 

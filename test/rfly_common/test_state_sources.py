@@ -18,94 +18,94 @@ def ids(*numbers):
 
 def test_older_than_the_last_of_its_source_is_stale():
     stamps = StampFilter()
-    assert stamps.refuse("/a", 10 * S, 11 * S, 0) is None
-    assert stamps.refuse("/a", 10 * S - 1, 11 * S, 1) == "stale"
-    assert stamps.refuse("/b", 9 * S, 11 * S, 2) is None  # another source has its own last stamp
-    assert stamps.refuse("/a", 10 * S, 11 * S, 3) is None  # equal: the next part of one instant
-    assert stamps.refuse("/a", 10 * S + 1, 11 * S, 4) is None
+    assert stamps.rejection_reason("/a", 10 * S, 11 * S, 0) is None
+    assert stamps.rejection_reason("/a", 10 * S - 1, 11 * S, 1) == "stale"
+    assert stamps.rejection_reason("/b", 9 * S, 11 * S, 2) is None  # another source has its own last stamp
+    assert stamps.rejection_reason("/a", 10 * S, 11 * S, 3) is None  # equal: the next part of one instant
+    assert stamps.rejection_reason("/a", 10 * S + 1, 11 * S, 4) is None
 
 
 def test_stamp_zero_counts_as_now():
     stamps = StampFilter(max_age_s=0.5)
-    assert stamps.refuse("/a", 0, 100 * S, 0) is None
-    assert stamps.refuse("/a", 99 * S + S // 2, 100 * S, 0) == "stale"  # the stamp 0 was taken for 100 s
-    assert stamps.refuse("/a", 0, 101 * S, 0) is None
-    assert stamps.refuse("/a", 150 * S, 102 * S, 0) is None  # from the future
-    assert stamps.refuse("/a", 0, 103 * S, 0) is None
-    assert stamps.refuse("/a", 149 * S, 104 * S, 0) == "stale"
+    assert stamps.rejection_reason("/a", 0, 100 * S, 0) is None
+    assert stamps.rejection_reason("/a", 99 * S + S // 2, 100 * S, 0) == "stale"  # the stamp 0 was taken for 100 s
+    assert stamps.rejection_reason("/a", 0, 101 * S, 0) is None
+    assert stamps.rejection_reason("/a", 150 * S, 102 * S, 0) is None  # from the future
+    assert stamps.rejection_reason("/a", 0, 103 * S, 0) is None
+    assert stamps.rejection_reason("/a", 149 * S, 104 * S, 0) == "stale"
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30))
 def test_newer_stamps_are_never_refused(steps):
-    """`is_newer` says yes only where `refuse` will let pass, whatever the clock does."""
+    """`is_newer` says yes only where `rejection_reason` will let pass, whatever the clock does."""
     stamps = StampFilter()
     for stamp_ns, now_ns in steps:
         newer = stamps.is_newer("/a", stamp_ns)
-        refused = stamps.refuse("/a", stamp_ns, now_ns, 0)
+        refused = stamps.rejection_reason("/a", stamp_ns, now_ns, 0)
         assert not (newer and refused)
 
 
 def test_nothing_is_certainly_newer_while_ages_count():
     stamps = StampFilter(max_age_s=1.0)
-    assert stamps.refuse("/a", 10 * S, 10 * S, 0) is None
+    assert stamps.rejection_reason("/a", 10 * S, 10 * S, 0) is None
     assert not stamps.is_newer("/a", 11 * S)
 
 
 def test_max_age_compares_with_the_node_clock():
     stamps = StampFilter(max_age_s=2.0)
-    assert stamps.refuse("/a", 8 * S, 10 * S, 0) is None
-    assert stamps.refuse("/b", 8 * S - 1, 10 * S, 0) == "too_old"
-    assert stamps.refuse("/c", 20 * S, 10 * S, 0) is None  # from the future, which max_age says nothing about
+    assert stamps.rejection_reason("/a", 8 * S, 10 * S, 0) is None
+    assert stamps.rejection_reason("/b", 8 * S - 1, 10 * S, 0) == "too_old"
+    assert stamps.rejection_reason("/c", 20 * S, 10 * S, 0) is None  # from the future, which max_age says nothing about
 
 
 def test_what_is_too_old_does_not_become_the_last():
     stamps = StampFilter(max_age_s=1.0)
-    assert stamps.refuse("/a", 5 * S, 10 * S, 0) == "too_old"
-    assert stamps.refuse("/a", 9 * S, 10 * S, 0) is None
+    assert stamps.rejection_reason("/a", 5 * S, 10 * S, 0) == "too_old"
+    assert stamps.rejection_reason("/a", 9 * S, 10 * S, 0) is None
 
 
 def test_clock_that_jumps_back_starts_anew():
     stamps = StampFilter()
-    assert stamps.refuse("/a", 100 * S, 100 * S, 0) is None
-    assert stamps.refuse("/a", 1 * S, 2 * S, 1) is None
+    assert stamps.rejection_reason("/a", 100 * S, 100 * S, 0) is None
+    assert stamps.rejection_reason("/a", 1 * S, 2 * S, 1) is None
     assert stamps.jumps == 1
 
 
 def test_simulator_restarted_after_silence_starts_anew():
     """Stamps from 0 again, while the node's clock did not jump: refused as long as anything of it was heard lately."""
     stamps = StampFilter()
-    assert stamps.refuse("/a", 100 * S, 200 * S, 0) is None
-    stamps.forget_silent(9 * S)
-    assert stamps.refuse("/a", 1 * S, 209 * S, 9 * S) == "stale"
-    stamps.forget_silent(18 * S)  # it was heard, though refused, 9 s ago
-    assert stamps.refuse("/a", 1 * S, 218 * S, 18 * S) == "stale"
-    stamps.forget_silent(29 * S)
-    assert stamps.refuse("/a", 1 * S, 229 * S, 29 * S) is None
+    assert stamps.rejection_reason("/a", 100 * S, 200 * S, 0) is None
+    stamps.drop_stale(9 * S)
+    assert stamps.rejection_reason("/a", 1 * S, 209 * S, 9 * S) == "stale"
+    stamps.drop_stale(18 * S)  # it was heard, though refused, 9 s ago
+    assert stamps.rejection_reason("/a", 1 * S, 218 * S, 18 * S) == "stale"
+    stamps.drop_stale(29 * S)
+    assert stamps.rejection_reason("/a", 1 * S, 229 * S, 29 * S) is None
 
 
 def test_endless_new_names_do_not_fill_the_memory():
     stamps = StampFilter()
     for number in range(20_000):
-        stamps.refuse(f"/{number}", 1, 1, 1)
+        stamps.rejection_reason(f"/{number}", 1, 1, 1)
     assert len(stamps._last) <= 10_000
 
 
 def test_first_source_keeps_an_id():
     owners = IdOwners(stale_after_s=1.0)
-    assert owners.claim(ids(1, 2, 3), "/a", 0).mine.all()
+    assert owners.claim(ids(1, 2, 3), "/a", 0).accepted.all()
     claim = owners.claim(ids(3, 4), "/b", S // 2)
-    assert claim.mine.tolist() == [False, True]
+    assert claim.accepted.tolist() == [False, True]
     assert claim.others == 1
     assert claim.conflicts == (Conflict(3, "/a", "/b"),)
-    assert owners.claim(ids(3, 2, 1), "/a", S // 2).mine.all()
+    assert owners.claim(ids(3, 2, 1), "/a", S // 2).accepted.all()
 
 
 def test_id_of_a_silent_source_can_be_taken_over():
     """Silence is counted from the owner's last message; what others wanted meanwhile does not count."""
     owners = IdOwners(stale_after_s=1.0)
     owners.claim(ids(3), "/a", 0)
-    assert not owners.claim(ids(3), "/b", S).mine.any()
-    assert owners.claim(ids(3), "/b", S + 1).mine.all()
+    assert not owners.claim(ids(3), "/b", S).accepted.any()
+    assert owners.claim(ids(3), "/b", S + 1).accepted.all()
     assert owners.claim(ids(3), "/a", S + 2).conflicts == (Conflict(3, "/b", "/a"),)
 
 
@@ -113,7 +113,7 @@ def test_partial_updates_keep_only_what_they_name():
     owners = IdOwners(stale_after_s=1.0)
     owners.claim(ids(1, 2), "/a", 0)
     owners.claim(ids(2), "/a", S)
-    assert owners.claim(ids(1, 2), "/b", S + S // 2).mine.tolist() == [True, False]
+    assert owners.claim(ids(1, 2), "/b", S + S // 2).accepted.tolist() == [True, False]
 
 
 def test_one_example_for_each_source_that_keeps_ids():
@@ -121,7 +121,7 @@ def test_one_example_for_each_source_that_keeps_ids():
     owners.claim(ids(1, 2), "/a", 0)
     owners.claim(ids(5, 6), "/b", 0)
     claim = owners.claim(ids(6, 2, 5, 1, 9), "/c", 1)
-    assert claim.mine.tolist() == [False, False, False, False, True]
+    assert claim.accepted.tolist() == [False, False, False, False, True]
     assert (claim.others, claim.configured) == (4, 0)
     assert set(claim.conflicts) == {Conflict(2, "/a", "/c"), Conflict(6, "/b", "/c")}
 
@@ -129,7 +129,7 @@ def test_one_example_for_each_source_that_keeps_ids():
 def test_configured_ids_are_for_no_source():
     owners = IdOwners(configured={7: "topic car/pose"})
     claim = owners.claim(ids(6, 7, 8), "/fleet", 0)
-    assert claim.mine.tolist() == [True, False, True]
+    assert claim.accepted.tolist() == [True, False, True]
     assert (claim.configured, claim.others) == (1, 0)
     assert claim.conflicts == (Conflict(7, "topic car/pose", "/fleet"),)
 
@@ -140,22 +140,22 @@ def test_sources_are_forgotten_with_their_ids():
     for number in range(1000):
         owners.claim(ids(number), f"/{number}", number)
     owners.claim(ids(7, 500), "/late", S + 5)  # 0 to 4 are silent for more than a second now, 7 is not
-    owners.forget_silent(S + 900)
+    owners.drop_stale(S + 900)
     assert len(owners) == 100
     assert len(owners._sources) == 100
     assert owners.claim(ids(950), "/x", S + 900).conflicts == (Conflict(950, "/950", "/x"),)
-    assert owners.claim(ids(951), "/951", S + 900).mine.all()
+    assert owners.claim(ids(951), "/951", S + 900).accepted.all()
 
 
 def test_silent_ids_are_forgotten():
     owners = IdOwners(stale_after_s=1.0)
     owners.claim(ids(1, 2, 3), "/a", 0)
     owners.claim(ids(2), "/a", S)
-    owners.forget_silent(S + 1)
+    owners.drop_stale(S + 1)
     assert len(owners) == 1
-    owners.forget_silent(3 * S)
+    owners.drop_stale(3 * S)
     assert len(owners) == 0
-    assert owners.claim(ids(1), "/b", 3 * S).mine.all()
+    assert owners.claim(ids(1), "/b", 3 * S).accepted.all()
 
 
 _messages = st.lists(
@@ -181,7 +181,7 @@ def test_owners_agree_with_one_dictionary_entry_after_the_other(messages):
             if expected[-1]:
                 slow[number] = (source, steady)
         claim = owners.claim(ids(*numbers), source, steady)
-        assert claim.mine.tolist() == expected
+        assert claim.accepted.tolist() == expected
         assert claim.others == expected.count(False)
 
 
@@ -209,7 +209,7 @@ def test_a_reserved_id_is_no_sources_until_it_is_released():
     for reserved in (30, 3, 30):
         owners.reserve(reserved, "place_object")
     claim = owners.claim(np.array([3, 5, 7, 30], np.int32), "/fleet", 0)
-    assert claim.mine.tolist() == [False, True, False, False]
+    assert claim.accepted.tolist() == [False, True, False, False]
     assert [owners.owner_of(i, 0) for i in (3, 5, 7, 30, 31)] == [
         "place_object", "/fleet", "topic car/pose", "place_object", None
     ]  # fmt: skip
@@ -217,4 +217,4 @@ def test_a_reserved_id_is_no_sources_until_it_is_released():
     owners.release(30)
     owners.release(30)
     assert owners.owner_of(30, 0) is None
-    assert owners.claim(np.array([3, 30], np.int32), "/fleet", 0).mine.tolist() == [False, True]
+    assert owners.claim(np.array([3, 30], np.int32), "/fleet", 0).accepted.tolist() == [False, True]

@@ -7,18 +7,18 @@ import socket
 import pytest
 
 from rfly_bringup.nodes import feedback_address
-from rfly_bringup.nodes.feedback_address import facing, with_feedback
+from rfly_bringup.nodes.feedback_address import fill_feedback_addresses, local_address_towards
 
 
 @pytest.mark.parametrize("host", ["", "127.0.0.1", "127.0.0.3", "localhost", "no such host.invalid", "ö" * 70])
 def test_this_machine_and_unknown_ones_need_none(host):
-    assert facing(host) == ""
-    assert with_feedback({"host": host}) == {"host": host}
+    assert local_address_towards(host) == ""
+    assert fill_feedback_addresses({"host": host}) == {"host": host}
 
 
 def test_the_address_that_faces_a_host_is_one_of_this_machine():
     """Documentation address, RFC 5737: nobody is there, and nothing is sent. Without any network there is no answer."""
-    address = facing("203.0.113.9")
+    address = local_address_towards("203.0.113.9")
     if address:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.bind((address, 0))
@@ -34,11 +34,11 @@ def test_the_address_that_faces_a_host_is_one_of_this_machine():
     ],
 )
 def test_what_is_given_stays(monkeypatch, given, bind, interface):
-    monkeypatch.setattr(feedback_address, "facing", lambda host: "10.0.0.7" if host == "10.0.0.5" else "")
-    assert with_feedback({"host": "10.0.0.5", "windows": "2", **given}) == {
+    monkeypatch.setattr(feedback_address, "local_address_towards", lambda host: "10.0.0.7" if host == "10.0.0.5" else "")
+    assert fill_feedback_addresses({"host": "10.0.0.5", "windows": "2", **given}) == {
         "host": "10.0.0.5",
         "windows": "2",
         "feedback_bind": bind,
         "feedback_multicast_interface": interface,
     }
-    assert with_feedback({"windows": "2"}) == {"windows": "2"}
+    assert fill_feedback_addresses({"windows": "2"}) == {"windows": "2"}

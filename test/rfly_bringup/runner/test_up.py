@@ -12,7 +12,7 @@ import time
 import pytest
 from node_harness import PATIENCE
 
-from rfly_bringup.nodes.feedback_address import facing
+from rfly_bringup.nodes.feedback_address import local_address_towards
 from rfly_bringup.runner.up import check_params_file
 from rfly_common.errors import ConfigError
 
@@ -145,7 +145,7 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
         port = sock.getsockname()[1]
     params = tmp_path / "params.yaml"
     params.write_text(f"ue_bridge_node:\n  ros__parameters:\n    feedback_port: {port}\n")
-    address = facing("203.0.113.9")
+    address = local_address_towards("203.0.113.9")
     expected = f"listening to RflySim3D on {address}:{port}" if address else "feedback_bind is 127.0.0.1"
     with Running([*RFLY, "up", "--params-file", str(params), "--host", "203.0.113.9"]) as up:
         up.read_until(r"ue_bridge_node +\| .*" + re.escape(expected))

@@ -130,9 +130,9 @@ def test_silent_vehicles_are_gone_with_their_contacts():
     world = World()
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)))
     world.see((1, BOX, (0, 0, 50)), ms=900)
-    world.forget_silent(1020 * MS)  # 2 was heard at 20 ms, not more than 1 s ago
+    world.drop_stale(1020 * MS)  # 2 was heard at 20 ms, not more than 1 s ago
     assert world.told() is None
-    world.forget_silent(1021 * MS)
+    world.drop_stale(1021 * MS)
     assert world.told() == [(END, 1, 2, 0)]
     assert world.vehicles == 1
 
@@ -300,7 +300,7 @@ def test_in_a_crowd_only_the_ground_is_tested():
 def test_a_restart_ends_all_contacts_and_sweeps_nothing():
     world = World()
     world.see((1, BOX, (-9, 0, 50)), (2, BOX, (0, 0, 50)), (3, BOX, (0.5, 0, 50)))
-    ended = world.restart().events
+    ended = world.reset().events
     assert (ended.contacts.vehicle.tolist(), ended.event.tolist()) == ([2], [END])
     world.now_ms = 0
     assert world.see((1, BOX, (9, 0, 50)), ms=20) == [(BEGIN, 2, 3, 0)]

@@ -100,12 +100,12 @@ class TestDrive:
         """200 m at up to 10 m/s with 2 m/s²: 5 s and 25 m each to start and brake, 15 s at speed."""
         fleet = Fleet([vehicle(1, EAST, SpeedProfile(10.0, 2.0), delay=7.0)], slope(0.1))
         assert duration(fleet.vehicles[0]) == pytest.approx(25.0)
-        done = drive(fleet, 0)
-        assert done.time[-1] == pytest.approx(25.0)
-        assert done.way[-1] == pytest.approx(200.0)
-        np.testing.assert_allclose(np.interp([2.5, 12.5, 22.5], done.time, done.speed), [5, 10, 5], atol=1e-9)
-        np.testing.assert_allclose(done.slope, 0.1, atol=1e-6)
-        np.testing.assert_allclose(done.position[:, 2], 0.1 * done.position[:, 0], atol=1e-5)
+        run = drive(fleet, 0)
+        assert run.time[-1] == pytest.approx(25.0)
+        assert run.distance[-1] == pytest.approx(200.0)
+        np.testing.assert_allclose(np.interp([2.5, 12.5, 22.5], run.time, run.speed), [5, 10, 5], atol=1e-9)
+        np.testing.assert_allclose(run.slope, 0.1, atol=1e-6)
+        np.testing.assert_allclose(run.position[:, 2], 0.1 * run.position[:, 0], atol=1e-5)
 
     def test_ping_pong_is_there_and_back_and_a_stop_is_an_end(self):
         there = Vehicle("a", 1, 3, EAST, SpeedProfile(10.0), "ping_pong")

@@ -215,7 +215,7 @@ def test_windows_keep_their_distance_at_the_target():
             report = Report()
             replay([at(0, b"a", 20011), at(MS, b"b", 20011)], destinations.send, ports=target.recorded, report=report)
             assert [window.recv(100), window.recv(100)] == [b"a", b"b"]
-            assert destinations.troubles() == []
+            assert destinations.error_texts() == []
             assert report.sent == 2
         finally:
             destinations.close()
@@ -227,7 +227,7 @@ def test_ports_where_nobody_listens_are_named():
         port = taken.getsockname()[1]
     destinations = Destinations(Target(range(20010, 20011), "127.0.0.1", port))
     destinations.send(20010, b"x")
-    assert destinations.troubles() == [f"127.0.0.1:{port}: nobody listens there"]
+    assert destinations.error_texts() == [f"127.0.0.1:{port}: nobody listens there"]
     destinations.close()
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.codec.ned_states import states_to_ned
-from rfly_ue_bridge.sockets.rate_limiter import Outbox
+from rfly_ue_bridge.sockets.rate_limiter import RateLimiter
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -31,7 +31,7 @@ def pairs(states):
 
 
 def test_without_limit_everything_goes_at_once():
-    outbox = Outbox()
+    outbox = RateLimiter()
     states = ned((1, 0.0), (2, 0.0))
     assert outbox.idle
     assert outbox.offer(states, 0) is states
@@ -39,14 +39,14 @@ def test_without_limit_everything_goes_at_once():
 
 
 def test_rate_limit_is_for_each_vehicle():
-    outbox = Outbox(rate_limit_hz=10)
+    outbox = RateLimiter(rate_limit_hz=10)
     assert pairs(outbox.offer(ned((1, 0.0)), 0)) == [(1, 0.0)]
     assert pairs(outbox.offer(ned((1, 1.0), (2, 1.0)), 50 * MS)) == [(2, 1.0)]
     assert pairs(outbox.offer(ned((1, 2.0), (2, 2.0)), 100 * MS)) == [(1, 2.0)]
 
 
 def test_the_newest_of_what_waits_goes_when_its_time_has_come():
-    outbox = Outbox(rate_limit_hz=10)
+    outbox = RateLimiter(rate_limit_hz=10)
     outbox.offer(ned((1, 0.0)), 0)
     assert pairs(outbox.offer(ned((1, 1.0)), 30 * MS)) == []
     assert pairs(outbox.offer(ned((1, 2.0)), 60 * MS)) == []
@@ -60,7 +60,7 @@ def test_the_newest_of_what_waits_goes_when_its_time_has_come():
 
 
 def test_map_change_holds_everything_and_lets_the_newest_go():
-    outbox = Outbox()
+    outbox = RateLimiter()
     outbox.hold(1 * S)
     assert not outbox.idle
     assert pairs(outbox.offer(ned((1, 0.0), (2, 0.0)), 0)) == []
@@ -72,7 +72,7 @@ def test_map_change_holds_everything_and_lets_the_newest_go():
 
 
 def test_a_newer_state_after_the_hold_replaces_what_waited():
-    outbox = Outbox()
+    outbox = RateLimiter()
     outbox.hold(1 * S)
     outbox.offer(ned((1, 0.0), (2, 0.0)), 0)
     assert pairs(outbox.offer(ned((1, 5.0)), 2 * S)) == [(1, 5.0)]
@@ -80,7 +80,7 @@ def test_a_newer_state_after_the_hold_replaces_what_waited():
 
 
 def test_second_map_change_extends_the_hold():
-    outbox = Outbox()
+    outbox = RateLimiter()
     outbox.hold(1 * S)
     outbox.offer(ned((1, 0.0)), 0)
     outbox.hold(2 * S)
@@ -91,7 +91,7 @@ def test_second_map_change_extends_the_hold():
 
 
 def test_rate_limit_and_hold_together():
-    outbox = Outbox(rate_limit_hz=10)
+    outbox = RateLimiter(rate_limit_hz=10)
     outbox.offer(ned((1, 0.0)), 0)
     outbox.hold(1 * S)
     outbox.offer(ned((1, 1.0)), 50 * MS)
@@ -100,11 +100,11 @@ def test_rate_limit_and_hold_together():
 
 
 def test_forgetting_changes_nothing_that_is_seen():
-    outbox = Outbox(rate_limit_hz=10)
+    outbox = RateLimiter(rate_limit_hz=10)
     outbox.offer(ned((1, 0.0), (2, 0.0)), 0)
-    outbox.forget_silent(50 * MS)
+    outbox.drop_stale(50 * MS)
     assert pairs(outbox.offer(ned((1, 1.0)), 60 * MS)) == []
-    outbox.forget_silent(1 * S)
+    outbox.drop_stale(1 * S)
     assert pairs(outbox.due(1 * S)) == [(1, 1.0)]
 
 
@@ -119,7 +119,7 @@ _steps = st.lists(
 @given(_steps)
 def test_no_vehicle_is_too_often_out_of_order_or_left_behind(steps):
     """Whatever comes: at most 10 Hz a vehicle, numbers only rise, and the last number of each vehicle gets out."""
-    outbox, steady, sent, last = Outbox(rate_limit_hz=10), 0, {}, {}
+    outbox, steady, sent, last = RateLimiter(rate_limit_hz=10), 0, {}, {}
 
     def note(states, now):
         for vehicle_id, x in pairs(states):

@@ -139,7 +139,7 @@ def test_unheard_ports_of_this_machine(three_windows, sender_to):
     held[1].close()
     sender = sender_to("127.0.0.1", port, 3)
     sender.send_to(-1, b"x")
-    assert sender.unheard_ports() == [port + 1]
+    assert sender.closed_ports() == [port + 1]
 
 
 def test_no_broadcast_unless_asked_for(sender_to):
