@@ -34,7 +34,9 @@ def test_the_address_that_faces_a_host_is_one_of_this_machine():
     ],
 )
 def test_what_is_given_stays(monkeypatch, given, bind, interface):
-    monkeypatch.setattr(feedback_address, "local_address_towards", lambda host: "10.0.0.7" if host == "10.0.0.5" else "")
+    monkeypatch.setattr(
+        feedback_address, "local_address_towards", lambda host: "10.0.0.7" if host == "10.0.0.5" else ""
+    )
     assert fill_feedback_addresses({"host": "10.0.0.5", "windows": "2", **given}) == {
         "host": "10.0.0.5",
         "windows": "2",
