@@ -77,7 +77,7 @@ def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east
     """One point a call, FEW points in turn, the loop's own cost on both sides."""
     points = list(zip(east[:FEW].tolist(), north[:FEW].tolist(), strict=True))
     truth = [formula.altitude(n, e) for e, n in points]
-    plain = altitude_function(terrain.heights, terrain.grid)
+    plain = altitude_function(terrain.ground)
 
     def ours() -> list[float]:
         return [-terrain.altitude(e, n) for e, n in points]

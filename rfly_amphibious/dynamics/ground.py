@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_terrain.height_map.ground import Ground, level_ground
 from rfly_terrain.height_map.height_map import HeightMap
 
 
-class Ground(NamedTuple):
-    """Heights and grid as `HeightMap` holds them, its bounds, and the least z of its smooth normals."""
-
-    heights: NDArray[np.float32]
-    """row by row, one-dimensional"""
-    rows: int
-    columns: int
-    origin_x: float
-    origin_y: float
-    step_x: float
-    step_y: float
-    slack_u: float
-    slack_v: float
-    x_min: float
-    x_max: float
-    y_min: float
-    y_max: float
-    least_normal_z: float
-
-
 def ground_of(terrain: HeightMap | None) -> Ground:
-    """The ground of a terrain; None: level and endless, at z = 0."""
-    if terrain is None:
-        flat = np.zeros(4, np.float32)
-        flat.flags.writeable = False
-        return Ground(flat, 2, 2, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -np.inf, np.inf, -np.inf, np.inf, 1.0)
-    flat = terrain.heights.reshape(-1)
-    return Ground(flat, terrain.rows, terrain.columns, *terrain.grid, *terrain.bounds, _least_normal_z(terrain))
+    """The ground of a terrain with the least z of its smooth normals; None: level and endless, at z = 0."""
+    return level_ground() if terrain is None else terrain.ground._replace(least_normal_z=_least_normal_z(terrain))
 
 
 def _least_normal_z(terrain: HeightMap) -> float:

@@ -8,12 +8,12 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.dynamics.ground import Ground
 from rfly_amphibious.estimation import kernels as at
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_common.frames import euler_to_quat, quat_to_euler
+from rfly_terrain.height_map.ground import Ground
 
 Floats = NDArray[np.float64]
 

@@ -14,6 +14,7 @@ import numpy as np
 from rfly_common.kernels.jit import inner_kernel, use_numba
 from rfly_common.kernels.jit import kernel_or_plain as kernel
 from rfly_common.kernels.rotations import rotation_matrix
+from rfly_terrain.height_map.bilinear import altitude as ground_altitude
 
 POSITION, VELOCITY, QUATERNION, GYRO_BIAS, FORCE_BIAS = 0, 3, 6, 10, 13
 GPS_DRIFT, BARO_BIAS, FIELD_BIAS, AHRS_DRIFT, GROUND_ERROR, SLIP = 16, 19, 20, 23, 26, 27
@@ -514,21 +515,6 @@ def expect_pressure(x: Any, lever: Any, altitude: float, h: Any, out: Any) -> No
     h[0, E_BARO] = 1.0
 
 
-@inner_kernel
-def altitude(ground: Any, px: float, py: float) -> float:
-    """Of the bilinear ground, as `HeightMap.altitude` has it; beyond the map its edge goes on."""
-    u, v = (px - ground.origin_x) / ground.step_x, (py - ground.origin_y) / ground.step_y
-    u, v = u if u > 0.0 else 0.0, v if v > 0.0 else 0.0
-    u, v = min(u, ground.rows - 1.0), min(v, ground.columns - 1.0)
-    i, j = min(int(u), ground.rows - 2), min(int(v), ground.columns - 2)
-    a, b = u - i, v - j
-    first = i * ground.columns + j
-    near = ground.heights[first] * (1.0 - b) + ground.heights[first + 1] * b
-    below = first + ground.columns
-    far = ground.heights[below] * (1.0 - b) + ground.heights[below + 1] * b
-    return near * (1.0 - a) + far * a
-
-
 @kernel(nogil=True, error_model="numpy")
 def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: float, h: Any, out: Any) -> float:
     """m straight down to the ground, and its Jacobian (1, 27) with the ground's mean slope over ± the spreads (m).
@@ -539,9 +525,9 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
     attitude(x, r)
     turned_lever(r, lever, arm)
     px, py = x[POSITION] + arm[0], x[POSITION + 1] + arm[1]
-    here = altitude(ground, px, py)
-    east, west = altitude(ground, px + spread_x, py), altitude(ground, px - spread_x, py)
-    north, south = altitude(ground, px, py + spread_y), altitude(ground, px, py - spread_y)
+    here = ground_altitude(ground, px, py)
+    east, west = ground_altitude(ground, px + spread_x, py), ground_altitude(ground, px - spread_x, py)
+    north, south = ground_altitude(ground, px, py + spread_y), ground_altitude(ground, px, py - spread_y)
     gx, gy = (east - west) / (2.0 * spread_x), (north - south) / (2.0 * spread_y)
     out[0] = x[POSITION + 2] + arm[2] - here - x[GROUND_ERROR]
     h[0, E_POSITION], h[0, E_POSITION + 1], h[0, E_POSITION + 2] = -gx, -gy, 1.0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, nearest_of_lines
-from rfly_collision.narrow_phase.ground_kernels import Ground, cell_at, corners
+from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, polynomial
 from rfly_common.kernels.jit import inner_kernel
 
 ITERATIONS = 40
@@ -22,41 +22,42 @@ CONVERGED = 1e-13
 
 
 @inner_kernel
-def distance_to_ground(ground: Ground, line: Any, limit: float, nearest: Any) -> float:
+def distance_to_ground(terrain: Terrain, line: Any, limit: float, nearest: Any) -> float:
     """From a line (2, 3) above the ground, whose ends may be one point: m, `limit` where it is not nearer than that.
 
     -> nearest (2, 3): the point of the line, the point of the ground. ENU.
     """
-    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
-    rows, columns = ground.heights.shape
+    ground = terrain.ground
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    rows, columns = ground.rows, ground.columns
     low_x, high_x = min(line[0, 0], line[1, 0]), max(line[0, 0], line[1, 0])
     low_y, high_y = min(line[0, 1], line[1, 1]), max(line[0, 1], line[1, 1])
     low_z, high_z = min(line[0, 2], line[1, 2]), max(line[0, 2], line[1, 2])
     u0, u1 = (low_x - limit - origin_x) / step_x, (high_x + limit - origin_x) / step_x
     v0, v1 = (low_y - limit - origin_y) / step_y, (high_y + limit - origin_y) / step_y
     u0, u1, v0, v1 = min(u0, u1), max(u0, u1), min(v0, v1), max(v0, v1)
-    if ground.void and (u1 < 0.0 or v1 < 0.0 or u0 > rows - 1 or v0 > columns - 1):
+    if terrain.void and (u1 < 0.0 or v1 < 0.0 or u0 > rows - 1 or v0 > columns - 1):
         return limit
     one_point = line[0, 0] == line[1, 0] and line[0, 1] == line[1, 1] and line[0, 2] == line[1, 2]
     best = limit * limit
     border = np.empty((2, 3))
     at = np.empty(3)
     start = np.empty(3)
-    for i in range(cell_at(u0, rows, ground.void), cell_at(u1, rows, ground.void) + 1):
+    for i in range(cell_index(u0, rows, terrain.void), cell_index(u1, rows, terrain.void) + 1):
         a0 = 0.0 if i >= 0 else min(u0 - i, 0.0)
         a1 = 1.0 if i < rows - 1 else max(u1 - i, 1.0)
         x0, x1 = origin_x + (i + a0) * step_x, origin_x + (i + a1) * step_x
         gap_x = max(min(x0, x1) - high_x, low_x - max(x0, x1), 0.0)
         if gap_x * gap_x >= best:
             continue
-        for j in range(cell_at(v0, columns, ground.void), cell_at(v1, columns, ground.void) + 1):
+        for j in range(cell_index(v0, columns, terrain.void), cell_index(v1, columns, terrain.void) + 1):
             b0 = 0.0 if j >= 0 else min(v0 - j, 0.0)
             b1 = 1.0 if j < columns - 1 else max(v1 - j, 1.0)
             y0, y1 = origin_y + (j + b0) * step_y, origin_y + (j + b1) * step_y
             gap_y = max(min(y0, y1) - high_y, low_y - max(y0, y1), 0.0)
             if gap_x * gap_x + gap_y * gap_y >= best:
                 continue
-            z00, along_u, along_v, twist = corners(ground.heights, i, j)
+            z00, along_u, along_v, twist = polynomial(ground, i, j)
             z10, z01 = z00 + along_u, z00 + along_v
             z11 = z10 + along_v + twist
             top, bottom = max(z00, z01, z10, z11), min(z00, z01, z10, z11)
@@ -92,7 +93,7 @@ def distance_to_ground(ground: Ground, line: Any, limit: float, nearest: Any) ->
                     start[0] = min(max((x - origin_x) / step_x - i, a0), a1)
                     start[1] = min(max((y - origin_y) / step_y - j, b0), b1)
                 square = nearest_in_cell(
-                    ground, line, i, j, (z00, along_u, along_v, twist), (a0, a1, b0, b1), start, at
+                    terrain, line, i, j, (z00, along_u, along_v, twist), (a0, a1, b0, b1), start, at
                 )
                 if square < best:
                     best = square
@@ -106,7 +107,7 @@ def distance_to_ground(ground: Ground, line: Any, limit: float, nearest: Any) ->
 
 @inner_kernel
 def nearest_in_cell(
-    ground: Ground,
+    terrain: Terrain,
     line: Any,
     i: int,
     j: int,
@@ -116,7 +117,8 @@ def nearest_in_cell(
     at: Any,
 ) -> float:
     """The least square of the distance near `start`: a, b of the cell, s of the line -> at (3,)."""
-    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    ground = terrain.ground
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
     z00, along_u, along_v, twist = cell
     cx, cy, cz = line[1, 0] - line[0, 0], line[1, 1] - line[0, 1], line[1, 2] - line[0, 2]
     cc = cx * cx + cy * cy + cz * cz

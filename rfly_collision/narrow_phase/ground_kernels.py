@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from rfly_collision.narrow_phase.distance_kernels import PARALLEL, to_world
 from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.kernels.jit import inner_kernel
+from rfly_terrain.height_map.bilinear import unit_normal
+from rfly_terrain.height_map.ground import Ground
 
 Vector = tuple[float, float, float]
 
@@ -27,13 +29,10 @@ IN_CELL, ON_ROW, ON_COLUMN, UNDER_FACE = 0, 1, 2, 3
 """where the deepest point lies: within a cell, on the grid line of a row or a column, at a sample beneath a face"""
 
 
-class Ground(NamedTuple):
-    """A height map for the kernels; see `rfly_terrain.height_map.kernels` and `rfly_terrain.height_map.ray_pyramid`."""
+class Terrain(NamedTuple):
+    """A height map with the pyramid of its highest points (`rfly_terrain.height_map.ray_pyramid`)."""
 
-    heights: NDArray[np.float32]
-    """(rows, columns) m, z up"""
-    grid: tuple[float, float, float, float, float, float]
-    """origin_x, origin_y, step_x, step_y and two more"""
+    ground: Ground
     void: bool
     """whether there is nothing beyond the map's edge, where the edge goes on else"""
     maxima: NDArray[np.float32]
@@ -45,7 +44,7 @@ class Ground(NamedTuple):
 
 
 @inner_kernel
-def cell_at(position: float, samples: int, void: bool) -> int:
+def cell_index(position: float, samples: int, void: bool) -> int:
     """The cell of a row or column number: -1 and samples - 1 are the endless ones beyond the map, where there are."""
     if void:
         return int(min(max(math.floor(min(max(position, 0.0), 1e9)), 0), samples - 2))
@@ -53,48 +52,50 @@ def cell_at(position: float, samples: int, void: bool) -> int:
 
 
 @inner_kernel
-def corners(heights: Any, i: int, j: int) -> tuple[float, float, float, float]:
+def polynomial(ground: Ground, i: int, j: int) -> tuple[float, float, float, float]:
     """(z00, A, B, K) of a cell: the height is z00 + A·a + B·b + K·a·b at a = u - i, b = v - j."""
-    near, far = max(i, 0), min(i + 1, heights.shape[0] - 1)
-    left, right = max(j, 0), min(j + 1, heights.shape[1] - 1)
-    z00, z01 = float(heights[near, left]), float(heights[near, right])
-    z10, z11 = float(heights[far, left]), float(heights[far, right])
+    heights, near, far = ground.heights, max(i, 0) * ground.columns, min(i + 1, ground.rows - 1) * ground.columns
+    left, right = max(j, 0), min(j + 1, ground.columns - 1)
+    z00, z01 = float(heights[np.uint64(near + left)]), float(heights[np.uint64(near + right)])
+    z10, z11 = float(heights[np.uint64(far + left)]), float(heights[np.uint64(far + right)])
     return z00, z10 - z00, z01 - z00, z11 - z10 - z01 + z00
 
 
 @inner_kernel
-def highest(ground: Ground, low_x: float, high_x: float, low_y: float, high_y: float) -> float:
+def highest(terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y: float) -> float:
     """No lower than the highest point of the ground in a rectangle, -inf where there is none: off a map with a void."""
-    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
-    last_u, last_v = ground.heights.shape[0] - 1.0, ground.heights.shape[1] - 1.0
+    ground = terrain.ground
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
     u0, u1 = (low_x - origin_x) / step_x, (high_x - origin_x) / step_x
     v0, v1 = (low_y - origin_y) / step_y, (high_y - origin_y) / step_y
     u0, u1, v0, v1 = min(u0, u1), max(u0, u1), min(v0, v1), max(v0, v1)
-    if ground.void and (u1 < 0.0 or v1 < 0.0 or u0 > last_u or v0 > last_v):
+    if terrain.void and (u1 < 0.0 or v1 < 0.0 or u0 > last_u or v0 > last_v):
         return -math.inf
     # a point on a grid line belongs to the cells on both sides
     i0, i1 = int(min(max(math.ceil(max(u0, 0.0)) - 1, 0), last_u - 1)), int(min(max(u1, 0.0), last_u - 1))
     j0, j1 = int(min(max(math.ceil(max(v0, 0.0)) - 1, 0), last_v - 1)), int(min(max(v1, 0.0), last_v - 1))
-    level, shift = 0, ground.bits
-    while level < ground.levels.shape[0] - 1 and max((i1 >> shift) - (i0 >> shift), (j1 >> shift) - (j0 >> shift)) > 3:
+    level, shift = 0, terrain.bits
+    while level < terrain.levels.shape[0] - 1 and max((i1 >> shift) - (i0 >> shift), (j1 >> shift) - (j0 >> shift)) > 3:
         level += 1
         shift += 1
     z = -math.inf
-    begin, wide = ground.levels[level, 0], ground.levels[level, 1]
+    begin, wide = terrain.levels[level, 0], terrain.levels[level, 1]
     for i in range(i0 >> shift, (i1 >> shift) + 1):
         for j in range(j0 >> shift, (j1 >> shift) + 1):
-            z = max(z, float(ground.maxima[begin + i * wide + j]))
+            z = max(z, float(terrain.maxima[begin + i * wide + j]))
     return z
 
 
 @inner_kernel
-def deepest(ground: Ground, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any) -> float:
+def deepest(terrain: Terrain, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any) -> float:
     """How far the deepest point of a core lies beneath the ground, straight down, < 0 above it; -inf: not over it.
 
     -> found: u, v, z of the point; where it lies; its cell i, j (or face); the direction of its edge in u, v, z.
     `work`: (… , 3), u, v, z of the core's vertices.
     """
-    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
+    ground = terrain.ground
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
     first, end = table.first[shape], table.first[shape + 1]
     low_u, high_u, low_v, high_v = math.inf, -math.inf, math.inf, -math.inf
     for row in range(first[0], end[0]):
@@ -105,15 +106,15 @@ def deepest(ground: Ground, table: ShapeTable, shape: int, pose: Any, work: Any,
         low_u, high_u, low_v, high_v = min(low_u, u), max(high_u, u), min(low_v, v), max(high_v, v)
     depth = -math.inf
     if end[0] - first[0] == 1:
-        return along_edge(ground, work, 0, 0, depth, found)
+        return along_edge(terrain, work, 0, 0, depth, found)
     for e in range(first[2], end[2]):
         left, right = table.edges[e, 2], table.edges[e, 3]
         if left >= 0 and looks_up(table, pose, left) and looks_up(table, pose, right):
             continue
-        depth = along_edge(ground, work, table.edges[e, 0] - first[0], table.edges[e, 1] - first[0], depth, found)
+        depth = along_edge(terrain, work, table.edges[e, 0] - first[0], table.edges[e, 1] - first[0], depth, found)
     if end[1] == first[1]:
         return depth
-    rows, columns = ground.heights.shape
+    rows, columns = ground.rows, ground.columns
     for i in range(max(math.ceil(max(low_u, 0.0)), 0), int(min(math.floor(min(high_u, 1e9)), rows - 1)) + 1):
         for j in range(max(math.ceil(max(low_v, 0.0)), 0), int(min(math.floor(min(high_v, 1e9)), columns - 1)) + 1):
             x, y = origin_x + i * step_x - pose[3, 0], origin_y + j * step_y - pose[3, 1]
@@ -133,7 +134,7 @@ def deepest(ground: Ground, table: ShapeTable, shape: int, pose: Any, work: Any,
                     upper = -math.inf
             if face < 0 or lower > upper:
                 continue
-            at = float(ground.heights[i, j]) - lower - pose[3, 2]
+            at = float(ground.heights[np.uint64(i * columns + j)]) - lower - pose[3, 2]
             if at > depth:
                 depth = at
                 found[0], found[1], found[2], found[3], found[4] = i, j, lower + pose[3, 2], UNDER_FACE, face
@@ -148,16 +149,16 @@ def looks_up(table: ShapeTable, pose: Any, face: int) -> bool:
 
 
 @inner_kernel
-def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: Any) -> float:
+def along_edge(terrain: Terrain, work: Any, p: int, q: int, depth: float, found: Any) -> float:
     """The largest depth straight down along an edge, or `depth` if that is larger; -> found as in `deepest`."""
-    heights = ground.heights
+    ground = terrain.ground
     u0, v0, z0 = work[p, 0], work[p, 1], work[p, 2]
     du, dv, dz = work[q, 0] - u0, work[q, 1] - v0, work[q, 2] - z0
     t, t_end = 0.0, 1.0
-    if ground.void:
+    if terrain.void:
         # only what is over the map
         for axis in range(2):
-            begin, along, last = (u0, du, heights.shape[0] - 1.0) if axis == 0 else (v0, dv, heights.shape[1] - 1.0)
+            begin, along, last = (u0, du, ground.rows - 1.0) if axis == 0 else (v0, dv, ground.columns - 1.0)
             if along == 0.0:
                 if begin < 0.0 or begin > last:
                     return depth
@@ -166,9 +167,9 @@ def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: A
                 t, t_end = max(t, min(near, far)), min(t_end, max(near, far))
         if t > t_end:
             return depth
-    lowest = -1 if not ground.void else 0
-    last_i, last_j = heights.shape[0] - (2 if ground.void else 1), heights.shape[1] - (2 if ground.void else 1)
-    i, j = cell_at(u0 + t * du, heights.shape[0], ground.void), cell_at(v0 + t * dv, heights.shape[1], ground.void)
+    lowest = -1 if not terrain.void else 0
+    last_i, last_j = ground.rows - (2 if terrain.void else 1), ground.columns - (2 if terrain.void else 1)
+    i, j = cell_index(u0 + t * du, ground.rows, terrain.void), cell_index(v0 + t * dv, ground.columns, terrain.void)
     came = IN_CELL if t == 0.0 else nearer_line(u0 + t * du, v0 + t * dv)
     while True:
         t_u, t_v = math.inf, math.inf
@@ -182,7 +183,7 @@ def along_edge(ground: Ground, work: Any, p: int, q: int, depth: float, found: A
             t_v = (j - v0) / dv
         leave = max(min(t_u, t_v, t_end), t)
         goes = IN_CELL if leave >= 1.0 else nearer_line(u0 + leave * du, v0 + leave * dv)
-        z00, along_u, along_v, twist = corners(heights, i, j)
+        z00, along_u, along_v, twist = polynomial(ground, i, j)
         a, b = u0 + t * du - i, v0 + t * dv - j
         c = z00 + along_u * a + along_v * b + twist * a * b - z0 - t * dz
         m = along_u * du + along_v * dv + twist * (a * dv + b * du) - dz
@@ -225,13 +226,13 @@ def keep(
 
 
 @inner_kernel
-def normal_at(ground: Ground, table: ShapeTable, pose: Any, found: Any) -> Vector:
+def normal_at(terrain: Terrain, table: ShapeTable, pose: Any, found: Any) -> Vector:
     """The unit normal out of the ground at the point that `deepest` found.
 
     Within a cell it is the surface's. On a ridge, which has many, the one that the body has there as well: at right
     angles to the edge that crosses it, or that of the face on a peak.
     """
-    step_x, step_y = ground.grid[2], ground.grid[3]
+    ground = terrain.ground
     where = int(found[3])
     if where == UNDER_FACE:
         face = int(found[4])
@@ -242,16 +243,14 @@ def normal_at(ground: Ground, table: ShapeTable, pose: Any, found: Any) -> Vecto
             0.0 - (pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z),
         )
     i, j = int(found[4]), int(found[5])
-    _, along_u, along_v, twist = corners(ground.heights, i, j)
+    _, along_u, along_v, twist = polynomial(ground, i, j)
     slope_u, slope_v = along_u + twist * (found[1] - j), along_v + twist * (found[0] - i)
     if where != IN_CELL:
-        ex, ey, ez = found[6] * step_x, found[7] * step_y, found[8]
+        ex, ey, ez = found[6] * ground.step_x, found[7] * ground.step_y, found[8]
         # the grid line's own direction
-        lx, ly, lz = (0.0, step_y, slope_v) if where == ON_ROW else (step_x, 0.0, slope_u)
+        lx, ly, lz = (0.0, ground.step_y, slope_v) if where == ON_ROW else (ground.step_x, 0.0, slope_u)
         nx, ny, nz = ey * lz - ez * ly, ez * lx - ex * lz, ex * ly - ey * lx
         if nz * nz > PARALLEL * (ex * ex + ey * ey + ez * ez) * (lx * lx + ly * ly + lz * lz):
             norm = math.sqrt(nx * nx + ny * ny + nz * nz) * (1.0 if nz > 0.0 else -1.0)
             return nx / norm, ny / norm, nz / norm
-    nx, ny = 0.0 - slope_u / step_x, 0.0 - slope_v / step_y
-    norm = math.sqrt(nx * nx + ny * ny + 1.0)
-    return nx / norm, ny / norm, 1.0 / norm
+    return unit_normal(slope_u / ground.step_x, slope_v / ground.step_y)

@@ -25,7 +25,7 @@ import numpy as np
 
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, line_of
 from rfly_collision.narrow_phase.ground_distance import distance_to_ground
-from rfly_collision.narrow_phase.ground_kernels import Ground, cell_at, corners, deepest, highest, normal_at
+from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, deepest, highest, normal_at, polynomial
 from rfly_collision.narrow_phase.pair_kernels import ARRIVED, COARSE_STEPS, FINE_STEPS, pose_before
 from rfly_collision.shapes.shape_table import ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
@@ -40,7 +40,7 @@ MOST_PIECES = 4096
 
 @inner_kernel
 def touch(
-    ground: Ground,
+    terrain: Terrain,
     table: ShapeTable,
     shape: int,
     pose: Any,
@@ -54,39 +54,38 @@ def touch(
 
     The distance of spheres and capsules is looked for up to `limit` beyond their surface.
     """
-    below = deepest(ground, table, shape, pose, work, found)
+    below = deepest(terrain, table, shape, pose, work, found)
     if table.kind[shape] == ROUND and below < 0.0:
         radius = table.radius[shape]
         line = line_of(table, shape, pose)
-        distance = distance_to_ground(ground, line, radius + limit, nearest)
+        distance = distance_to_ground(terrain, line, radius + limit, nearest)
         if distance >= radius + limit:
             return -limit, -below
-        middle(ground, table, shape, line, distance, nearest, out)
+        middle(terrain, table, shape, line, distance, nearest, out)
         return radius - distance, -below
     if below == -math.inf:
         return -math.inf, math.inf
-    out[3], out[4], out[5] = normal_at(ground, table, pose, found)
+    out[3], out[4], out[5] = normal_at(terrain, table, pose, found)
     depth = below * out[5] + table.radius[shape]
-    x = ground.grid[0] + found[0] * ground.grid[2]
-    y = ground.grid[1] + found[1] * ground.grid[3]
+    ground = terrain.ground
+    x = ground.origin_x + found[0] * ground.step_x
+    y = ground.origin_y + found[1] * ground.step_y
     z = found[2]
     if table.kind[shape] != ROUND:
         # the middle of all corners that lie as deep
         count, mean_x, mean_y, mean_z = 0, 0.0, 0.0, 0.0
         least = depth - FLATNESS * table.extent[shape]
         for k in range(table.first[shape + 1, 0] - table.first[shape, 0]):
-            if ground.void and not (
-                0.0 <= work[k, 0] <= ground.heights.shape[0] - 1 and 0.0 <= work[k, 1] <= ground.heights.shape[1] - 1
-            ):
+            if terrain.void and not (0.0 <= work[k, 0] <= ground.rows - 1 and 0.0 <= work[k, 1] <= ground.columns - 1):
                 continue
-            i = cell_at(work[k, 0], ground.heights.shape[0], ground.void)
-            j = cell_at(work[k, 1], ground.heights.shape[1], ground.void)
-            z00, along_u, along_v, twist = corners(ground.heights, i, j)
+            i = cell_index(work[k, 0], ground.rows, terrain.void)
+            j = cell_index(work[k, 1], ground.columns, terrain.void)
+            z00, along_u, along_v, twist = polynomial(ground, i, j)
             a, b = work[k, 0] - i, work[k, 1] - j
             if (z00 + along_u * a + along_v * b + twist * a * b - work[k, 2]) * out[5] >= least:
                 count += 1
-                mean_x += ground.grid[0] + work[k, 0] * ground.grid[2]
-                mean_y += ground.grid[1] + work[k, 1] * ground.grid[3]
+                mean_x += ground.origin_x + work[k, 0] * ground.step_x
+                mean_y += ground.origin_y + work[k, 1] * ground.step_y
                 mean_z += work[k, 2]
         if count > 1:
             x, y, z = mean_x / count, mean_y / count, mean_z / count
@@ -96,7 +95,7 @@ def touch(
 
 
 @inner_kernel
-def middle(ground: Ground, table: ShapeTable, shape: int, line: Any, distance: float, nearest: Any, out: Any) -> None:
+def middle(terrain: Terrain, table: ShapeTable, shape: int, line: Any, distance: float, nearest: Any, out: Any) -> None:
     """Point and normal of a core above the ground -> out; of a line that lies along the ground in its middle."""
     radius = table.radius[shape]
     if distance > SAME_POINT:
@@ -120,7 +119,7 @@ def middle(ground: Ground, table: ShapeTable, shape: int, line: Any, distance: f
     for side in range(2):
         for k in range(3):
             end[0, k], end[1, k] = line[side, k], line[side, k]
-        if distance_to_ground(ground, end, within, other) >= within:
+        if distance_to_ground(terrain, end, within, other) >= within:
             return
     out[0] = x - 0.5 * (distance + radius) * out[3]
     out[1] = y - 0.5 * (distance + radius) * out[4]
@@ -128,25 +127,29 @@ def middle(ground: Ground, table: ShapeTable, shape: int, line: Any, distance: f
 
 
 @inner_kernel
-def on_map(ground: Ground, x: float, y: float) -> bool:
+def on_map(terrain: Terrain, x: float, y: float) -> bool:
     """Whether a point lies on the map."""
-    u, v = (x - ground.grid[0]) / ground.grid[2], (y - ground.grid[1]) / ground.grid[3]
-    return bool(0.0 <= u <= ground.heights.shape[0] - 1 and 0.0 <= v <= ground.heights.shape[1] - 1)
+    ground = terrain.ground
+    u, v = (x - ground.origin_x) / ground.step_x, (y - ground.origin_y) / ground.step_y
+    return bool(0.0 <= u <= ground.rows - 1 and 0.0 <= v <= ground.columns - 1)
 
 
 @inner_kernel
 def rise(
-    ground: Ground, low_x: float, high_x: float, low_y: float, high_y: float, vx: float, vy: float
+    terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y: float, vx: float, vy: float
 ) -> tuple[float, float]:
     """(largest gradient · velocity, largest length of the gradient) of the cells in a rectangle."""
-    origin_x, origin_y, step_x, step_y = ground.grid[0], ground.grid[1], ground.grid[2], ground.grid[3]
-    rows, columns = ground.heights.shape
+    ground = terrain.ground
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    rows, columns = ground.rows, ground.columns
     u0, u1 = (low_x - origin_x) / step_x, (high_x - origin_x) / step_x
     v0, v1 = (low_y - origin_y) / step_y, (high_y - origin_y) / step_y
     most, steepest = -math.inf, 0.0
-    for i in range(cell_at(min(u0, u1), rows, ground.void), cell_at(max(u0, u1), rows, ground.void) + 1):
-        for j in range(cell_at(min(v0, v1), columns, ground.void), cell_at(max(v0, v1), columns, ground.void) + 1):
-            _, along_u, along_v, twist = corners(ground.heights, i, j)
+    for i in range(cell_index(min(u0, u1), rows, terrain.void), cell_index(max(u0, u1), rows, terrain.void) + 1):
+        for j in range(
+            cell_index(min(v0, v1), columns, terrain.void), cell_index(max(v0, v1), columns, terrain.void) + 1
+        ):
+            _, along_u, along_v, twist = polynomial(ground, i, j)
             x0, x1 = along_u / step_x, (along_u + twist) / step_x
             y0, y1 = along_v / step_y, (along_v + twist) / step_y
             most = max(most, max(x0 * vx, x1 * vx) + max(y0 * vy, y1 * vy))
@@ -157,7 +160,7 @@ def rise(
 
 @kernel_or_plain(nogil=True, error_model="numpy")
 def terrain_contacts(
-    ground: Ground,
+    terrain: Terrain,
     table: ShapeTable,
     shape_index: Any,
     position: Any,
@@ -181,16 +184,16 @@ def terrain_contacts(
     work = np.empty((table.most_vertices, 3))
     found, out, at_impact = np.zeros(9), np.zeros(6), np.zeros(6)
     nearest, pose = np.empty((2, 3)), np.empty((4, 3))
-    cell = max(abs(ground.grid[2]), abs(ground.grid[3]))
+    cell = max(abs(terrain.ground.step_x), abs(terrain.ground.step_y))
     for m in range(chosen.size):
         n = chosen[m]
         shape = shape_index[n]
         touching[m] = False
-        if low[n, 2] > highest(ground, low[n, 0], high[n, 0], low[n, 1], high[n, 1]):
+        if low[n, 2] > highest(terrain, low[n, 0], high[n, 0], low[n, 1], high[n, 1]):
             continue
         radius = table.radius[shape]
         pose_before(position, rotation, velocity, angular_velocity, n, 0.0, pose)
-        depth, _ = touch(ground, table, shape, pose, 2.0 * ARRIVED, work, found, nearest, out)
+        depth, _ = touch(terrain, table, shape, pose, 2.0 * ARRIVED, work, found, nearest, out)
         touching[m] = depth >= -TOUCHING
         vx, vy, vz = velocity[n, 0], velocity[n, 1], velocity[n, 2]
         wx, wy, wz = angular_velocity[n, 0], angular_velocity[n, 1], angular_velocity[n, 2]
@@ -211,18 +214,18 @@ def terrain_contacts(
                 z0, z1 = position[n, 2] - (dt - begin) * vz, position[n, 2] - (dt - end) * vz
                 low_x, high_x = max(min(x0, x1) - around, low[n, 0]), min(max(x0, x1) + around, high[n, 0])
                 low_y, high_y = max(min(y0, y1) - around, low[n, 1]), min(max(y0, y1) + around, high[n, 1])
-                if min(z0, z1) - around > highest(ground, low_x, high_x, low_y, high_y):
+                if min(z0, z1) - around > highest(terrain, low_x, high_x, low_y, high_y):
                     continue
                 # beyond the rim of a map with a void nothing bounds how fast ground comes under the body
-                rim = ground.void and not (on_map(ground, low_x, low_y) and on_map(ground, high_x, high_y))
-                gain, steepest = rise(ground, low_x, high_x, low_y, high_y, vx, vy)
+                rim = terrain.void and not (on_map(terrain, low_x, low_y) and on_map(terrain, high_x, high_y))
+                gain, steepest = rise(terrain, low_x, high_x, low_y, high_y, vx, vy)
                 tilt = math.sqrt(1.0 + steepest * steepest)
                 rate = gain - vz + turning * tilt
                 when, steps = begin, 0
                 while when <= end:
                     pose_before(position, rotation, velocity, angular_velocity, n, dt - when, pose)
                     limit = min(max(radius, 0.5 * cell), speed * (end - when)) + 2.0 * ARRIVED
-                    depth_then, height = touch(ground, table, shape, pose, limit, work, found, nearest, at_impact)
+                    depth_then, height = touch(terrain, table, shape, pose, limit, work, found, nearest, at_impact)
                     if depth_then >= -(TOUCHING if when == 0.0 else ARRIVED):
                         time = when
                         break

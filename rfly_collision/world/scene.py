@@ -16,7 +16,7 @@ from rfly_common.errors import BodiesError
 from rfly_common.kernels.parallel import in_chunks
 
 if TYPE_CHECKING:
-    from rfly_collision.narrow_phase.ground_kernels import Ground
+    from rfly_collision.narrow_phase.ground_kernels import Terrain
     from rfly_terrain.height_map.height_map import HeightMap
 
 Outside = Literal["extend", "void"]
@@ -78,7 +78,7 @@ class Scene:
         m = len(chosen)
         touching = np.empty(m, np.bool_)
         points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
-        ground = self._ground(terrain)
+        ground = self._terrain(terrain)
         given = (ground, table, bodies.shape_index, bodies.position, *placed)
         motion = (bodies.velocity, bodies.angular_velocity, dt)
 
@@ -114,12 +114,12 @@ class Scene:
             self._last = (shapes, table_of(shapes))
         return self._last[1]
 
-    def _ground(self, terrain: HeightMap) -> Ground:
-        from rfly_collision.narrow_phase.ground_kernels import Ground
+    def _terrain(self, terrain: HeightMap) -> Terrain:
+        from rfly_collision.narrow_phase.ground_kernels import Terrain
         from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
 
         pyramid = pyramid_of(terrain)
-        return Ground(terrain.heights, terrain.grid, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS)
+        return Terrain(terrain.ground, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS)
 
 
 def merged(one: Contacts, other: Contacts) -> Contacts:

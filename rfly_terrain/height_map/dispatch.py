@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.kernels.jit import use_numba
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map import kernels_numpy
+from rfly_terrain.height_map.ground import Ground
 
 POINTS_BEFORE_NUMBA = 100_000
 """Elements that a process handles on the NumPy path before it imports numba, which takes as long as 10,000,000."""
@@ -107,8 +108,7 @@ def check_finite(names: Sequence[str], shape: tuple[int, ...], arrays: Sequence[
 
 def run(
     kernel: str,
-    heights: NDArray[np.float32],
-    grid: tuple[float, ...],
+    ground: Ground,
     names: Sequence[str],
     values: Sequence[ArrayLike],
     outputs: Sequence[tuple[tuple[int, ...], type]],
@@ -123,9 +123,9 @@ def run(
     results: list[NDArray[Any]] = [np.empty((count, *trailing), dtype) for trailing, dtype in outputs]
     function = getattr(kernels_for(count), kernel)
     if count < 2 * CHUNK:
-        finite = function(heights, grid, *arrays, *options, *results)
+        finite = function(ground, *arrays, *options, *results)
     else:
-        finite = _run_in_chunks(function, heights, grid, arrays, options, results, count)
+        finite = _run_in_chunks(function, ground, arrays, options, results, count)
     if not finite:
         check_finite(names, shape, arrays)
     return [result.reshape(shape + result.shape[1:]) for result in results]
@@ -133,8 +133,7 @@ def run(
 
 def _run_in_chunks(
     function: Callable[..., bool],
-    heights: NDArray[np.float32],
-    grid: tuple[float, ...],
+    ground: Ground,
     arrays: Sequence[NDArray[Any]],
     options: Sequence[Any],
     results: Sequence[NDArray[Any]],
@@ -145,7 +144,7 @@ def _run_in_chunks(
     def work(start: int, stop: int) -> None:
         nonlocal all_finite
         inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))
-        if not function(heights, grid, *inputs, *options, *outputs):
+        if not function(ground, *inputs, *options, *outputs):
             all_finite = False
 
     in_chunks(work, count, CHUNK)

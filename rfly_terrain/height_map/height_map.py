@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
@@ -17,8 +16,8 @@ from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
 from rfly_terrain.height_map import scalar
 from rfly_terrain.height_map.dispatch import check_finite, compiled_kernels, flat_arrays, kernels_for, run
+from rfly_terrain.height_map.ground import Ground, ground_of_grid
 from rfly_terrain.height_map.point_cloud import Region, point_cloud
-from rfly_terrain.height_map.scalar import Grid
 
 if TYPE_CHECKING:
     from rfly_common.files import StrPath
@@ -77,7 +76,7 @@ class HeightMap:
         "columns",
         "files",
         "geo_origin",
-        "grid",
+        "ground",
         "heights",
         "name",
         "origin_x",
@@ -110,8 +109,8 @@ class HeightMap:
     """latitude and longitude (degrees, WGS 84), altitude (m) of x = y = z = 0"""
     files: tuple[Path, ...]
     """absolute paths of what the map was read from, or ()"""
-    grid: Grid
-    """origin_x, origin_y, step_x, step_y, slack_u, slack_v: what kernels take, see `kernels.py`"""
+    ground: Ground
+    """the same as plain numbers: what kernels take"""
     _pyramid: Pyramid | None
     _sha256: str | None
     _altitude_at: Callable[[int, float, float], float]
@@ -153,9 +152,8 @@ class HeightMap:
             if step == 0 or not math.isfinite(1.0 / step):
                 raise TerrainFormatError(f"{key} is {step}: the samples of a map cannot all lie in one line")
         origin_x, origin_y, step_x, step_y = (float(value) for value in numbers.values())
-        slack_u, slack_v = _slack(origin_x, step_x, rows), _slack(origin_y, step_y, columns)
-        grid = (origin_x, origin_y, step_x, step_y, slack_u, slack_v)
-        state = scalar.State(heights, grid)
+        ground = ground_of_grid(heights, origin_x, origin_y, step_x, step_y)
+        state = scalar.State(ground)
         self._set(
             heights=heights,
             rows=rows,
@@ -169,10 +167,10 @@ class HeightMap:
             name=str(name),
             geo_origin=_checked_geo_origin(geo_origin),
             files=tuple(Path(file).absolute() for file in files or ()),
-            grid=grid,
+            ground=ground,
             _pyramid=None,
             _sha256=None,
-            _altitude_at=scalar.altitude_function(heights, grid),
+            _altitude_at=scalar.altitude_function(ground),
             _state=state,
             _state_address=state.address,
         )
@@ -194,9 +192,7 @@ class HeightMap:
     @property
     def bounds(self) -> tuple[float, float, float, float]:
         """(x_min, x_max, y_min, y_max), ENU metres, of the outermost samples."""
-        x = (self.origin_x, self.origin_x + (self.rows - 1) * self.step_x)
-        y = (self.origin_y, self.origin_y + (self.columns - 1) * self.step_y)
-        return min(x), max(x), min(y), max(y)
+        return self.ground.x_min, self.ground.x_max, self.ground.y_min, self.ground.y_max
 
     @property
     def sha256(self) -> str:
@@ -302,7 +298,7 @@ class HeightMap:
         shape, arrays = flat_arrays(names, (x, y, vx, vy))
         (n,) = shape
         out = np.empty((7, n))
-        if not kernels_for(n).surfaces(self.heights, self.grid, *arrays, out):
+        if not kernels_for(n).surfaces(self.ground, *arrays, out):
             check_finite(names, shape, arrays)
         self._use_compiled_kernels()
         return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
@@ -399,7 +395,7 @@ class HeightMap:
         return TerrainQuery(altitude, inside, normals)
 
     def _surface_at(self, names: tuple[str, str], x: Any, y: Any) -> tuple[float, float, float, bool, bool]:
-        return scalar.surface_at(self.heights, self.grid, *_finite_floats(names, (x, y)))
+        return scalar.surface_at(self.ground, *_finite_floats(names, (x, y)))
 
     def _run(
         self,
@@ -409,7 +405,7 @@ class HeightMap:
         outputs: Sequence[tuple[Any, type]],
         *options: Any,
     ) -> list[NDArray[Any]]:
-        results = run(kernel, self.heights, self.grid, names, values, outputs, *options)
+        results = run(kernel, self.ground, names, values, outputs, *options)
         self._use_compiled_kernels()
         return results
 
@@ -454,15 +450,6 @@ def _finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[flo
             if not math.isfinite(number):
                 raise ValueError(f"{name} is {number}: coordinates must be finite")
     return first, second
-
-
-def _slack(origin: float, step: float, count: int) -> float:
-    """How far, in cells, rounding can move a point that lies on the edge.
-
-    Some units in the last place of the largest coordinate.
-    """
-    largest = max(abs(origin), abs(origin + (count - 1) * step))
-    return 4 * sys.float_info.epsilon * (largest / abs(step) + count)
 
 
 def _checked_shape(heights: NDArray[Any]) -> NDArray[Any]:

@@ -1,14 +1,9 @@
 """Compiled kernels of the height map. `kernels_numpy.py` holds the same functions with the same results, bit by bit.
 
 What all of them share:
-- `heights`: (rows, columns) float32, C-contiguous, z up. `grid`: (origin_x, origin_y, step_x, step_y, slack_u,
-  slack_v); the
-  slack is the rounding error of u and v, by which a point on the edge may seem to lie outside.
-- u = (x - origin_x) / step_x and v = (y - origin_y) / step_y are row and column as real numbers, clamped each on its
-  own.
+- `ground`: a `ground.Ground`; rows u and columns v are clamped each on its own (`bilinear`).
 - x, y: one-dimensional; results go to the last arguments. Kernels that return a bool return False where an x or y was
-  NaN or infinite
-  (its result is without meaning); the caller then looks which one.
+  NaN or infinite (its result is without meaning); the caller then looks which one.
 - No fastmath and no fused multiply-add: the NumPy path has to give the same bits. All release the GIL.
 """
 
@@ -21,8 +16,16 @@ from numba import carray, types
 from numba.extending import intrinsic
 
 from rfly_common.kernels.jit import kernel
-
-Grid = tuple[float, float, float, float, float, float]
+from rfly_terrain.height_map.bilinear import (
+    cell_at,
+    clamp,
+    gradient,
+    interpolate,
+    slopes,
+    unit_normal,
+    vertex_gradients,
+)
+from rfly_terrain.height_map.ground import Ground
 
 BLOCK = 256
 """points between the loops of `altitudes`: their cells, fractions and corners stay in the first-level cache"""
@@ -50,15 +53,8 @@ _float64_at, _int64_at, _float32_at = (
 )
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
-def _clamp(u: float, last: float) -> float:
-    """u clamped to 0 … last; NaN becomes 0, since it must not reach int()."""
-    u = u if u > 0.0 else 0.0
-    return u if u < last else last
-
-
 @kernel(nogil=True, error_model="numpy")
-def altitudes(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
+def altitudes(ground: Ground, x: Any, y: Any, out: Any) -> bool:
     """Bilinear heights at n points -> out (n,) float64. Formula: terrain-format.md, "Altitude at (x, y)".
 
     In blocks of three loops: cells and fractions, then the corners, then the interpolation. The first and the last
@@ -66,11 +62,10 @@ def altitudes(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
     (measured: 9 instead of 13 ns a random point on one core; prefetching, huge pages and 64-bit pairs gained
     nothing). Unsigned offsets spare a test for negative ones.
     """
-    origin_x, origin_y, step_x, step_y = grid[:4]
-    flat = heights.reshape(heights.size)
-    last_u, last_v = float(heights.shape[0] - 1), float(heights.shape[1] - 1)
-    last_i, last_j, width = np.int32(heights.shape[0] - 2), np.int32(heights.shape[1] - 2), np.int32(heights.shape[1])
-    right, below = np.uint64(1), np.uint64(heights.shape[1])
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    flat, last_u, last_v = ground.heights, ground.rows - 1.0, ground.columns - 1.0
+    last_i, last_j, width = np.int32(ground.rows - 2), np.int32(ground.columns - 2), np.int32(ground.columns)
+    right, below = np.uint64(1), np.uint64(ground.columns)
     first, fraction_u, fraction_v = np.empty(BLOCK, np.int32), np.empty(BLOCK), np.empty(BLOCK)
     z00, z01 = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
     z10, z11 = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
@@ -80,7 +75,7 @@ def altitudes(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
         for n in range(count):
             x_n, y_n = np.float64(x[start + n]), np.float64(y[start + n])
             bad |= (not (abs(x_n) < np.inf)) | (not (abs(y_n) < np.inf))
-            u, v = _clamp((x_n - origin_x) / step_x, last_u), _clamp((y_n - origin_y) / step_y, last_v)
+            u, v = clamp((x_n - origin_x) / step_x, last_u), clamp((y_n - origin_y) / step_y, last_v)
             i, j = min(np.int32(u), last_i), min(np.int32(v), last_j)
             fraction_u[n], fraction_v[n] = u - np.float64(i), v - np.float64(j)
             first[n] = np.int32(i * width + j)
@@ -88,10 +83,7 @@ def altitudes(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
             k = np.uint64(np.uint32(first[n]))
             z00[n], z01[n], z10[n], z11[n] = flat[k], flat[k + right], flat[k + below], flat[k + below + right]
         for n in range(count):
-            a, b = fraction_u[n], fraction_v[n]
-            near = z00[n] * (1.0 - b) + z01[n] * b
-            far = z10[n] * (1.0 - b) + z11[n] * b
-            out[start + n] = near * (1.0 - a) + far * a
+            out[start + n] = interpolate(z00[n], z01[n], z10[n], z11[n], fraction_u[n], fraction_v[n])
     return bad == 0
 
 
@@ -106,74 +98,30 @@ def altitude_at(state: int, x: float, y: float) -> float:
     rows, columns = integers[4], integers[5]
     if not ((abs(x) < np.inf) & (abs(y) < np.inf)):
         return np.nan
-    u, v = (
-        _clamp((x - numbers[0]) / numbers[2], float(rows - 1)),
-        _clamp((y - numbers[1]) / numbers[3], float(columns - 1)),
-    )
+    u = clamp((x - numbers[0]) / numbers[2], rows - 1.0)
+    v = clamp((y - numbers[1]) / numbers[3], columns - 1.0)
     i, j = min(int(u), rows - 2), min(int(v), columns - 2)
     a, b = u - i, v - j
     heights = carray(_float32_at(integers[6]), rows * columns)
     k = np.uint64(i * columns + j)
     right, below = np.uint64(1), np.uint64(columns)
-    near = heights[k] * (1.0 - b) + heights[k + right] * b
-    far = heights[k + below] * (1.0 - b) + heights[k + below + right] * b
-    return near * (1.0 - a) + far * a
+    return interpolate(heights[k], heights[k + right], heights[k + below], heights[k + below + right], a, b)
 
 
 @kernel(nogil=True, error_model="numpy")
-def insides(heights: Any, grid: Grid, x: Any, y: Any, out: Any) -> bool:
+def insides(ground: Ground, x: Any, y: Any, out: Any) -> bool:
     """Whether n points lie on the map, edges included -> out (n,) bool."""
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    last_u, last_v = heights.shape[0] - 1 + slack_u, heights.shape[1] - 1 + slack_v
     finite = True
     for n in range(x.size):
         finite &= abs(x[n]) < np.inf
         finite &= abs(y[n]) < np.inf
-        u, v = (x[n] - origin_x) / step_x, (y[n] - origin_y) / step_y
-        out[n] = (u >= -slack_u) & (u <= last_u) & (v >= -slack_v) & (v <= last_v)
+        _, _, _, _, on_x, on_y = cell_at(ground, x[n], y[n])
+        out[n] = on_x & on_y
     return finite
 
 
 @kernel(nogil=True, error_model="numpy")
-def _vertex_gradient(heights: Any, grid: Grid, i: int, j: int) -> tuple[float, float]:
-    """(dz/dx, dz/dy) at vertex i, j: central differences, one-sided at the border."""
-    i_low, i_high = max(i - 1, 0), min(i + 1, heights.shape[0] - 1)
-    j_low, j_high = max(j - 1, 0), min(j + 1, heights.shape[1] - 1)
-    along_x = (np.float64(heights[i_high, j]) - heights[i_low, j]) / ((i_high - i_low) * grid[2])
-    along_y = (np.float64(heights[i, j_high]) - heights[i, j_low]) / ((j_high - j_low) * grid[3])
-    return along_x, along_y
-
-
-@kernel(nogil=True, error_model="numpy")
-def _gradient(heights: Any, grid: Grid, x: float, y: float, smooth: bool) -> tuple[float, float, float, bool, bool]:
-    """(z, dz/dx, dz/dy, x is on the map, y is on the map) at one point."""
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    rows, columns = heights.shape
-    raw_u, raw_v = (x - origin_x) / step_x, (y - origin_y) / step_y
-    on_x = (raw_u >= -slack_u) & (raw_u <= rows - 1 + slack_u)
-    on_y = (raw_v >= -slack_v) & (raw_v <= columns - 1 + slack_v)
-    u, v = _clamp(raw_u, float(rows - 1)), _clamp(raw_v, float(columns - 1))
-    i, j = min(int(u), rows - 2), min(int(v), columns - 2)
-    a, b = u - i, v - j
-    z00, z01 = np.float64(heights[i, j]), np.float64(heights[i, j + 1])
-    z10, z11 = np.float64(heights[i + 1, j]), np.float64(heights[i + 1, j + 1])
-    near, far = z00 * (1.0 - b) + z01 * b, z10 * (1.0 - b) + z11 * b
-    z = near * (1.0 - a) + far * a
-    if smooth:
-        x00, y00 = _vertex_gradient(heights, grid, i, j)
-        x01, y01 = _vertex_gradient(heights, grid, i, j + 1)
-        x10, y10 = _vertex_gradient(heights, grid, i + 1, j)
-        x11, y11 = _vertex_gradient(heights, grid, i + 1, j + 1)
-        along_x = (x00 * (1.0 - b) + x01 * b) * (1.0 - a) + (x10 * (1.0 - b) + x11 * b) * a
-        along_y = (y00 * (1.0 - b) + y01 * b) * (1.0 - a) + (y10 * (1.0 - b) + y11 * b) * a
-    else:
-        along_x = ((z10 - z00) * (1.0 - b) + (z11 - z01) * b) / step_x
-        along_y = ((z01 - z00) * (1.0 - a) + (z11 - z10) * a) / step_y
-    return z, along_x if on_x else 0.0, along_y if on_y else 0.0, on_x, on_y
-
-
-@kernel(nogil=True, error_model="numpy")
-def gradients(heights: Any, grid: Grid, x: Any, y: Any, smooth: bool, out: Any) -> bool:
+def gradients(ground: Ground, x: Any, y: Any, smooth: bool, out: Any) -> bool:
     """(dz/dx, dz/dy) at n points -> out (n, 2): of the bilinear surface, or (smooth) of the vertices, interpolated.
 
     0 along an axis on which the point lies outside. On the border of two cells the exact gradient is that of the
@@ -183,79 +131,64 @@ def gradients(heights: Any, grid: Grid, x: Any, y: Any, smooth: bool, out: Any) 
     for n in range(x.size):
         finite &= abs(x[n]) < np.inf
         finite &= abs(y[n]) < np.inf
-        _, along_x, along_y, _, _ = _gradient(heights, grid, x[n], y[n], smooth)
+        _, along_x, along_y, _, _ = gradient(ground, x[n], y[n], smooth)
         out[n, 0] = along_x
         out[n, 1] = along_y
     return finite
 
 
 @kernel(nogil=True, error_model="numpy")
-def queries(heights: Any, grid: Grid, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any) -> bool:
+def queries(ground: Ground, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any) -> bool:
     """Height, unit normal (ENU, z > 0) and inside of n points -> altitude (n,), normal (n, 3), inside (n,) bool."""
     finite = True
     for n in range(x.size):
         finite &= abs(x[n]) < np.inf
         finite &= abs(y[n]) < np.inf
-        z, along_x, along_y, on_x, on_y = _gradient(heights, grid, x[n], y[n], smooth)
-        norm = np.sqrt(along_x * along_x + along_y * along_y + 1.0)
+        z, along_x, along_y, on_x, on_y = gradient(ground, x[n], y[n], smooth)
         altitude[n] = z
-        normal[n, 0] = (0.0 - along_x) / norm  # 0 - g: no negative zeros on level ground
-        normal[n, 1] = (0.0 - along_y) / norm
-        normal[n, 2] = 1.0 / norm
+        normal[n, 0], normal[n, 1], normal[n, 2] = unit_normal(along_x, along_y)
         inside[n] = on_x & on_y
     return finite
 
 
 @kernel(nogil=True, error_model="numpy")
-def gradient_rates(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
+def gradient_rates(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s.
 
     0 along an axis that is clamped.
     """
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    rows, columns = heights.shape
     finite = True
     for n in range(x.size):
         finite &= abs(x[n]) < np.inf
         finite &= abs(y[n]) < np.inf
         finite &= abs(vx[n]) < np.inf
         finite &= abs(vy[n]) < np.inf
-        raw_u, raw_v = (x[n] - origin_x) / step_x, (y[n] - origin_y) / step_y
-        on_x = (raw_u >= -slack_u) & (raw_u <= rows - 1 + slack_u)
-        on_y = (raw_v >= -slack_v) & (raw_v <= columns - 1 + slack_v)
-        u, v = _clamp(raw_u, float(rows - 1)), _clamp(raw_v, float(columns - 1))
-        i, j = min(int(u), rows - 2), min(int(v), columns - 2)
-        a, b = u - i, v - j
-        u_rate = vx[n] / step_x if on_x else 0.0
-        v_rate = vy[n] / step_y if on_y else 0.0
-        x00, y00 = _vertex_gradient(heights, grid, i, j)
-        x01, y01 = _vertex_gradient(heights, grid, i, j + 1)
-        x10, y10 = _vertex_gradient(heights, grid, i + 1, j)
-        x11, y11 = _vertex_gradient(heights, grid, i + 1, j + 1)
-        rate_x = ((x10 - x00) * (1.0 - b) + (x11 - x01) * b) * u_rate + (
-            (x01 - x00) * (1.0 - a) + (x11 - x10) * a
-        ) * v_rate
-        rate_y = ((y10 - y00) * (1.0 - b) + (y11 - y01) * b) * u_rate + (
-            (y01 - y00) * (1.0 - a) + (y11 - y10) * a
-        ) * v_rate
+        i, j, a, b, on_x, on_y = cell_at(ground, x[n], y[n])
+        u_rate = vx[n] / ground.step_x if on_x else 0.0
+        v_rate = vy[n] / ground.step_y if on_y else 0.0
+        x00, x01, x10, x11, y00, y01, y10, y11 = vertex_gradients(ground, i, j)
+        along_u, along_v = slopes(x00, x01, x10, x11, a, b)
+        rate_x = along_u * u_rate + along_v * v_rate
+        along_u, along_v = slopes(y00, y01, y10, y11, a, b)
+        rate_y = along_u * u_rate + along_v * v_rate
         out[n, 0] = rate_x if on_x else 0.0
         out[n, 1] = rate_y if on_y else 0.0
     return finite
 
 
 @kernel(nogil=True, error_model="numpy")
-def surfaces(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
+def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out (7, n), in one pass.
 
     The same numbers as `altitudes`, `gradients` and `gradient_rates`, in blocks and loops as `altitudes`. What the
     loops hand on lies in one array, since only then the compiler sees that nothing overlaps, and the last loop becomes
     vector instructions (a third of the time, measured).
     """
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    flat = heights.reshape(heights.size)
-    last_u, last_v = float(heights.shape[0] - 1), float(heights.shape[1] - 1)
-    last_i, last_j, width = np.int32(heights.shape[0] - 2), np.int32(heights.shape[1] - 2), np.int32(heights.shape[1])
-    right, below, none, one = np.uint64(1), np.uint64(heights.shape[1]), np.int32(0), np.int32(1)
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    flat, slack_u, slack_v = ground.heights, ground.slack_u, ground.slack_v
+    last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
+    last_i, last_j, width = np.int32(ground.rows - 2), np.int32(ground.columns - 2), np.int32(ground.columns)
+    right, below, none, one = np.uint64(1), np.uint64(ground.columns), np.int32(0), np.int32(1)
     at = np.empty(
         (5, SMALL_BLOCK), np.int32
     )  # the cell's first corner, and how far its neighbours are from the corners
@@ -273,7 +206,7 @@ def surfaces(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, out: An
             raw_u, raw_v = (x_n - origin_x) / step_x, (y_n - origin_y) / step_y
             on_x = (raw_u >= -slack_u) & (raw_u <= last_u + slack_u)
             on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
-            u, v = _clamp(raw_u, last_u), _clamp(raw_v, last_v)
+            u, v = clamp(raw_u, last_u), clamp(raw_v, last_v)
             i, j = min(np.int32(u), last_i), min(np.int32(v), last_j)
             at[0, n] = np.int32(i * width + j)
             at[1, n], at[2, n] = width if i > 0 else none, width if i < last_i else none
@@ -304,20 +237,16 @@ def surfaces(heights: Any, grid: Grid, x: Any, y: Any, vx: Any, vy: Any, out: An
             x10, x11 = (w[6, n] - z00) / w[15, n], (w[7, n] - z01) / w[15, n]
             y00, y10 = (z01 - w[8, n]) / w[16, n], (z11 - w[9, n]) / w[16, n]
             y01, y11 = (w[10, n] - z00) / w[17, n], (w[11, n] - z10) / w[17, n]
-            c, d = 1.0 - a, 1.0 - b
-            gradient_x = ((z10 - z00) * d + (z11 - z01) * b) / step_x
-            gradient_y = ((z01 - z00) * c + (z11 - z10) * a) / step_y
-            smooth_x = (x00 * d + x01 * b) * c + (x10 * d + x11 * b) * a
-            smooth_y = (y00 * d + y01 * b) * c + (y10 * d + y11 * b) * a
-            rate_x = ((x10 - x00) * d + (x11 - x01) * b) * u_rate + ((x01 - x00) * c + (x11 - x10) * a) * v_rate
-            rate_y = ((y10 - y00) * d + (y11 - y01) * b) * u_rate + ((y01 - y00) * c + (y11 - y10) * a) * v_rate
-            w[22, n] = (z00 * d + z01 * b) * c + (z10 * d + z11 * b) * a
-            w[23, n] = gradient_x if on_x else 0.0
-            w[24, n] = gradient_y if on_y else 0.0
-            w[25, n] = smooth_x if on_x else 0.0
-            w[26, n] = smooth_y if on_y else 0.0
-            w[27, n] = rate_x if on_x else 0.0
-            w[28, n] = rate_y if on_y else 0.0
+            along_u, along_v = slopes(z00, z01, z10, z11, a, b)
+            x_along_u, x_along_v = slopes(x00, x01, x10, x11, a, b)
+            y_along_u, y_along_v = slopes(y00, y01, y10, y11, a, b)
+            w[22, n] = interpolate(z00, z01, z10, z11, a, b)
+            w[23, n] = along_u / step_x if on_x else 0.0
+            w[24, n] = along_v / step_y if on_y else 0.0
+            w[25, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
+            w[26, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
+            w[27, n] = x_along_u * u_rate + x_along_v * v_rate if on_x else 0.0
+            w[28, n] = y_along_u * u_rate + y_along_v * v_rate if on_y else 0.0
         for row in range(7):
             for n in range(count):
                 out[row, start + n] = w[22 + row, n]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Grid = tuple[float, float, float, float, float, float]
+from rfly_terrain.height_map.ground import Ground
+
 Floats = NDArray[Any]
 
 _BLOCK = 16_384
@@ -26,33 +27,32 @@ def _blocks(count: int) -> Iterator[slice]:
 class _Cells:
     """Cells and fractions of a block of points."""
 
-    def __init__(self, heights: Floats, grid: Grid, x: Floats, y: Floats) -> None:
-        origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-        rows, columns = heights.shape
+    def __init__(self, ground: Ground, x: Floats, y: Floats) -> None:
+        g, rows, columns = ground, ground.rows, ground.columns
         x, y = x.astype(np.float64), y.astype(np.float64)
         self.finite = bool(np.isfinite(x).all() and np.isfinite(y).all())
         with np.errstate(invalid="ignore", over="ignore"):
-            u, v = (x - origin_x) / step_x, (y - origin_y) / step_y
-            self.on_x = (u >= -slack_u) & (u <= rows - 1 + slack_u)
-            self.on_y = (v >= -slack_v) & (v <= columns - 1 + slack_v)
+            u, v = (x - g.origin_x) / g.step_x, (y - g.origin_y) / g.step_y
+            self.on_x = (u >= -g.slack_u) & (u <= rows - 1 + g.slack_u)
+            self.on_y = (v >= -g.slack_v) & (v <= columns - 1 + g.slack_v)
         u, v = _clamp(u, rows - 1), _clamp(v, columns - 1)
-        self.heights, self.grid = heights, grid
+        self.ground = ground
         self.i, self.j = np.minimum(u.astype(np.intp), rows - 2), np.minimum(v.astype(np.intp), columns - 2)
         self.a, self.b = u - self.i, v - self.j
 
     def corners(self) -> tuple[Floats, Floats, Floats, Floats]:
         """z00, z01, z10, z11 in float64."""
-        flat, columns = self.heights.reshape(-1), self.heights.shape[1]
+        flat, columns = self.ground.heights, self.ground.columns
         first = self.i * columns + self.j
         z00, z01, z10, z11 = (flat[first + shift].astype(np.float64) for shift in (0, 1, columns, columns + 1))
         return z00, z01, z10, z11
 
-    def bilinear(self, f00: Floats, f01: Floats, f10: Floats, f11: Floats) -> Floats:
+    def interpolate(self, f00: Floats, f01: Floats, f10: Floats, f11: Floats) -> Floats:
         a, b = self.a, self.b
         return (f00 * (1.0 - b) + f01 * b) * (1.0 - a) + (f10 * (1.0 - b) + f11 * b) * a
 
     def slopes(self, f00: Floats, f01: Floats, f10: Floats, f11: Floats) -> tuple[Floats, Floats]:
-        """Derivatives of `bilinear` along u and along v."""
+        """Derivatives of `interpolate` along u and along v."""
         a, b = self.a, self.b
         return (f10 - f00) * (1.0 - b) + (f11 - f01) * b, (f01 - f00) * (1.0 - a) + (f11 - f10) * a
 
@@ -61,21 +61,25 @@ class _Cells:
         return [self._vertex_gradient(self.i + di, self.j + dj) for di, dj in ((0, 0), (0, 1), (1, 0), (1, 1))]
 
     def _vertex_gradient(self, i: Floats, j: Floats) -> tuple[Floats, Floats]:
-        rows, columns = self.heights.shape
+        g, z = self.ground, self.ground.heights
+        rows, columns = g.rows, g.columns
         i_low, i_high = np.maximum(i - 1, 0), np.minimum(i + 1, rows - 1)
         j_low, j_high = np.maximum(j - 1, 0), np.minimum(j + 1, columns - 1)
-        z = self.heights
-        along_x = (z[i_high, j].astype(np.float64) - z[i_low, j]) / ((i_high - i_low) * self.grid[2])
-        along_y = (z[i, j_high].astype(np.float64) - z[i, j_low]) / ((j_high - j_low) * self.grid[3])
+        east, west = z[i_high * columns + j].astype(np.float64), z[i_low * columns + j]
+        north, south = z[i * columns + j_high].astype(np.float64), z[i * columns + j_low]
+        along_x, along_y = (
+            (east - west) / ((i_high - i_low) * g.step_x),
+            (north - south) / ((j_high - j_low) * g.step_y),
+        )
         return along_x, along_y
 
     def gradient(self, smooth: bool) -> tuple[Floats, Floats]:
         if smooth:
             vertices = self.vertex_gradients()
-            along_x, along_y = (self.bilinear(*(vertex[axis] for vertex in vertices)) for axis in (0, 1))
+            along_x, along_y = (self.interpolate(*(vertex[axis] for vertex in vertices)) for axis in (0, 1))
         else:
             along_u, along_v = self.slopes(*self.corners())
-            along_x, along_y = along_u / self.grid[2], along_v / self.grid[3]
+            along_x, along_y = along_u / self.ground.step_x, along_v / self.ground.step_y
         return np.where(self.on_x, along_x, 0.0), np.where(self.on_y, along_y, 0.0)
 
 
@@ -84,46 +88,46 @@ def _clamp(u: Floats, last: int) -> Floats:
     return np.where(u < last, u, float(last))
 
 
-def altitudes(heights: Floats, grid: Grid, x: Floats, y: Floats, out: Floats) -> bool:
+def altitudes(ground: Ground, x: Floats, y: Floats, out: Floats) -> bool:
     """Bilinear heights at n points -> out (n,) float64."""
     finite = True
     for block in _blocks(x.size):
-        cells = _Cells(heights, grid, x[block], y[block])
-        out[block] = cells.bilinear(*cells.corners())
+        cells = _Cells(ground, x[block], y[block])
+        out[block] = cells.interpolate(*cells.corners())
         finite &= cells.finite
     return finite
 
 
-def insides(heights: Floats, grid: Grid, x: Floats, y: Floats, out: Floats) -> bool:
+def insides(ground: Ground, x: Floats, y: Floats, out: Floats) -> bool:
     """Whether n points lie on the map, edges included -> out (n,) bool."""
     finite = True
     for block in _blocks(x.size):
-        cells = _Cells(heights, grid, x[block], y[block])
+        cells = _Cells(ground, x[block], y[block])
         out[block] = cells.on_x & cells.on_y
         finite &= cells.finite
     return finite
 
 
-def gradients(heights: Floats, grid: Grid, x: Floats, y: Floats, smooth: bool, out: Floats) -> bool:
+def gradients(ground: Ground, x: Floats, y: Floats, smooth: bool, out: Floats) -> bool:
     """(dz/dx, dz/dy) at n points -> out (n, 2), exact or smooth."""
     finite = True
     for block in _blocks(x.size):
-        cells = _Cells(heights, grid, x[block], y[block])
+        cells = _Cells(ground, x[block], y[block])
         out[block, 0], out[block, 1] = cells.gradient(smooth)
         finite &= cells.finite
     return finite
 
 
 def queries(
-    heights: Floats, grid: Grid, x: Floats, y: Floats, smooth: bool, altitude: Floats, normal: Floats, inside: Floats
+    ground: Ground, x: Floats, y: Floats, smooth: bool, altitude: Floats, normal: Floats, inside: Floats
 ) -> bool:
     """Height, unit normal (ENU) and inside of n points -> altitude (n,), normal (n, 3), inside (n,) bool."""
     finite = True
     for block in _blocks(x.size):
-        cells = _Cells(heights, grid, x[block], y[block])
+        cells = _Cells(ground, x[block], y[block])
         along_x, along_y = cells.gradient(smooth)
         norm = np.sqrt(along_x * along_x + along_y * along_y + 1.0)
-        altitude[block] = cells.bilinear(*cells.corners())
+        altitude[block] = cells.interpolate(*cells.corners())
         normal[block, 0], normal[block, 1], normal[block, 2] = (
             (0.0 - along_x) / norm,
             (0.0 - along_y) / norm,
@@ -134,15 +138,15 @@ def queries(
     return finite
 
 
-def gradient_rates(heights: Floats, grid: Grid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
+def gradient_rates(ground: Ground, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
     """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s."""
     finite = True
     for block in _blocks(x.size):
-        cells = _Cells(heights, grid, x[block], y[block])
+        cells = _Cells(ground, x[block], y[block])
         speed_x, speed_y = vx[block].astype(np.float64), vy[block].astype(np.float64)
         finite &= cells.finite and bool(np.isfinite(speed_x).all() and np.isfinite(speed_y).all())
-        u_rate = np.where(cells.on_x, speed_x / grid[2], 0.0)
-        v_rate = np.where(cells.on_y, speed_y / grid[3], 0.0)
+        u_rate = np.where(cells.on_x, speed_x / ground.step_x, 0.0)
+        v_rate = np.where(cells.on_y, speed_y / ground.step_y, 0.0)
         vertices = cells.vertex_gradients()
         for axis, on_map in ((0, cells.on_x), (1, cells.on_y)):
             along_u, along_v = cells.slopes(*(vertex[axis] for vertex in vertices))
@@ -151,12 +155,12 @@ def gradient_rates(heights: Floats, grid: Grid, x: Floats, y: Floats, vx: Floats
     return finite
 
 
-def surfaces(heights: Floats, grid: Grid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
+def surfaces(ground: Ground, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
     """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out (7, n)."""
-    altitudes(heights, grid, x, y, out[0])
-    gradients(heights, grid, x, y, False, out[1:3].T)
-    gradients(heights, grid, x, y, True, out[3:5].T)
-    return gradient_rates(heights, grid, x, y, vx, vy, out[5:7].T)
+    altitudes(ground, x, y, out[0])
+    gradients(ground, x, y, False, out[1:3].T)
+    gradients(ground, x, y, True, out[3:5].T)
+    return gradient_rates(ground, x, y, vx, vy, out[5:7].T)
 
 
 def cloud(

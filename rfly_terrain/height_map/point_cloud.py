@@ -53,9 +53,10 @@ def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice
     x_min, x_max, y_min, y_max = limits.tolist()
     if x_min > x_max or y_min > y_max:
         raise ValueError(f"region is {region}, expected x_min <= x_max and y_min <= y_max")
-    *_, slack_u, slack_v = height_map.grid
-    rows = _between(x_min, x_max, height_map.origin_x, height_map.step_x, slack_u, height_map.rows)
-    columns = _between(y_min, y_max, height_map.origin_y, height_map.step_y, slack_v, height_map.columns)
+    rows = _between(x_min, x_max, height_map.origin_x, height_map.step_x, height_map.ground.slack_u, height_map.rows)
+    columns = _between(
+        y_min, y_max, height_map.origin_y, height_map.step_y, height_map.ground.slack_v, height_map.columns
+    )
     if rows.start >= rows.stop or columns.start >= columns.stop:
         raise ValueError(
             f"region {region} holds no sample of the map, whose bounds are {height_map.bounds} with steps of "

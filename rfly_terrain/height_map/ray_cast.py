@@ -91,7 +91,7 @@ def _run(
 ) -> bool:
     pyramid = pyramid_of(height_map)
     function = _kernels_for(ranges.size).cast
-    surface = (height_map.heights, height_map.grid, height_map.z_max)
+    surface = (height_map.ground, height_map.z_max)
     blocks = (pyramid.maxima, pyramid.levels, BLOCK_BITS, START_LEVEL)
     all_good = True
 

@@ -1,6 +1,6 @@
 """Compiled kernels of ray casting. `ray_kernels_numpy.py` holds the same functions with the same results, bit by bit.
 
-A ray is o + t·d with d of length 1, so that t is metres. In rows u and columns v (see `kernels.py`) it is a straight
+A ray is o + t·d with d of length 1, so that t is metres. In rows u and columns v it is a straight
 line as well, and over one cell of the map the height of the ray above the ground is a quadratic in t:
 
     S(a, b) = z00 + A·a + B·b + K·a·b,  a, b = u - i, v - j,  A = z10 - z00, B = z01 - z00, K = z11 - z10 - z01 + z00
@@ -11,7 +11,7 @@ from block to block of the largest size that the ray passes above, down to singl
 at which a ray crosses the lines of the grid come from one formula for blocks of all sizes and for cells, so that they
 share their borders without a gap.
 
-- `heights`, `grid`: as in `kernels.py`. `high`: the highest height.
+- `ground`: a `ground.Ground`. `high`: the highest height.
 - `maxima`: all levels of the pyramid, one after the other; `levels`: (n, 2) int64, where each begins and its columns.
 - No fastmath and no fused multiply-add: the NumPy path has to give the same bits. All release the GIL.
 """
@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from rfly_common.kernels.jit import kernel
-
-Grid = tuple[float, float, float, float, float, float]
+from rfly_terrain.height_map.bilinear import unit_normal
+from rfly_terrain.height_map.ground import Ground
 
 NEVER = 1e300
 """stands for 1 / 0: cells a ray moves along an axis per metre, turned over, where it does not move along it"""
@@ -34,8 +34,7 @@ PARALLEL = 1e-100
 
 @kernel(nogil=True, error_model="numpy")
 def cast(
-    heights: Any,
-    grid: Grid,
+    ground: Ground,
     high: float,
     maxima: Any,
     levels: Any,
@@ -52,12 +51,12 @@ def cast(
     origins, directions (n or 1, 3), max_range (n or 1,): one serves all rays. Returns False where a number is not
     finite, a direction is 0 or a max_range is NaN or negative; the caller then looks which one.
     """
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    rows, columns = heights.shape
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    slack_u, slack_v, rows, columns = ground.slack_u, ground.slack_v, ground.rows, ground.columns
     last_u, last_v = float(rows - 1), float(columns - 1)
     last_i, last_j = rows - 2, columns - 2
     top = levels.shape[0] - 1
-    flat = heights.reshape(heights.size)
+    flat = ground.heights
     width = np.uint64(columns)
     one = np.uint64(1)
     o_stride = 1 if origins.shape[0] > 1 else 0
@@ -211,10 +210,7 @@ def cast(
                                 a, b = a + step * du, b + step * dv
                                 slope_x = (along_u + twist * b) / step_x
                                 slope_y = (along_v + twist * a) / step_y
-                                norm = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
-                                normals[n, 0] = (0.0 - slope_x) / norm
-                                normals[n, 1] = (0.0 - slope_y) / norm
-                                normals[n, 2] = 1.0 / norm
+                                normals[n, 0], normals[n, 1], normals[n, 2] = unit_normal(slope_x, slope_y)
                             done = True
                             break
                     if out >= end:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Grid = tuple[float, float, float, float, float, float]
+from rfly_terrain.height_map.ground import Ground
+
 Array = NDArray[Any]
 
 NEVER = 1e300
@@ -21,8 +22,7 @@ _BLOCK = 4_096
 
 
 def cast(
-    heights: Array,
-    grid: Grid,
+    ground: Ground,
     high: float,
     maxima: Array,
     levels: Array,
@@ -46,9 +46,9 @@ def cast(
             for array in (origins, directions, max_range)
         ]
         with np.errstate(all="ignore"):  # what is not finite is reported, not computed
-            rays, all_good = _start(grid, heights.shape, high, *inputs)
+            rays, all_good = _start(ground, high, *inputs)
             good &= all_good
-            _traverse(rays, heights, grid, maxima, levels, bits, start_level, ranges[part], normals[part])
+            _traverse(rays, ground, maxima, levels, bits, start_level, ranges[part], normals[part])
     return good
 
 
@@ -63,12 +63,9 @@ class _Rays(SimpleNamespace):
             vars(self)[name][where] = array
 
 
-def _start(
-    grid: Grid, shape: tuple[int, ...], high: float, origins: Array, directions: Array, limit: Array
-) -> tuple[_Rays, bool]:
+def _start(ground: Ground, high: float, origins: Array, directions: Array, limit: Array) -> tuple[_Rays, bool]:
     """The rays that may hit, from where they come over the map, and whether all were fit to be cast."""
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    d = directions.copy()
+    g, d = ground, directions.copy()
     square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2]
     largest = np.abs(d).max(axis=1)
     odd = ~((square > 1e-200) & (square < 1e200))
@@ -81,8 +78,8 @@ def _start(
     first, last, possible = np.zeros(len(d)), limit.copy(), fit.copy()
     axes = []
     for at, along, origin, step, slack, end in (
-        (x, dx, origin_x, step_x, slack_u, float(shape[0] - 1)),
-        (y, dy, origin_y, step_y, slack_v, float(shape[1] - 1)),
+        (x, dx, g.origin_x, g.step_x, g.slack_u, float(g.rows - 1)),
+        (y, dy, g.origin_y, g.step_y, g.slack_v, float(g.columns - 1)),
     ):
         u, du = (at - origin) / step, along / step
         u = np.where((u < 0.0) & (u >= -slack), 0.0, u)
@@ -129,8 +126,7 @@ def _time(rays: _Rays, axis: str, line: Array) -> Array:
 
 def _traverse(
     rays: _Rays,
-    heights: Array,
-    grid: Grid,
+    ground: Ground,
     maxima: Array,
     levels: Array,
     bits: int,
@@ -165,7 +161,7 @@ def _traverse(
         new_i += np.where(passed & (t_u <= t_v), 2 * rays.up_u - 1, 0)
         new_j += np.where(passed & ~(t_u <= t_v), 2 * rays.up_v - 1, 0)
         if inside.any():
-            finished, left = _through_block(rays.keep(inside), bits, heights, grid, ranges, normals)
+            finished, left = _through_block(rays.keep(inside), bits, ground, ranges, normals)
             done[inside] = finished
             new_i[inside], new_j[inside] = left.i >> bits, left.j >> bits
             rays.t[inside] = left.t
@@ -175,12 +171,10 @@ def _traverse(
         rays = rays.keep(~done)
 
 
-def _through_block(
-    rays: _Rays, bits: int, heights: Array, grid: Grid, ranges: Array, normals: Array
-) -> tuple[Array, _Rays]:
+def _through_block(rays: _Rays, bits: int, ground: Ground, ranges: Array, normals: Array) -> tuple[Array, _Rays]:
     """Cell by cell through the smallest blocks: which rays are done, and where in cells and time the others left."""
     bi, bj = rays.i, rays.j
-    last_i, last_j = heights.shape[0] - 2, heights.shape[1] - 2
+    last_i, last_j = ground.rows - 2, ground.columns - 2
     rays.i = np.minimum(
         np.maximum((rays.u + rays.t * rays.du).astype(np.int64), bi << bits),
         np.minimum(((bi + 1) << bits) - 1, last_i),
@@ -195,7 +189,7 @@ def _through_block(
     while rays.ray.size:
         cell_u, cell_v = _time(rays, "u", rays.i + rays.up_u), _time(rays, "v", rays.j + rays.up_v)
         out = np.maximum(np.minimum(np.minimum(cell_u, cell_v), rays.end), rays.t)
-        hit = _meet_cell(rays, out, heights, grid, ranges, normals)
+        hit = _meet_cell(rays, out, ground, ranges, normals)
         done = hit | (out >= rays.end)
         finished[rays.place] = done
         rays.t = np.where(done, rays.t, out)
@@ -208,9 +202,9 @@ def _through_block(
     return finished, left
 
 
-def _meet_cell(rays: _Rays, out: Array, heights: Array, grid: Grid, ranges: Array, normals: Array) -> Array:
+def _meet_cell(rays: _Rays, out: Array, ground: Ground, ranges: Array, normals: Array) -> Array:
     """Which rays hit the ground in their cell, from time t to `out`; their ranges and normals are written."""
-    flat, columns = heights.reshape(-1), heights.shape[1]
+    flat, columns = ground.heights, ground.columns
     k = rays.i * columns + rays.j
     z00, z01, z10, z11 = (flat[k + shift].astype(np.float64) for shift in (0, 1, columns, columns + 1))
     lowest = rays.z + rays.dz * np.where(rays.dz < 0.0, out, rays.t)
@@ -235,8 +229,8 @@ def _meet_cell(rays: _Rays, out: Array, heights: Array, grid: Grid, ranges: Arra
     ranges[rays.ray] = rays.first + rays.t + step
     if len(normals):
         a, b = a + step * rays.du, b + step * rays.dv
-        slope_x = (along_u[hit] + twist[hit] * b) / grid[2]
-        slope_y = (along_v[hit] + twist[hit] * a) / grid[3]
+        slope_x = (along_u[hit] + twist[hit] * b) / ground.step_x
+        slope_y = (along_v[hit] + twist[hit] * a) / ground.step_y
         norm = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
         normals[rays.ray] = np.stack([(0.0 - slope_x) / norm, (0.0 - slope_y) / norm, 1.0 / norm], axis=1)
     return hit

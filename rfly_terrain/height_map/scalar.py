@@ -11,9 +11,8 @@ from collections.abc import Callable
 from struct import Struct
 
 import numpy as np
-from numpy.typing import NDArray
 
-Grid = tuple[float, float, float, float, float, float]
+from rfly_terrain.height_map.ground import Ground
 
 
 class State:
@@ -24,23 +23,23 @@ class State:
 
     __slots__ = ("_memory", "address")
 
-    def __init__(self, heights: NDArray[np.float32], grid: Grid) -> None:
-        self._memory = np.array((*grid[:4], 0.0, 0.0, 0.0))
-        self._memory.view(np.int64)[4:] = (*heights.shape, heights.ctypes.data)
+    def __init__(self, ground: Ground) -> None:
+        self._memory = np.array((ground.origin_x, ground.origin_y, ground.step_x, ground.step_y, 0.0, 0.0, 0.0))
+        self._memory.view(np.int64)[4:] = ground.rows, ground.columns, ground.heights.ctypes.data
         self.address: int = self._memory.ctypes.data
 
 
-def altitude_function(heights: NDArray[np.float32], grid: Grid) -> Callable[[int, float, float], float]:
+def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
     """`altitude(_, x, y)`: the bilinear height at two floats, NaN where one is not finite; ignores its first argument.
 
     The same results and arguments as `kernels.altitude_at`, without numba.
     """
-    origin_x, origin_y, step_x, step_y = grid[:4]
-    rows, columns = heights.shape
+    rows, columns = ground.rows, ground.columns
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
     last_u, last_v = float(rows - 1), float(columns - 1)
     row_bytes = 4 * columns
     # one call reads both rows of a cell: two floats, a gap of the rest of the row, two floats
-    corners, memory = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from, memoryview(heights.data).cast("B")
+    corners, memory = Struct(f"2f{4 * (columns - 2)}x2f").unpack_from, memoryview(ground.heights.data).cast("B")
 
     def altitude(_state: int, x: float, y: float) -> float:
         u = (x - origin_x) / step_x
@@ -68,17 +67,17 @@ def _clamped(u: float, count: int) -> tuple[float, int]:
     return u, min(int(u), count - 2)
 
 
-def surface_at(heights: NDArray[np.float32], grid: Grid, x: float, y: float) -> tuple[float, float, float, bool, bool]:
+def surface_at(ground: Ground, x: float, y: float) -> tuple[float, float, float, bool, bool]:
     """(z, dz/dx, dz/dy, x is on the map, y is on the map) at one point, of the bilinear surface."""
-    origin_x, origin_y, step_x, step_y, slack_u, slack_v = grid
-    rows, columns = heights.shape
-    raw_u, raw_v = (x - origin_x) / step_x, (y - origin_y) / step_y
-    on_x = -slack_u <= raw_u <= rows - 1 + slack_u
-    on_y = -slack_v <= raw_v <= columns - 1 + slack_v
+    rows, columns, step_x, step_y = ground.rows, ground.columns, ground.step_x, ground.step_y
+    raw_u, raw_v = (x - ground.origin_x) / step_x, (y - ground.origin_y) / step_y
+    on_x = -ground.slack_u <= raw_u <= rows - 1 + ground.slack_u
+    on_y = -ground.slack_v <= raw_v <= columns - 1 + ground.slack_v
     u, i = _clamped(raw_u, rows)
     v, j = _clamped(raw_v, columns)
     a, b = u - i, v - j
-    z00, z01, z10, z11 = (heights.item(i + di, j + dj) for di, dj in ((0, 0), (0, 1), (1, 0), (1, 1)))
+    first, height = i * columns + j, ground.heights.item
+    z00, z01, z10, z11 = (height(first + k) for k in (0, 1, columns, columns + 1))
     z = (z00 * (1.0 - b) + z01 * b) * (1.0 - a) + (z10 * (1.0 - b) + z11 * b) * a
     along_x = ((z10 - z00) * (1.0 - b) + (z11 - z01) * b) / step_x if on_x else 0.0
     along_y = ((z01 - z00) * (1.0 - a) + (z11 - z10) * a) / step_y if on_y else 0.0

@@ -120,7 +120,7 @@ class TerrainOccupancy:
             return
         boxes = self._boxes()
         resolution = float(self._node.get_parameter(_RESOLUTION).value) or default_resolution(terrain)
-        wanted = (terrain.sha256, terrain.grid, self._limits, resolution, *_contents(boxes))
+        wanted = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(boxes))
         if wanted == self._used:
             if self._error:
                 self._error = ""

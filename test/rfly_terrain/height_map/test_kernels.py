@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernels_as_python import as_python
 
 import rfly_terrain
 from rfly_terrain import HeightMap
-from rfly_terrain.height_map import kernels_numpy
+from rfly_terrain.height_map import bilinear, kernels_numpy
 from rfly_terrain.height_map.scalar import altitude_function
 
 kernels = pytest.importorskip("rfly_terrain.height_map.kernels", reason="numba is not installed")
@@ -50,7 +51,7 @@ def assert_same(
     results = []
     for implementation in implementations:
         result = outputs(shapes, inputs[0].size)
-        assert implementation(terrain.heights, terrain.grid, *inputs, *options, *result)
+        assert implementation(terrain.ground, *inputs, *options, *result)
         results.append(result)
     for result in results[1:]:
         for ours, theirs in zip(result, results[0], strict=True):
@@ -73,29 +74,29 @@ def test_compiled_and_numpy_give_the_same_bits(seed, rows, columns):
 
 def assert_surfaces_are_those_one_by_one(implementations: list[Any], terrain: HeightMap, *inputs: np.ndarray):
     expected = np.empty((7, inputs[0].size))
-    grid = terrain.heights, terrain.grid
-    kernels_numpy.altitudes(*grid, *inputs[:2], expected[0])
-    kernels_numpy.gradients(*grid, *inputs[:2], False, expected[1:3].T)
-    kernels_numpy.gradients(*grid, *inputs[:2], True, expected[3:5].T)
-    kernels_numpy.gradient_rates(*grid, *inputs, expected[5:].T)
+    ground = terrain.ground
+    kernels_numpy.altitudes(ground, *inputs[:2], expected[0])
+    kernels_numpy.gradients(ground, *inputs[:2], False, expected[1:3].T)
+    kernels_numpy.gradients(ground, *inputs[:2], True, expected[3:5].T)
+    kernels_numpy.gradient_rates(ground, *inputs, expected[5:].T)
     for implementation in implementations:
         out = np.full_like(expected, 77.0)
-        assert implementation(*grid, *inputs, out)
+        assert implementation(ground, *inputs, out)
         assert np.array_equal(out, expected)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 7), (7, 2), (5, 6)])
 def test_the_python_source_gives_the_same_bits(rows, columns):
-    """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
     terrain, x, y = example(rows * 10 + columns, rows, columns, 300)
     for name, (options, shapes) in POINT_KERNELS.items():
         kernel = getattr(kernels, name)
         for option in options or (None,):
             chosen = () if option is None else (option,)
-            assert_same([kernel, kernel.py_func], terrain, [x, y], chosen, shapes)
+            assert_same([kernel, as_python(kernel, bilinear)], terrain, [x, y], chosen, shapes)
     velocity = list(np.random.default_rng(1).normal(0, 10, (2, x.size)))
-    assert_same([kernels.gradient_rates, kernels.gradient_rates.py_func], terrain, [x, y, *velocity], (), [(2,)])
-    assert_surfaces_are_those_one_by_one([kernels.surfaces.py_func], terrain, x, y, *velocity)
+    rates = kernels.gradient_rates
+    assert_same([rates, as_python(rates, bilinear)], terrain, [x, y, *velocity], (), [(2,)])
+    assert_surfaces_are_those_one_by_one([as_python(kernels.surfaces, bilinear)], terrain, x, y, *velocity)
 
 
 @settings(max_examples=200, deadline=None)
@@ -104,8 +105,8 @@ def test_one_point_gives_the_bits_of_an_array(seed, rows, columns):
     """With numba and without."""
     terrain, x, y = example(seed, rows, columns, 12)
     (expected,) = outputs([()], x.size)
-    kernels_numpy.altitudes(terrain.heights, terrain.grid, x, y, expected)
-    plain = altitude_function(terrain.heights, terrain.grid)
+    kernels_numpy.altitudes(terrain.ground, x, y, expected)
+    plain = altitude_function(terrain.ground)
     for a, b, z in zip(x.tolist(), y.tolist(), expected.tolist(), strict=True):
         assert plain(0, a, b) == z
         assert terrain.altitude(a, b) == z
@@ -129,13 +130,13 @@ def test_not_finite_is_reported_from_any_place(module, bad, place):
         inputs[coordinate][place] = bad
         for name, (options, shapes) in POINT_KERNELS.items():
             chosen = options[:1]
-            assert not getattr(module, name)(terrain.heights, terrain.grid, *inputs, *chosen, *outputs(shapes, 300))
+            assert not getattr(module, name)(terrain.ground, *inputs, *chosen, *outputs(shapes, 300))
         (rates,) = outputs([(2,)], 300)
-        assert not module.gradient_rates(terrain.heights, terrain.grid, *inputs, x, y, rates)
-        assert not module.gradient_rates(terrain.heights, terrain.grid, x, y, *inputs, rates)
+        assert not module.gradient_rates(terrain.ground, *inputs, x, y, rates)
+        assert not module.gradient_rates(terrain.ground, x, y, *inputs, rates)
         out = np.empty((7, 300))
-        assert not module.surfaces(terrain.heights, terrain.grid, *inputs, x, y, out)
-        assert not module.surfaces(terrain.heights, terrain.grid, x, y, *inputs, out)
+        assert not module.surfaces(terrain.ground, *inputs, x, y, out)
+        assert not module.surfaces(terrain.ground, x, y, *inputs, out)
 
 
 @pytest.mark.parametrize("ned", [False, True])

@@ -1,0 +1,69 @@
+"""Ground: a height map as plain numbers, the record that all kernels take."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Ground(NamedTuple):
+    """Heights on a grid, bilinear between the samples, its edges extended: `heights[i·columns + j]` lies at
+
+        x = origin_x + i·step_x,  y = origin_y + j·step_y.
+
+    u = (x - origin_x) / step_x and v = (y - origin_y) / step_y are row and column as real numbers.
+    """
+
+    heights: NDArray[np.float32]
+    """(rows·columns,) m, z up, row by row; read-only"""
+    rows: int
+    columns: int
+    origin_x: float
+    origin_y: float
+    step_x: float
+    """m from one row to the next; may be negative, never 0"""
+    step_y: float
+    slack_u: float
+    """rounding error of u, by which a point on the edge may seem to lie outside"""
+    slack_v: float
+    x_min: float
+    x_max: float
+    y_min: float
+    y_max: float
+    least_normal_z: float = 0.0
+    """a lower bound of z of its smooth unit normals; 0 where nobody has looked"""
+
+
+def ground_of_grid(
+    heights: NDArray[np.float32], origin_x: float, origin_y: float, step_x: float, step_y: float
+) -> Ground:
+    """Of contiguous heights (rows, columns)."""
+    rows, columns = heights.shape
+    x, y = (origin_x, origin_x + (rows - 1) * step_x), (origin_y, origin_y + (columns - 1) * step_y)
+    slack_u, slack_v = _slack(origin_x, step_x, rows), _slack(origin_y, step_y, columns)
+    return Ground(
+        heights.reshape(-1), rows, columns, origin_x, origin_y, step_x, step_y, slack_u, slack_v,
+        min(x), max(x), min(y), max(y),
+    )  # fmt: skip
+
+
+def level_ground() -> Ground:
+    """Endless, at z = 0."""
+    heights = np.zeros((2, 2), np.float32)
+    heights.flags.writeable = False
+    return ground_of_grid(heights, 0.0, 0.0, 1.0, 1.0)._replace(
+        x_min=-math.inf, x_max=math.inf, y_min=-math.inf, y_max=math.inf, least_normal_z=1.0
+    )
+
+
+def _slack(origin: float, step: float, count: int) -> float:
+    """How far, in cells, rounding can move a point that lies on the edge.
+
+    Some units in the last place of the largest coordinate.
+    """
+    largest = max(abs(origin), abs(origin + (count - 1) * step))
+    return 4 * sys.float_info.epsilon * (largest / abs(step) + count)
