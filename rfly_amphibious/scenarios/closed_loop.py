@@ -15,23 +15,21 @@ from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
 from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.dynamics.model import ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
-from rfly_amphibious.scenarios.run import Ending, RunRecorder, ScenarioRun
+from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_end
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.simulation.events import RotorFails, SensorOff
-from rfly_common.errors import DynamicsError
 
 Floats = NDArray[np.float64]
 
 GUIDE_PERIOD = 0.02
 """s between setpoints of the guide"""
 SAMPLE_PERIOD = 0.02
-PROGRESS_PERIOD = 0.25
 WARM_UP_TIME = 1.2
 """s"""
 
@@ -112,7 +110,10 @@ def run_closed_loop(
     """
     sensors = SensorParameters.load(scenario.params.name) if sensors is None else sensors
     estimator = EstimatorParameters.load(scenario.params.name) if estimator is None else estimator
-    return _ClosedLoop(scenario, sensors.replace(ground_truth=None), estimator).run(progress or (lambda seconds: None))
+    loop = _ClosedLoop(scenario, sensors.replace(ground_truth=None), estimator)
+    run = run_to_end(loop, progress)
+    estimates = np.array(loop.estimates[: len(run.time)])
+    return ClosedLoopRun(run, estimates[:, 0], estimates[:, 1])
 
 
 def warm_up(scenario: Scenario) -> None:
@@ -121,62 +122,49 @@ def warm_up(scenario: Scenario) -> None:
 
 
 class _ClosedLoop:
+    """The simulation with its sensors under what is aboard, in lock-step."""
+
     def __init__(self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters) -> None:
-        self._scenario = scenario
+        self._end_time = scenario.end_time
         self._simulation = scenario.simulation(sensors)
         self._aboard = OnBoard(scenario, sensors, estimator)
-        self._recorder = RunRecorder(scenario, Mode.DISARMED)
-        self._seen: list[tuple[Floats, Floats]] = []
+        self._failsafe = False
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
+        self.guide, self.recorder = self._aboard.guide, RunRecorder(scenario, Mode.DISARMED)
+        self.estimates: list[tuple[Floats, Floats]] = []
+        """position and velocity, (3,) each, of every sample"""
 
-    def run(self, progress: Callable[[float], None]) -> ClosedLoopRun:
-        simulation, aboard, recorder = self._simulation, self._aboard, self._recorder
-        ending: Ending | None = None
-        reported, failsafe = 0.0, False
-        while ending is None:
-            try:
-                samples = simulation.tick()
-            except DynamicsError as error:
-                ending = False, f"not reached: {error}"
-                break
-            time = simulation.time
-            recorder.watch(simulation.state, simulation.outputs, simulation.period)
-            rotors, wheels = aboard.tick(time, samples, simulation.period)
-            simulation.command_rotors(rotors)
-            simulation.command_wheels(wheels)
-            if simulation.failsafe is not failsafe:
-                failsafe = simulation.failsafe
-                aboard.flight.failsafe(failsafe)
-                recorder.log.append((time, "the simulation's fail-safe acts" if failsafe else "the fail-safe ends"))
-            recorder.enter(time, aboard.flight.mode)
-            if simulation.ticks % self._sample_every == 0:
-                self._sample()
-            time_is_up = time >= self._scenario.end_time - 1e-9
-            guide = aboard.guide
-            ending = recorder.end(simulation.state, simulation.outputs, guide.done, guide.problem, time_is_up)
-            if time - reported >= PROGRESS_PERIOD:
-                reported = time
-                progress(time)
-        self._sample()
-        recorder.log += _told_of(self._scenario, simulation.time)
-        run = recorder.run(ending, simulation.state, aboard.guide.log)
-        seen = np.array(self._seen[: len(run.time)])
-        return ClosedLoopRun(run, seen[:, 0], seen[:, 1])
+    @property
+    def state(self) -> ModelState:
+        return self._simulation.state
 
-    def _sample(self) -> None:
+    @property
+    def outputs(self) -> Outputs:
+        return self._simulation.outputs
+
+    @property
+    def time_is_up(self) -> bool:
+        return self._simulation.time >= self._end_time - 1e-9
+
+    def tick(self) -> None:
+        simulation, aboard, recorder = self._simulation, self._aboard, self.recorder
+        samples = simulation.tick()
+        time = simulation.time
+        recorder.watch(simulation.state, simulation.outputs, simulation.period)
+        rotors, wheels = aboard.tick(time, samples, simulation.period)
+        simulation.command_rotors(rotors)
+        simulation.command_wheels(wheels)
+        if simulation.failsafe is not self._failsafe:
+            self._failsafe = simulation.failsafe
+            aboard.flight.failsafe(self._failsafe)
+            text = "the simulation's fail-safe acts" if self._failsafe else "the fail-safe ends"
+            recorder.log.append((time, text))
+        recorder.enter(time, aboard.flight.mode)
+        if simulation.ticks % self._sample_every == 0:
+            self.sample()
+
+    def sample(self) -> None:
         now = self._aboard.estimate
-        self._recorder.sample(self._simulation.state, self._simulation.outputs, self._simulation.wind_now)
+        self.recorder.sample(self._simulation.state, self._simulation.outputs, self._simulation.wind_now)
         unknown = np.full(3, np.nan)
-        self._seen.append((unknown, unknown) if now is None else (now.position.copy(), now.velocity.copy()))
-
-
-def _told_of(scenario: Scenario, end: float) -> list[tuple[float, str]]:
-    """What went wrong by the scenario's events until the end, s."""
-    told = []
-    for event in scenario.events:
-        if isinstance(event, RotorFails):
-            told.append((event.time, f"rotor {event.rotor + 1} fails"))
-        elif isinstance(event, SensorOff):
-            span = "" if event.duration is None else f" for {event.duration:g} s"
-            told.append((event.time, f"{event.sensor} is off{span}"))
-    return [(time, text) for time, text in told if time <= end]
+        self.estimates.append((unknown, unknown) if now is None else (now.position.copy(), now.velocity.copy()))

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.scenarios.message_definitions import message_definition
-from rfly_amphibious.scenarios.run import SAMPLE_STEPS, STEP, ScenarioRun
+from rfly_amphibious.scenarios.recorder import ScenarioRun
+from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
+from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.frames import quat_conjugate, quat_rotate

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.scenarios.run import ScenarioRun
+from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.frames import quat_to_euler
 from rfly_common.optional import require

@@ -1,127 +1,28 @@
-"""Scenario runner without ROS, faster than real time, with the truth pilot."""
+"""Scenario runs without ROS, as fast as the machine can, with the truth pilot."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rfly_amphibious.control.modes import STANDING_SHARE, Mode
+from rfly_amphibious.control.commands import Setpoint
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.control.pilot import Pilot
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.dynamics.stepper import Stepper
-from rfly_amphibious.scenarios.mission_pilot import MissionPilot
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.guidance.legs import Leg
+from rfly_amphibious.guidance.mission_guide import MissionGuide
+from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_end
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.simulation.events import Gust, RotorFails, SensorOff
+from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
+from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_amphibious.vehicle.parameters import GRAVITY
-from rfly_common.errors import DynamicsError
 
-Floats = NDArray[np.float64]
-Ending = tuple[bool, str]
-"""whether the end condition came true, and one line of text"""
-
-STEP = 0.001
-"""s"""
 SAMPLE_STEPS = 20
-STANDING_SPEED = 0.1
-IDLE_SHARE = 0.03
-"""of the weight, that the rotors of a vehicle at rest may still carry"""
-PROGRESS_PERIOD = 0.25
-
-
-@dataclass(frozen=True)
-class Touchdown:
-    """The first contact after a flight."""
-
-    time: float
-    sink_speed: float
-    """m/s, downwards"""
-    level_speed: float
-    """m/s, across the ground"""
-    position: tuple[float, float, float]
-
-
-@dataclass(frozen=True)
-class ScenarioRun:
-    """What happened: samples every 20 ms, the modes, and how it ended."""
-
-    scenario: Scenario
-    reached: bool
-    """whether the scenario's end condition came true"""
-    ending: str
-    """one line: how it ended, and why"""
-    modes: tuple[tuple[float, Mode], ...]
-    """from when on which mode"""
-    log: tuple[tuple[float, str], ...]
-    """what else happened, and when"""
-    touchdowns: tuple[Touchdown, ...]
-    time: Floats
-    """(k,) s"""
-    x: Floats
-    """(k, states): `state_layout`"""
-    outputs: Outputs
-    """of the step before each sample"""
-    wind: Floats
-    """(k, 3) m/s, ENU, mean and gusts"""
-    final: ModelState
-    rotor_energy: float
-    """J, at the rotors' shafts"""
-    wheel_energy: float
-    """J, at the wheels; what braking by the motors gave back is taken off"""
-
-    @property
-    def duration(self) -> float:
-        """s of simulated time."""
-        return float(self.final.time)
-
-    @property
-    def position(self) -> Floats:
-        """(k, 3) m, ENU."""
-        return self.x[:, at.POSITION : at.POSITION + 3]
-
-    @property
-    def on_wheels(self) -> NDArray[np.bool_]:
-        """(k,) whether any wheel carries load."""
-        return np.asarray((self.outputs.wheel_load > 0.0).any(axis=1))
-
-    @property
-    def wheel_power(self) -> Floats:
-        """(k,) W, of the four motors in the wheels together."""
-        return wheel_power(self.x, self.scenario.params.rotors)
-
-    def distances(self) -> tuple[float, float]:
-        """m on the wheels and m in the air, along the track."""
-        steps = np.linalg.norm(np.diff(self.position, axis=0), axis=1)
-        driven = self.on_wheels[1:]
-        return float(steps[driven].sum()), float(steps[~driven].sum())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """All samples and the final state, bit by bit, to an .npz file of NumPy."""
-        with open(path, "wb") as file:
-            np.savez_compressed(
-                file,
-                time_s=self.time,
-                x=self.x,
-                names=np.array(at.state_names(self.scenario.params.rotors)),
-                outputs=self.outputs.numbers,
-                wind_mps=self.wind,
-                mode_time_s=np.array([time for time, _ in self.modes]),
-                mode=np.array([mode.value for _, mode in self.modes]),
-                final_x=self.final.x,
-                final_memory=self.final.memory,
-                final_time_s=np.float64(self.final.time),
-            )
-
-
-def wheel_power(x: Floats, rotors: int) -> Floats:
-    """W of the drive torques at the spins of their wheels against the body, of states (…, states)."""
-    first = at.ROTOR_SPEED + rotors + 1
-    spin = x[..., at.WHEEL_SPEED : at.WHEEL_SPEED + 4] - x[..., at.RATES + 1 : at.RATES + 2]
-    power: Floats = (x[..., first : first + 4] * spin).sum(axis=-1)
-    return power
+DRIVING_PERIOD, FLYING_PERIOD = 0.01, 0.004
+"""s between commands"""
 
 
 def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = None) -> ScenarioRun:
@@ -129,156 +30,88 @@ def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = 
 
     The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds now and then.
     """
-    return _Simulation(scenario).run(progress or (lambda seconds: None))
+    return run_to_end(_TruthLoop(scenario), progress)
 
 
-class RunRecorder:
-    """Keeps what happens in a run of a scenario, and says when it ends; asked after each of its steps."""
+class MissionPilot:
+    """Truth pilot that carries out legs as its `guide` says, which takes the truth for its estimate."""
 
-    def __init__(self, scenario: Scenario, begin: Mode = Mode.DRIVE) -> None:
-        self._scenario = scenario
-        self.log: list[tuple[float, str]] = []
-        self._modes = [(0.0, begin)]
-        self._touchdowns: list[Touchdown] = []
-        self._airborne = self._landed = self._off_map = False
-        self._energy = [0.0, 0.0]
-        self._samples: list[tuple[float, Floats, Floats, Floats]] = []
+    def __init__(self, model: AmphibiousModel, legs: Sequence[Leg]) -> None:
+        self.guide = MissionGuide(legs, model.params, model.terrain)
+        self._pilot = Pilot(model, self._setpoint, Mode.DRIVE, DRIVING_PERIOD)
 
-    def enter(self, time: float, mode: Mode) -> None:
-        """The vehicle is in a mode at a time (s)."""
-        if mode is not self._modes[-1][1]:
-            self._modes.append((time, mode))
+    @property
+    def mode(self) -> Mode:
+        """In which the vehicle is."""
+        return self._pilot.logic.mode
 
-    def watch(self, now: ModelState, outputs: Outputs, seconds: float) -> None:
-        """The state after `seconds` more."""
-        self._energy[0] += float(outputs.rotor_power) * seconds
-        self._energy[1] += float(wheel_power(now.x, self._scenario.params.rotors)) * seconds
-        if self._modes[-1][1] is Mode.FLIGHT:
-            self._airborne, self._landed = True, False
-        elif self._airborne and bool((outputs.wheel_load > 0.0).any()):
-            self._airborne, self._landed = False, True
-            vx, vy, vz = now.velocity.tolist()
-            x, y, z = now.position.tolist()
-            self._touchdowns.append(Touchdown(now.time, -vz, float(np.hypot(vx, vy)), (x, y, z)))
-        if outputs.wheels_off_map and not self._off_map:
-            self._off_map = True
-            self.log.append((now.time, "leaves the map; the ground goes on at its edge's height"))
+    @property
+    def period(self) -> float:
+        """s for which the commands given last hold."""
+        return self._pilot.period
 
-    def sample(self, now: ModelState, outputs: Outputs, wind: Floats) -> None:
-        """Keep a state and the wind (3,) m/s; the same state is kept once."""
-        if not self._samples or self._samples[-1][0] != now.time:
-            self._samples.append((now.time, now.x.copy(), outputs.numbers.copy(), np.array(wind)))
+    def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
+        """The commands from a state on; `outputs`: those of the last step, where the caller has them."""
+        self._pilot.period = DRIVING_PERIOD if self.mode is Mode.DRIVE else FLYING_PERIOD
+        return self._pilot(state, outputs)
 
-    def end(self, now: ModelState, outputs: Outputs, done: bool, problem: str, time_is_up: bool) -> Ending | None:
-        """Whether the end condition came true, and one line of text; None: it goes on.
+    def lose_rotor(self, rotor: int) -> None:
+        """Rotor (from 0) turns no more: off the ground the flight is aborted, on it there is no take-off any more."""
+        self._pilot.lose_rotor(rotor)
+        numbers = ", ".join(str(number + 1) for number in sorted(self._pilot.flight_modes.failed_rotors))
+        self.guide.no_takeoff = f"rotor {numbers} failed"
 
-        `done`: the mission; `problem`: why it can't go on.
-        """
-        wanted, mode = self._scenario.end, self._modes[-1][1]
-        when = f"at {now.time:.2f} s"
-        if now.crashed:
-            return wanted == "crashed", f"crashed {when} in mode {mode.value}"
-        if wanted == "mission_done" and done:
-            return True, f"mission done {when}"
-        standing = self._landed and self._stands(now, outputs)
-        if standing and wanted == "standing_after_landing":
-            return True, f"stands after landing {when}"
-        if time_is_up:
-            return wanted == "time", f"{'' if wanted == 'time' else f'not reached: {wanted}; '}time is up {when}"
-        if wanted in ("mission_done", "standing_after_landing"):
-            if problem:
-                return False, f"not reached: {wanted}; {problem}"
-            if standing and mode is Mode.ABORT:
-                return False, f"not reached: {wanted}; the flight was aborted, it stands after landing {when}"
-        return None
-
-    def _stands(self, now: ModelState, outputs: Outputs) -> bool:
-        load, weight = outputs.wheel_load, self._scenario.params.mass * GRAVITY
-        return bool(
-            (load > 0.0).all()
-            and load.sum() > STANDING_SHARE * weight
-            and np.linalg.norm(now.velocity) < STANDING_SPEED
-            and outputs.thrust.sum() < IDLE_SHARE * weight
-        )
-
-    def run(self, ending: Ending, now: ModelState, log: Sequence[tuple[float, str]]) -> ScenarioRun:
-        """All of it; `log`: what others have to say."""
-        time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
-        return ScenarioRun(
-            self._scenario,
-            *ending,
-            tuple(self._modes),
-            tuple(sorted([*self.log, *log])),
-            tuple(self._touchdowns),
-            time,
-            x,
-            Outputs(numbers, self._scenario.params.rotors),
-            wind,
-            ModelState(now.x.copy(), now.memory.copy(), now.time),
-            *self._energy,
-        )
+    def _setpoint(self, state: ModelState, mode: Mode) -> Setpoint:
+        seen = Estimate(state.time, state.position, state.orientation, state.velocity, state.rates)
+        return self.guide.step(seen, mode)
 
 
-class _Simulation:
+class _TruthLoop:
+    """The model under a MissionPilot: no sensors, and commands that hold for up to 10 ms, which makes it quick."""
+
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        self._model = AmphibiousModel(scenario.params, scenario.terrain)
-        self._pilot = MissionPilot(self._model, scenario.legs)
-        begin = self._model.standing(*scenario.start, scenario.heading)
+        model = AmphibiousModel(scenario.params, scenario.terrain)
+        self._pilot = MissionPilot(model, scenario.legs)
+        begin = model.standing(*scenario.start, scenario.heading)
         self._steps = round(scenario.end_time / STEP)
-        self._stepper = Stepper(self._model, begin, self._steps, STEP, scenario.wind, scenario.method)
-        self._outputs = self._model.outputs(begin)
-        self._failed: list[int] = []
+        self._stepper = Stepper(model, begin, self._steps, STEP, scenario.wind, scenario.method)
         self._failures = sorted((e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time)
-        self._sensor_outages = sorted((e for e in scenario.events if isinstance(e, SensorOff)), key=lambda e: e.time)
-        self._gusts = [event for event in scenario.events if isinstance(event, Gust)]
-        self._recorder = RunRecorder(scenario)
+        self._failed: list[int] = []
+        self._disturbance = np.zeros(3)
+        self.outputs = model.outputs(begin)
+        self.guide, self.recorder = (
+            self._pilot.guide,
+            RunRecorder(scenario, sensor_effect=": no effect, this pilot sees the truth"),
+        )
 
-    def run(self, progress: Callable[[float], None]) -> ScenarioRun:
-        stepper, pilot, ending, reported = self._stepper, self._pilot, None, 0.0
-        while ending is None:
-            try:
-                self._tick()
-            except DynamicsError as error:
-                ending = False, f"not reached: {error}"
-                break
-            time_is_up = stepper.done >= self._steps
-            ending = self._recorder.end(stepper.state, self._outputs, pilot.guide.done, pilot.guide.problem, time_is_up)
-            if stepper.state.time - reported >= PROGRESS_PERIOD:
-                reported = stepper.state.time
-                progress(reported)
-        self._sample(stepper.state, np.zeros(3))
-        return self._recorder.run(ending, stepper.state, pilot.guide.log)
+    @property
+    def state(self) -> ModelState:
+        return self._stepper.state
 
-    def _tick(self) -> None:
+    @property
+    def time_is_up(self) -> bool:
+        return self._stepper.done >= self._steps
+
+    def tick(self) -> None:
         """One command of the pilot, and the steps for which it holds."""
-        stepper, pilot, log = self._stepper, self._pilot, self._recorder.log
+        stepper, pilot = self._stepper, self._pilot
         before = stepper.state
         while self._failures and self._failures[0].time <= before.time + 1e-9:
             rotor = self._failures.pop(0).rotor
             self._failed.append(rotor)
             pilot.lose_rotor(rotor)
-            log.append((before.time, f"rotor {rotor + 1} fails"))
-        while self._sensor_outages and self._sensor_outages[0].time <= before.time + 1e-9:
-            off = self._sensor_outages.pop(0)
-            span = "" if off.duration is None else f" for {off.duration:g} s"
-            log.append((before.time, f"{off.sensor} is off{span}: no effect, this pilot sees the truth"))
-        controls = pilot(before, self._outputs)
-        self._recorder.enter(before.time, pilot.mode)
-        if self._failed and controls.rotor_speed is not None:
-            speeds = np.array(controls.rotor_speed, float)
-            speeds[self._failed] = 0.0
-            controls = Controls(speeds, None, controls.steering, controls.drive_torque, controls.brake_torque)
-        disturbance = np.zeros(3)
-        for gust in self._gusts:
-            disturbance += gust.strength(before.time) * np.array(gust.velocity)
+        controls = without_rotors(pilot(before, self.outputs), self._failed, self._scenario.params.rotors)
+        self.recorder.enter(before.time, pilot.mode)
+        self._disturbance = gust_wind(self._scenario.events, before.time)
         steps = min(round(pilot.period / STEP), SAMPLE_STEPS - stepper.done % SAMPLE_STEPS, self._steps - stepper.done)
-        stepper.advance(controls, steps, disturbance)
-        self._outputs = stepper.outputs
-        self._recorder.watch(stepper.state, self._outputs, steps * STEP)
+        stepper.advance(controls, steps, self._disturbance)
+        self.outputs = stepper.outputs
+        self.recorder.watch(stepper.state, self.outputs, steps * STEP)
         if stepper.done % SAMPLE_STEPS == 0:
-            self._sample(stepper.state, disturbance)
+            self.sample()
 
-    def _sample(self, now: ModelState, disturbance: Floats) -> None:
-        wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + disturbance
-        self._recorder.sample(now, self._outputs, wind)
+    def sample(self) -> None:
+        now = self.state
+        wind = self._scenario.wind.mean + now.memory[at.GUST : at.GUST + 3] + self._disturbance
+        self.recorder.sample(now, self.outputs, wind)

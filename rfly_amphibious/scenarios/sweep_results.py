@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.scenarios.parquet_log import check_parquet
-from rfly_amphibious.scenarios.run import ScenarioRun
+from rfly_amphibious.scenarios.recorder import ScenarioRun
+from rfly_amphibious.scenarios.table_log import check_parquet
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 

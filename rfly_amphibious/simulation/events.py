@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.dynamics.model import Controls
+
+Floats = NDArray[np.float64]
 
 SWITCHED_SENSORS = ("imu", "gps", "magnetometer", "barometer", "encoders", "height", "wheel_loads", "wind")
 """that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files of sensors"""
@@ -46,3 +54,23 @@ class SensorOff:
 
 
 Event = RotorFails | Gust | SensorOff
+
+
+def gust_wind(events: Iterable[Event], time: float) -> Floats:
+    """(3,) m/s, ENU: of all gusts among the events at a time (s)."""
+    wind = np.zeros(3)
+    for event in events:
+        if isinstance(event, Gust):
+            wind += event.strength(time) * np.array(event.velocity)
+    return wind
+
+
+def without_rotors(controls: Controls, failed: Sequence[int], rotors: int) -> Controls:
+    """The same controls, but that rotors `failed` (from 0) of a vehicle with so many rotors are not driven."""
+    if not failed:
+        return controls
+    name = "rotor_torque" if controls.torques else "rotor_speed"
+    given = getattr(controls, name)
+    values = np.zeros(rotors) + (0.0 if given is None else given)
+    values[list(failed)] = 0.0
+    return replace(controls, **{name: values})

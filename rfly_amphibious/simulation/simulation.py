@@ -20,7 +20,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
-from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff
+from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff, gust_wind, without_rotors
 from rfly_amphibious.simulation.failsafe import FailSafe
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import CommandError, ConfigError
@@ -244,28 +244,15 @@ class Simulation:
                 self.sensors.switch(outage.sensor, not off)
 
     def _total_disturbance(self) -> Floats:
-        total = self.wind_disturbance
-        for gust in self._gusts:
-            strength = gust.strength(self.time)
-            if strength:
-                total = total + strength * np.array(gust.velocity)
-        return total
+        return gust_wind(self._gusts, self.time) + self.wind_disturbance
 
     def _commanded(self, state: ModelState) -> Controls:
         if self._failsafe is not None:
-            return self._without_failed(self._failsafe(state, self._outputs))
+            return without_rotors(self._failsafe(state, self._outputs), self._failed, self.model.params.rotors)
         if self._controls is None:
-            self._controls = self._without_failed(controls_of(self._rotors, self._wheels or self._braked_wheels))
+            controls = controls_of(self._rotors, self._wheels or self._braked_wheels)
+            self._controls = without_rotors(controls, self._failed, self.model.params.rotors)
         return self._controls
-
-    def _without_failed(self, controls: Controls) -> Controls:
-        if not self._failed:
-            return controls
-        name = "rotor_torque" if controls.torques else "rotor_speed"
-        given = getattr(controls, name)
-        values = np.zeros(self.model.params.rotors) + (0.0 if given is None else given)
-        values[self._failed] = 0.0
-        return dataclasses.replace(controls, **{name: values})
 
     def _new_block(self, begin: ModelState) -> None:
         self._block = BLOCK_TICKS * self.steps

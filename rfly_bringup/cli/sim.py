@@ -18,7 +18,7 @@ from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
-    from rfly_amphibious.scenarios.run import ScenarioRun
+    from rfly_amphibious.scenarios.recorder import ScenarioRun
 
 sim_app = typer.Typer(
     help="The land-air vehicle without ROS: driven, flown and driven on in scenarios; as a URDF.",
@@ -60,7 +60,7 @@ def run(
         bool,
         typer.Option(
             "--estimate",
-            help="close the loop through noisy sensors, state estimator and both control nodes' computers, instead of "
+            help="close the loop through noisy sensors, state estimator and both controllers, instead of "
             "the pilot who sees the truth",
         ),
     ] = False,
@@ -79,12 +79,11 @@ def run(
     """
     from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.closed_loop import warm_up as warm_up_closed_loop
-    from rfly_amphibious.scenarios.csv_log import write_csv
     from rfly_amphibious.scenarios.mcap_log import check_mcap, write_mcap
-    from rfly_amphibious.scenarios.parquet_log import check_parquet, write_parquet
     from rfly_amphibious.scenarios.plot import draw_run
     from rfly_amphibious.scenarios.run import run_scenario
     from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_amphibious.scenarios.table_log import check_parquet, write_csv, write_parquet
     from rfly_amphibious.warm_up import warm_up
     from rfly_terrain.plots.relief import check_picture_format
 

@@ -19,7 +19,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.estimation import kernels as at
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
-from rfly_amphibious.scenarios.mission_pilot import MissionPilot
+from rfly_amphibious.scenarios.run import MissionPilot
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters

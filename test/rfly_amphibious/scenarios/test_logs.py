@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rfly_amphibious.scenarios.csv_log import write_csv
 from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, write_mcap
 from rfly_amphibious.scenarios.message_definitions import message_definition
-from rfly_amphibious.scenarios.parquet_log import write_parquet
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 

@@ -10,10 +10,9 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.scenarios.csv_log import write_csv
-from rfly_amphibious.scenarios.mission_pilot import MissionPilot
-from rfly_amphibious.scenarios.run import run_scenario
+from rfly_amphibious.scenarios.run import MissionPilot, run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.scenarios.table_log import write_csv
 from rfly_amphibious.simulation.events import Gust
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
