@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -14,6 +14,9 @@ from rfly_common.ros.endpoints import publisher, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
 
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
+
+Row = tuple[object, bytes, str | Callable[[], str]]
+"""condition, level, text (or what makes it); the condition is taken as true or false"""
 
 CHECK_PEERS_EVERY = 4
 """seconds between two looks at the peers of a node's topics"""
@@ -53,12 +56,17 @@ class Diagnostics:
         """Add to the counter of a reason."""
         self.counters[reason] = self.counters.get(reason, 0) + number
 
-    def set(self, level: bytes, message: str, **values: Any) -> None:
+    def set(self, level: bytes, message: str, /, **values: Any) -> None:
         """State the present level; published at once if it differs from the last."""
         changed = level != self._level
         self._level, self._message, self._values = level, message, values
         if changed:
             self._send()
+
+    def set_first(self, rows: Iterable[Row], /, **values: Any) -> None:
+        """State the level and text of the first row whose condition holds; the last row's always does."""
+        level, text = next((level, text) for condition, level, text in rows if condition)
+        self.set(level, text() if callable(text) else text, **values)
 
     def publish(self) -> None:
         """Refresh and publish now."""
@@ -99,8 +107,8 @@ class ClockWatch:
         self._seen_ns, self._seen_at = -1, time.monotonic()
 
     @property
-    def trouble(self) -> str:
-        """What to say of it, "" while time goes on."""
+    def problem(self) -> str:
+        """That the clock stands still, and for how long; "" while time goes on."""
         now_ns, steady = self._node.get_clock().now().nanoseconds, time.monotonic()
         if now_ns != self._seen_ns:
             self._seen_ns, self._seen_at = now_ns, steady

@@ -9,7 +9,8 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.node_parameters import FrameParameters
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import TF, TF_STATIC_IN
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import IDENTITY, Transform, TransformBuffer
@@ -30,12 +31,8 @@ class Frames:
 
     def __init__(self, node: Node, *, listen: bool = True) -> None:
         """With `listen` false transforms are heard only after `listen()`, which a node calls that seldom needs one."""
-        self.enu_frames: list[str] = declare(
-            node, "enu_frames", ["map"], "frame ids that are the ENU world frame itself"
-        )
-        self.ned_frames: list[str] = declare(
-            node, "ned_frames", ["map_ned"], "frame ids that are the NED world frame itself"
-        )
+        given = declare_parameters(node, FrameParameters)
+        self.enu_frames, self.ned_frames = given.enu_frames, given.ned_frames
         both = set(self.enu_frames) & set(self.ned_frames)
         if both:
             raise ConfigError(f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both")
@@ -51,15 +48,15 @@ class Frames:
         """Take transforms from now on."""
         if not self._listens:
             self._listens = True
-            subscription(self._node, TFMessage, "/tf", self._take, TF)
-            subscription(self._node, TFMessage, "/tf_static", lambda msg: self._take(msg, static=True), TF_STATIC_IN)
+            subscription(self._node, TFMessage, "/tf", self._on_tf, TF)
+            subscription(self._node, TFMessage, "/tf_static", lambda msg: self._on_tf(msg, static=True), TF_STATIC_IN)
 
     def axes(self, frame_id: str) -> str | None:
         """enu or ned for a world frame, None for any other."""
         return self._worlds.get(frame_id)
 
     def resolve(self, frame_id: str, stamp_ns: int = 0) -> FrameToWorld:
-        """The way from a frame to the world at a time (0 = newest). Raises FrameError that names the frame."""
+        """The transform from a frame to the world at a time (0 = newest). Raises FrameError that names the frame."""
         ready = self._ready.get(frame_id)
         if ready is not None:
             return ready
@@ -79,7 +76,7 @@ class Frames:
         """Forget moving transforms (the clock jumped back)."""
         self._buffer.clear()
 
-    def _take(self, message: TFMessage, static: bool = False) -> None:
+    def _on_tf(self, message: TFMessage, static: bool = False) -> None:
         for t in message.transforms:
             p, q = t.transform.translation, t.transform.rotation
             try:

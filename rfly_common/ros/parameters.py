@@ -1,10 +1,11 @@
-"""Declaration of node parameters: typed by their defaults, with description, range and choices."""
+"""Declaration of node parameters from the dataclasses that describe them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import rclpy
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -12,75 +13,79 @@ from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValu
 from rclpy.node import Node
 
 from rfly_common.errors import ConfigError
+from rfly_common.ros.node_parameters import Parameter, parameters_of
+
+Parameters = TypeVar("Parameters")
+_Type = rclpy.Parameter.Type
+_EMPTY_LISTS = {list[str]: _Type.STRING_ARRAY, list[float]: _Type.DOUBLE_ARRAY, list[int]: _Type.INTEGER_ARRAY}
 
 
-def declare(
+def declare_parameters(
     node: Node,
-    name: str,
-    default: Any,
-    description: str,
+    cls: type[Parameters],
     *,
-    low: float | None = None,
-    high: float | None = None,
-    choices: Sequence[str] | None = None,
-    read_only: bool = True,
-) -> Any:
-    """Declare a parameter typed by its default and return its value.
+    prefix: str = "",
+    defaults: Mapping[str, Any] | None = None,
+    choices: Mapping[str, Sequence[str]] | None = None,
+) -> Parameters:
+    """Declare a dataclass of parameters, and return it with their values.
 
-    A float parameter takes an integer too (`-p rate:=50`). An empty list as default declares string[]
-    (`declare_floats` is for optional numbers). Raises ConfigError that names the parameter and what it takes.
+    `prefix` goes before each name ("<name>." for parameters of one vehicle of several). `defaults` and `choices`, by
+    field, replace those of the dataclass; a default may be a function of the values declared before it. A float
+    parameter takes an integer too (`-p rate:=50`). Raises ConfigError that names the parameter and what it takes.
     """
-    descriptor = ParameterDescriptor(description=description, read_only=read_only)
-    if choices is not None:
-        descriptor.additional_constraints = "one of: " + ", ".join(choices)
-    floating = isinstance(default, float)
-    if floating and (low is not None or high is not None):
-        descriptor.floating_point_range = [
-            FloatingPointRange(
-                from_value=-math.inf if low is None else float(low), to_value=math.inf if high is None else float(high)
-            )
-        ]
-    if isinstance(default, int) and not isinstance(default, bool) and (low is not None or high is not None):
-        descriptor.integer_range = [
-            IntegerRange(
-                from_value=-(2**63) if low is None else int(low),
-                to_value=2**63 - 1 if high is None else int(high),
-                step=1,
-            )
-        ]
-    if floating:
+    values: dict[str, Any] = {}
+    for field in parameters_of(cls):
+        default = (defaults or {}).get(field.name, field.default)
+        field_choices = tuple((choices or {}).get(field.name, field.choices))
+        chosen = replace(field, default=default(values) if callable(default) else default, choices=field_choices)
+        values[field.name] = _declare(node, prefix + field.name, chosen)
+    return cls(**values)
+
+
+def _declare(node: Node, name: str, field: Parameter) -> Any:
+    if field.type is float:
         _integer_override_to_float(node, name)
-    kind = rclpy.Parameter.Type.STRING_ARRAY if default == [] else rclpy.Parameter.Type.from_parameter_value(default)
+    default = field.default
+    if field.type is float:
+        default = float(default)
+    kind = _EMPTY_LISTS[field.type] if default == [] else _Type.from_parameter_value(default)
     try:
-        value = node.declare_parameter(name, default if default != [] else kind, descriptor).value
+        value = node.declare_parameter(name, kind if default == [] else default, _descriptor(field)).value
     except InvalidParameterTypeException as error:
-        raise ConfigError(f"parameter {name}: expected {kind.name.lower()}, {error}") from error
+        expected = "a list of numbers such as [47.4, 8.5, 488.0]" if field.type == list[float] else kind.name.lower()
+        raise ConfigError(f"parameter {name}: expected {expected}, {error}") from error
     except InvalidParameterValueException as error:
-        limits = f"{'-inf' if low is None else low} … {'inf' if high is None else high}"
+        limits = f"{'-inf' if field.low is None else field.low} … {'inf' if field.high is None else field.high}"
         raise ConfigError(f"parameter {name}: {error}; allowed: {limits}") from error
     if value is None:
         value = default
-    if floating and not math.isfinite(value):
+    if field.type is float and not math.isfinite(value):
         raise ConfigError(f"parameter {name}: {value} is not a finite number")
-    if choices is not None and value not in choices:
-        raise ConfigError(f"parameter {name}: {value!r}, expected one of {', '.join(choices)}")
-    return value
+    if field.choices and value not in field.choices:
+        raise ConfigError(f"parameter {name}: {value!r}, expected one of {', '.join(field.choices)}")
+    return value if isinstance(value, (bool, int, float, str)) else list(value)
 
 
-def declare_floats(node: Node, name: str, description: str) -> list[float]:
-    """Declare an optional float array, empty where nobody sets it."""
-    descriptor = ParameterDescriptor(description=description, read_only=True)
-    try:
-        value = node.declare_parameter(name, rclpy.Parameter.Type.DOUBLE_ARRAY, descriptor).value
-    except InvalidParameterTypeException as error:
-        raise ConfigError(
-            f"parameter {name}: expected a list of numbers such as [47.4, 8.5, 488.0], {error}"
-        ) from error
-    return [] if value is None else list(value)
+def _descriptor(field: Parameter) -> ParameterDescriptor:
+    descriptor = ParameterDescriptor(description=field.description, read_only=not field.changeable)
+    if field.choices:
+        descriptor.additional_constraints = "one of: " + ", ".join(field.choices)
+    if field.low is None and field.high is None:
+        return descriptor
+    if field.type is float:
+        low = -math.inf if field.low is None else float(field.low)
+        high = math.inf if field.high is None else float(field.high)
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    else:
+        first = -(2**63) if field.low is None else int(field.low)
+        last = 2**63 - 1 if field.high is None else int(field.high)
+        descriptor.integer_range = [IntegerRange(from_value=first, to_value=last, step=1)]
+    return descriptor
 
 
 def _integer_override_to_float(node: Node, name: str) -> None:
     """rclpy refuses `50` for a double parameter, which every user types at some time: read it as 50.0."""
     given = node._parameter_overrides.get(name)  # no public way before the declaration
-    if given is not None and given.type_ == rclpy.Parameter.Type.INTEGER:
-        node._parameter_overrides[name] = rclpy.Parameter(name, rclpy.Parameter.Type.DOUBLE, float(given.value))
+    if given is not None and given.type_ == _Type.INTEGER:
+        node._parameter_overrides[name] = rclpy.Parameter(name, _Type.DOUBLE, float(given.value))

@@ -25,11 +25,13 @@ from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.node_parameters import parameters_of
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_terrain.costmap.objects import ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.node_parameters import OccupancyParameters
 from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes, traversability_to_msg
 
 SETTLE_S = 0.25
@@ -39,16 +41,7 @@ SETTLE_SHARE = 3
 LARGEST_MESSAGE = 25_000_000
 """cells: a map with more gets larger ones where `occupancy_resolution` leaves the choice"""
 
-_RESOLUTION = "occupancy_resolution"
-_PARAMETERS: Mapping[str, tuple[float, str, float | None, float | None]] = {
-    _RESOLUTION: (0.0, "side of the cells of terrain_occupancy, m; 0 = the smaller step of the map", 0.0, 1e6),
-    "max_slope_deg": (25.0, "steepest slope that the vehicle drives, degrees", 0.01, 90.0),
-    "max_roughness": (0.0, "largest RMS of the ground about a plane, m; 0 = by slope and size of cells", 0.0, None),
-    "max_step": (0.0, "largest step between two cells, m; 0 = by slope and size of cells", 0.0, None),
-    "water_level": (-1e9, "ground below it is under water, m in map (z up)", None, None),
-    "vehicle_radius": (1.0, "forbidden cells are grown by it, m", 0.0, 1e4),
-    "half_wheelbase": (0.7, "radius within which slope, roughness and steps count, m; one cell at least", 0.0, 1e4),
-}
+_PARAMETERS = frozenset(each.name for each in parameters_of(OccupancyParameters))
 
 
 class TerrainOccupancy:
@@ -56,8 +49,7 @@ class TerrainOccupancy:
 
     def __init__(self, node: Node, frames: Frames) -> None:
         self._node, self._frames = node, frames
-        for name, (default, description, low, high) in _PARAMETERS.items():
-            declare(node, name, default, description, low=low, high=high, read_only=False)
+        declare_parameters(node, OccupancyParameters)
         self._limits = _limits(self._values())  # ConfigError where one makes no sense
         self._terrain: HeightMap | None = None
         self._objects = PlacedObjectArray()
@@ -70,10 +62,10 @@ class TerrainOccupancy:
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._settling: Timer | None = None
         self._publisher = publisher(node, OccupancyGrid, "terrain_occupancy", LATCHED)
-        self._diagnostics = Diagnostics(node, "occupancy", "", self._say, check_peers=False)
-        subscription(node, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
-        node.add_on_set_parameters_callback(self._check)
-        node.add_post_set_parameters_callback(self._take_parameters)
+        self._diagnostics = Diagnostics(node, "occupancy", "", self._update_diagnostics, check_peers=False)
+        subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
+        node.add_on_set_parameters_callback(self._check_parameters)
+        node.add_post_set_parameters_callback(self._on_parameters_set)
 
     def take(self, terrain: HeightMap) -> None:
         """A new map; its grid comes as soon as the executor has nothing more urgent to do."""
@@ -81,14 +73,14 @@ class TerrainOccupancy:
         self._diagnostics.hardware_id = terrain.name
         self._note_change()
 
-    def _take_objects(self, message: PlacedObjectArray) -> None:
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         self._objects = message
         self._note_change()
 
     def _values(self) -> dict[str, float]:
         return {name: self._node.get_parameter(name).value for name in _PARAMETERS}
 
-    def _check(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+    def _check_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         changed = {p.name: p.value for p in parameters if p.name in _PARAMETERS}
         try:
             if changed:
@@ -97,7 +89,7 @@ class TerrainOccupancy:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _take_parameters(self, parameters: Sequence[Parameter]) -> None:
+    def _on_parameters_set(self, parameters: Sequence[Parameter]) -> None:
         if any(p.name in _PARAMETERS for p in parameters):
             self._limits = _limits(self._values())
             self._note_change()
@@ -119,12 +111,12 @@ class TerrainOccupancy:
         if terrain is None or executor is None:
             return
         boxes = self._boxes()
-        resolution = float(self._node.get_parameter(_RESOLUTION).value) or default_resolution(terrain)
+        resolution = float(self._node.get_parameter("occupancy_resolution").value) or default_resolution(terrain)
         wanted = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(boxes))
         if wanted == self._used:
             if self._error:
                 self._error = ""
-                self._say()
+                self._update_diagnostics()
             return
         self._working, limits = True, self._limits
 
@@ -150,7 +142,7 @@ class TerrainOccupancy:
             stamp = self._node.get_clock().now().nanoseconds
             self._publisher.publish(traversability_to_msg(grid, "map", stamp))
             self._diagnostics.count("published")
-        self._say()
+        self._update_diagnostics()
         if self._again:
             self._again = False
             self._note_change()
@@ -166,7 +158,7 @@ class TerrainOccupancy:
             self._objects_error = f"placed_objects is ignored: {error}"
             return None
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         """Also once a second: a frame that nothing connected to the map may be connected now."""
         if self._objects_error:
             self._note_change()
@@ -179,12 +171,15 @@ class TerrainOccupancy:
                 "forbidden_share": f"{grid.share_lethal:.4f}",
                 "unknown_share": f"{grid.share_unknown:.4f}",
             }
-        if self._error:
-            self._diagnostics.set(ERROR, self._error, **values)
-        elif self._objects_error:
-            self._diagnostics.set(WARN, self._objects_error, **values)
-        else:
-            self._diagnostics.set(OK, "serving" if grid is not None else "no map yet", **values)
+        self._diagnostics.set_first(
+            [
+                (self._error, ERROR, self._error),
+                (self._objects_error, WARN, self._objects_error),
+                (grid is not None, OK, "serving"),
+                (True, OK, "no map yet"),
+            ],
+            **values,
+        )
 
 
 def default_resolution(terrain: HeightMap) -> float:

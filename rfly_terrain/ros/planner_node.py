@@ -24,7 +24,7 @@ from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.stamps import stamp_to_ns
@@ -35,6 +35,7 @@ from rfly_terrain.planning.plan import MODES, Plan
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
 from rfly_terrain.planning.warm_up import warm_up
+from rfly_terrain.ros.node_parameters import NO_WATER, PlannedVehicleParameters, PlannerParameters
 from rfly_terrain.ros.plan_msgs import heading_of, plan_to_path, pose_to_plan_pose
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes
@@ -42,7 +43,6 @@ from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 MOST_NAMES = 1_000
 """vehicles for which a topic `<name>/follow_path` is made"""
-NO_WATER = -1e9
 
 
 class _Job(NamedTuple):
@@ -59,22 +59,10 @@ class PlannerNode(Node):
 
     def __init__(self) -> None:
         super().__init__("planner_node")
-        classes = declare(self, "vehicle_classes", "", "file of vehicle classes; empty: the shipped one")
-        self._classes = load_vehicle_classes(classes)
-        self._water_level = declare(
-            self, "water_level", NO_WATER, "ground below it is under water, m in map (z up)", read_only=True
-        )
-        self._resolution = declare(
-            self, "resolution", 0.0, "side of the cells, m; 0: the smaller step of the map", low=0.0, high=1e6
-        )
-        names = declare(self, "vehicles", [], "names of vehicles whose place vehicle_states tells, see NAME.id")
-        self._goal_vehicle: str = declare(
-            self, "goal_vehicle", "", "vehicle that goes to RViz's goal_pose; empty: none"
-        )
-        self._goal_class: str = declare(self, "goal_class", "", "its vehicle class; empty: NAME.vehicle_class")
-        self._goal_mode: str = declare(self, "goal_mode", "drive", "how it goes there", choices=tuple(MODES))
-        self._ids, self._class_of = self._declare_vehicles(names)
-        vehicle_class(self._classes, self._class_name(self._goal_vehicle, self._goal_class))  # refused at the start
+        given = declare_parameters(self, PlannerParameters)
+        self._given, self._classes = given, load_vehicle_classes(given.vehicle_classes)
+        self._ids, self._class_of = self._declare_vehicles(given.vehicles)
+        vehicle_class(self._classes, self._class_name(given.goal_vehicle, given.goal_class))  # refused at the start
         self._places: dict[int, PlanPose] = {}
         self._frames = Frames(self)
         self._objects = PlacedObjectArray()
@@ -85,18 +73,18 @@ class PlannerNode(Node):
         self._busy_with_goal = False
         self._lock = threading.Lock()
         self._followers: dict[str, Any] = {}
-        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
-        self._diagnostics = Diagnostics(self, "planning", "", self._say)
+        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._diagnostics = Diagnostics(self, "planning", "", self._update_diagnostics)
         self._shown = publisher(self, Path, "planned_path", LATCHED)
         self._ground.start()
-        subscription(self, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
+        subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         if self._ids:
-            subscription(self, VehicleStateArray, "vehicle_states", self._take_states, FLEET_IN)
-        if self._goal_vehicle:
-            self._follower(self._goal_vehicle)
-            subscription(self, PoseStamped, "goal_pose", self._take_goal, COMMANDS)
+            subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+        if given.goal_vehicle:
+            self._follower(given.goal_vehicle)
+            subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
         self.create_service(PlanPath, "plan_path", self._plan_path)
-        self._say()
+        self._update_diagnostics()
         self.get_logger().info(f"vehicle classes: {', '.join(self._classes)}; waiting for terrain_map")
         warm_up()  # last: the node is seen by others meanwhile
 
@@ -105,8 +93,8 @@ class PlannerNode(Node):
         for name in names:
             if not NAME.fullmatch(name):
                 raise ConfigError(f"parameter vehicles: {name!r} is no name of a vehicle: letters, digits, _ and /")
-            ids[name] = declare(self, f"{name}.id", -1, "its id in vehicle_states")
-            class_of[name] = declare(self, f"{name}.vehicle_class", "", "its vehicle class; empty: the first one")
+            vehicle = declare_parameters(self, PlannedVehicleParameters, prefix=f"{name}.")
+            ids[name], class_of[name] = vehicle.id, vehicle.vehicle_class
             vehicle_class(self._classes, class_of[name])
             if ids[name] < 0:
                 raise ConfigError(f"parameter {name}.id: {ids[name]}, expected its id in vehicle_states")
@@ -114,20 +102,20 @@ class PlannerNode(Node):
 
     # --- what comes in
 
-    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         self._planner = None
         self._diagnostics.hardware_id = terrain.name
-        self._say()
+        self._update_diagnostics()
 
-    def _refuse_terrain(self) -> None:
+    def _on_terrain_refused(self) -> None:
         self._diagnostics.count("refused_terrains")
-        self._say()
+        self._update_diagnostics()
 
-    def _take_objects(self, message: PlacedObjectArray) -> None:
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         self._objects = message
         self._planner = None
 
-    def _take_states(self, message: VehicleStateArray) -> None:
+    def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         wanted = np.isin(np.asarray(message.id), list(self._ids.values()))
         if not wanted.any():
             return
@@ -145,7 +133,7 @@ class PlannerNode(Node):
         ):
             self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
 
-    async def _take_goal(self, message: PoseStamped) -> None:
+    async def _on_goal_pose(self, message: PoseStamped) -> None:
         """The newest goal counts; one that comes while another is worked on waits for its end."""
         self._goal = message
         if self._busy_with_goal:
@@ -241,19 +229,19 @@ class PlannerNode(Node):
             self._planner = Planner(
                 terrain,
                 boxes,
-                water_level=None if self._water_level <= NO_WATER else self._water_level,
-                resolution=self._resolution or None,
+                water_level=None if self._given.water_level <= NO_WATER else self._given.water_level,
+                resolution=self._given.resolution or None,
             )
         return self._planner
 
     async def _go(self, message: PoseStamped) -> None:
         """Plan for the goal's vehicle, and tell it, unless a newer goal has come meanwhile."""
-        name, frame_id = self._goal_vehicle, message.header.frame_id or "map"
+        name, frame_id = self._given.goal_vehicle, message.header.frame_id or "map"
         try:
             frame = self._frames.resolve(frame_id)
             goal = pose_to_plan_pose(message.pose, frame, "goal")
-            vehicle = vehicle_class(self._classes, self._class_name(name, self._goal_class))
-            job = _Job(vehicle, self._present_pose(name), goal, MODES[self._goal_mode])
+            vehicle = vehicle_class(self._classes, self._class_name(name, self._given.goal_class))
+            job = _Job(vehicle, self._present_pose(name), goal, MODES[self._given.goal_mode])
             planner = self._ready_planner()
             plan = await in_thread(self, lambda: self._work(planner, job))
             if isinstance(plan, RflyError):
@@ -274,7 +262,7 @@ class PlannerNode(Node):
         self._diagnostics.count("plans")
         self._last = f"{plan.length:.1f} m for {name!r}" if name else f"{plan.length:.1f} m"
         self.get_logger().info(f"planned {self._last} in {self._last_s:.2f} s")
-        self._say()
+        self._update_diagnostics()
         return path
 
     def _follower(self, name: str) -> Any:
@@ -291,18 +279,22 @@ class PlannerNode(Node):
         self._diagnostics.count(f"refused_{getattr(error, 'reason', 'request')}")
         self._last = text
         self.get_logger().warning(f"no plan: {text}")
-        self._say()
+        self._update_diagnostics()
         return text
 
-    def _say(self) -> None:
-        values = {"last_plan": self._last, "last_plan_s": f"{self._last_s:.3f}", "goal_vehicle": self._goal_vehicle}
-        if self._ground.terrain is None:
-            level, text = (ERROR, self._ground.error) if self._ground.error else (STALE, NOT_YET)
-        elif self._ground.trouble:
-            level, text = WARN, self._ground.trouble
-        else:
-            level, text = OK, "ready"
-        self._diagnostics.set(level, text, **values)
+    def _update_diagnostics(self) -> None:
+        ground = self._ground
+        self._diagnostics.set_first(
+            [
+                (ground.terrain is None and ground.error, ERROR, ground.error),
+                (ground.terrain is None, STALE, NOT_YET),
+                (ground.problem, WARN, ground.problem),
+                (True, OK, "ready"),
+            ],
+            last_plan=self._last,
+            last_plan_s=f"{self._last_s:.3f}",
+            goal_vehicle=self._given.goal_vehicle,
+        )
 
 
 def main() -> None:

@@ -22,17 +22,17 @@ from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
-from rfly_common.ros.parameters import declare, declare_floats
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.warm_up import warm_up
 
 if TYPE_CHECKING:
     from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
-DEFAULT_MAP = "JacksboroFault"
 MAX_POINTS_PER_CALL = 10_000_000
 VERTICAL_TOLERANCE = 1e-6
 
@@ -42,37 +42,9 @@ class TerrainNode(Node):
 
     def __init__(self) -> None:
         super().__init__("terrain_node")
-        first_map = declare(
-            self,
-            "map",
-            DEFAULT_MAP,
-            "map to load at the start: a name on the search path, or the path of its png or txt",
-        )
-        self._search_path: list[str] = declare(
-            self, "map_search_path", [], "folders that are searched for maps before all others"
-        )
-        self._frame_id: str = declare(
-            self,
-            "frame_id",
-            "map",
-            "frame of outTerrainPoint, and of service calls that name none; map_ned gives RflySim's own numbers",
-        )
-        self._cloud_max_points: int = declare(
-            self, "cloud_max_points", 4_000_000, "a larger map is published with a stride", low=4, high=100_000_000
-        )
-        self._map_max_cells: int = declare(
-            self,
-            "terrain_map_max_cells",
-            25_000_000,
-            "a larger map is announced by name and sha256 only",
-            low=0,
-            high=400_000_000,
-        )
-        geo_origin = declare_floats(
-            self, "geo_origin", "latitude (deg), longitude (deg), altitude (m) of the map's origin"
-        )
-        self._geo_origin: GeoPoint | None = geo_point(geo_origin, "parameter geo_origin") if geo_origin else None
-        publish_tf = declare(self, "publish_tf", True, "publish the static transform from the ENU to the NED frame")
+        given = declare_parameters(self, TerrainParameters)
+        self._given, self._frame_id = given, given.frame_id
+        self._geo_origin = geo_point(given.geo_origin, "parameter geo_origin") if given.geo_origin else None
         self._frames = Frames(self)
         if self._frames.axes(self._frame_id) is None:
             worlds = ", ".join(self._frames.enu_frames + self._frames.ned_frames)
@@ -87,11 +59,11 @@ class TerrainNode(Node):
         self._loading = threading.Lock()
         self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
         self._map = publisher(self, TerrainMap, "terrain_map", LATCHED)
-        self._diagnostics = Diagnostics(self, "terrain", first_map, self._say)
+        self._diagnostics = Diagnostics(self, "terrain", given.map, self._update_diagnostics)
         warm_up()
-        self._take(self._load(first_map))
+        self._use_loaded(self._load(given.map))
         self._occupancy = self._make_occupancy()
-        if publish_tf:
+        if given.publish_tf:
             self._publish_static_transform()
         self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
         self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
@@ -100,7 +72,7 @@ class TerrainNode(Node):
     def _load(self, name: str) -> tuple[HeightMap | None, str]:
         """The map or what is wrong with it; touches nothing of the node, so that another thread may run it."""
         try:
-            terrain = HeightMap.load(name, tuple(self._search_path))
+            terrain = HeightMap.load(name, tuple(self._given.map_search_path))
             terrain.sha256  # noqa: B018  hashed here, in the loading thread, not in the executor's
             return terrain, ""
         except (RflyError, OSError) as error:
@@ -108,33 +80,32 @@ class TerrainNode(Node):
         except MemoryError:
             return None, f"map {name!r}: not enough memory to load it"
 
-    def _take(self, loaded: tuple[HeightMap | None, str]) -> None:
+    def _use_loaded(self, loaded: tuple[HeightMap | None, str]) -> None:
         """Serve and publish a loaded map; one that failed leaves the present map in service."""
         terrain, self._load_error = loaded
         if terrain is None:
             self.get_logger().error(self._load_error)
             self._diagnostics.count("failed_loads")
-            self._say()
+            self._update_diagnostics()
             return
         self._terrain = terrain
         origin, where = self._choose_geo_origin(terrain)
-        stride = _stride(terrain, self._cloud_max_points)
+        most = self._given.cloud_max_points
+        stride = _stride(terrain, most)
         self.get_logger().info(
             f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells "
             f"from {' and '.join(map(str, terrain.files))}; "
             f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, altitude {origin[2]:.2f} m ({where})"
         )
         if stride > 1:
-            self.get_logger().info(
-                f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {self._cloud_max_points})"
-            )
+            self.get_logger().info(f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {most})")
         ned = self._frames.axes(self._frame_id) == "ned"
         points = terrain.point_cloud_ned(stride) if ned else terrain.point_cloud(stride)
         stamp = self.get_clock().now().nanoseconds
-        self._map.publish(height_map_to_msg(terrain, origin, stamp, self._map_max_cells))
+        self._map.publish(height_map_to_msg(terrain, origin, stamp, self._given.terrain_map_max_cells))
         self._cloud.publish(cloud_to_msg(points, self._frame_id, stamp))
         self._diagnostics.hardware_id = terrain.name
-        self._say()
+        self._update_diagnostics()
         if self._occupancy is not None:
             self._occupancy.take(terrain)
 
@@ -157,21 +128,20 @@ class TerrainNode(Node):
             )
         return DEFAULT_GEO_ORIGIN, "default; the parameter geo_origin sets it"
 
-    def _say(self) -> None:
-        if self._terrain is None:
-            self._diagnostics.set(ERROR, f"no map is loaded: {self._load_error}; call load_terrain")
-            return
-        x_min, x_max, y_min, y_max = self._terrain.bounds
-        self._diagnostics.set(
-            ERROR if self._load_error else OK,
-            f"the last load failed, the map before it is in service: {self._load_error}"
-            if self._load_error
-            else "serving",
-            map=self._terrain.name,
-            rows=self._terrain.rows,
-            columns=self._terrain.columns,
-            extent_x_m=f"{x_min:.2f} … {x_max:.2f}",
-            extent_y_m=f"{y_min:.2f} … {y_max:.2f}",
+    def _update_diagnostics(self) -> None:
+        terrain, error = self._terrain, self._load_error
+        values: dict[str, Any] = {}
+        if terrain is not None:
+            x_min, x_max, y_min, y_max = terrain.bounds
+            values = {"map": terrain.name, "rows": terrain.rows, "columns": terrain.columns}
+            values |= {"extent_x_m": f"{x_min:.2f} … {x_max:.2f}", "extent_y_m": f"{y_min:.2f} … {y_max:.2f}"}
+        self._diagnostics.set_first(
+            [
+                (terrain is None, ERROR, f"no map is loaded: {error}; call load_terrain"),
+                (error, ERROR, f"the last load failed, the map before it is in service: {error}"),
+                (True, OK, "serving"),
+            ],
+            **values,
         )
 
     def _publish_static_transform(self) -> None:
@@ -238,7 +208,7 @@ class TerrainNode(Node):
         finally:
             self._loading.release()
         self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
-        self._take(loaded)
+        self._use_loaded(loaded)
         terrain, response.message = loaded
         if terrain is not None:
             response.success, response.rows, response.columns = True, terrain.rows, terrain.columns

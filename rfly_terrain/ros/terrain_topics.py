@@ -11,9 +11,10 @@ from rfly_suite.msg import TerrainMap
 from rfly_common.errors import RflyError
 from rfly_common.geodesy import geo_point
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 
 NOT_YET = "no terrain_map has come yet: is terrain_node running?"
@@ -37,27 +38,20 @@ class LatestTerrain:
         self.error = ""
         self._node, self._changed, self._refused = node, changed, refused
         self._seen: tuple[Any, ...] | None = None
-        self.search_path: tuple[str, ...] = tuple(
-            declare(
-                node,
-                "map_search_path",
-                [],
-                "folders searched first for a map that terrain_map announces without its heights",
-            )
-        )
+        self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
 
     def start(self) -> None:
         """Subscribe; called when the node is ready for what comes."""
-        subscription(self._node, TerrainMap, "terrain_map", self._take, LATCHED)
+        subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """What is wrong with the present ground, "" if nothing is."""
         if self.error and self.terrain is not None:
             return f"the ground before it is kept: {self.error}"
         return self.error
 
-    def _take(self, message: TerrainMap) -> None:
+    def _on_terrain_map(self, message: TerrainMap) -> None:
         latitude, longitude, altitude = (float(value) for value in message.geo_origin)
         grid = (message.origin_x, message.origin_y, message.step_x, message.step_y, message.rows, message.columns)
         seen = (message.sha256, message.name, *grid, latitude, longitude, altitude)

@@ -1,0 +1,81 @@
+"""Parameters of nodes as fields of dataclasses: type, default, unit, range, meaning. No ROS.
+
+A node's parameters are frozen dataclasses whose fields are made by `parameter`. `parameters.py` beside it declares
+them; `docs/reference/parameters.md` lists them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_KEY = "parameter"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What is known of a node's parameter before any node runs."""
+
+    name: str
+    type: Any
+    """bool, int, float, str, or a list of one of them"""
+    default: Any
+    text: str
+    unit: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    changeable: bool
+    """while the node runs"""
+    shown: str
+    """what documents say of a default that depends on something, else empty"""
+
+    @property
+    def description(self) -> str:
+        """The meaning, with its unit."""
+        return f"{self.text}, {self.unit}" if self.unit else self.text
+
+
+def parameter(
+    default: Any,
+    text: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    choices: Sequence[str] = (),
+    changeable: bool = False,
+    shown: str = "",
+) -> Any:
+    """A dataclass field that is a node's parameter. The field's annotation is its type; a list may be empty.
+
+    A Literal of strings names the choices, as `choices` does.
+    `shown` replaces the default in documents where a node computes it.
+    """
+    about = {"text": text, "unit": unit, "low": low, "high": high, "choices": tuple(choices)}
+    about |= {"changeable": changeable, "shown": shown}
+    if isinstance(default, list):
+        return dataclasses.field(default_factory=lambda: list(default), metadata={_KEY: about})
+    return dataclasses.field(default=default, metadata={_KEY: about})
+
+
+def parameters_of(cls: type) -> Iterator[Parameter]:
+    """The parameters that a dataclass declares, in its order."""
+    types = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        kind, about = types[field.name], dict(field.metadata[_KEY])
+        if typing.get_origin(kind) is Literal:
+            kind, about["choices"] = str, typing.get_args(kind)
+        yield Parameter(field.name, kind, default, **about)
+
+
+@dataclass(frozen=True)
+class FrameParameters:
+    """Which frame ids are world frames."""
+
+    enu_frames: list[str] = parameter(["map"], "frame ids that are the ENU world frame itself")
+    ned_frames: list[str] = parameter(["map_ned"], "frame ids that are the NED world frame itself")
