@@ -15,17 +15,18 @@ from visualization_msgs.msg import MarkerArray
 
 from rfly_collision.ros.contact_marker_msgs import ContactMarkers
 from rfly_collision.ros.contact_msgs import events_to_msg, msg_to_placed
-from rfly_collision.shapes.shape_file import DEFAULT_SET, load_shapes
+from rfly_collision.ros.node_parameters import CollisionParameters
+from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.warm_up import warm_up
 from rfly_collision.world.collision_world import CollisionWorld, Step, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
-from rfly_collision.world.ignore_rules import EXPECTED, IgnoreRules
+from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CONTACTS_OUT, FLEET_IN, LATCHED, STATE_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import msg_to_states
@@ -34,7 +35,7 @@ from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
-TROUBLE_SHOWN_NS = 5_000_000_000
+WARNING_SHOWN_NS = 5_000_000_000
 """a warning of the diagnostics lasts for so long after the last dropped message"""
 MARKERS_EVERY_NS = 100_000_000
 COUNTERS = (
@@ -57,82 +58,44 @@ class CollisionNode(Node):
 
     def __init__(self) -> None:
         super().__init__("collision_node")
-        shapes = declare(
-            self, "shapes", DEFAULT_SET, "shapes of the vehicle types: a file, or the name of a shipped set"
-        )
-        ignore = declare(self, "ignore", [], f"pairs that never count: {EXPECTED}")
-        outside = declare(
-            self,
-            "outside",
-            "extend",
-            "beyond the map the ground goes on as its edge does (extend), or there is none (void)",
-            choices=("extend", "void"),
-        )
-        rate = declare(self, "rate", 50.0, "most steps per second, Hz", low=0.1, high=1000.0)
-        stale_after = declare(
-            self, "stale_after", 1.0, "a vehicle that is silent for so long is gone, s", low=0.01, high=3600.0
-        )
-        max_speed = declare(
-            self,
-            "max_speed",
-            1000.0,
-            "a vehicle that came farther between two states was put there: the way is not tested, m/s",
-            low=0.0,
-            high=1e6,
-        )
-        max_pairs = declare(
-            self,
-            "max_pairs",
-            200_000,
-            "where the boxes of more pairs overlap (630 vehicles in one place), only the ground is tested",
-            low=1,
-            high=5_000_000,
-        )
-        marker_length = declare(self, "marker_length", 2.0, "of the arrows in RViz, m", low=0.001, high=1e4)
-        max_markers = declare(self, "max_markers", 200, "arrows at once: the deepest contacts", low=0, high=10_000)
-        self._frame_id: str = declare(
-            self,
-            "frame_id",
-            "map",
-            "frame of all that is published: map (ENU) or map_ned (RflySim's axes)",
-            choices=("map", "map_ned"),
-        )
-        self._axes = "ned" if self._frame_id == "map_ned" else "enu"
+        given = declare_parameters(self, CollisionParameters)
+        self._frame_id = given.frame_id
+        self._axes = "ned" if given.frame_id == "map_ned" else "enu"
         self._world = CollisionWorld(
-            load_shapes(shapes),
-            IgnoreRules(ignore),
-            outside=outside,
-            max_speed=max_speed,
-            stale_after_s=stale_after,
-            max_pairs=max_pairs,
+            load_shapes(given.shapes),
+            IgnoreRules(given.ignore),
+            outside=given.outside,
+            max_speed=given.max_speed,
+            stale_after_s=given.stale_after,
+            max_pairs=given.max_pairs,
         )
         self._frames = Frames(self)
-        self._stamps, self._owners = StampFilter(), IdOwners(stale_after)
-        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
-        self._markers = ContactMarkers(self._frame_id, self._axes, marker_length, max_markers)
+        self._stamps, self._owners = StampFilter(), IdOwners(given.stale_after)
+        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._markers = ContactMarkers(self._frame_id, self._axes, given.marker_length, given.max_markers)
         self._markers_ns = 0
-        self._trouble, self._trouble_ns = "", 0
+        self._warning, self._warning_ns = "", 0
         self._warned: set[int] = set()
         self._step_ms = 0.0
         self._clock_watch = ClockWatch(self)
-        self._diagnostics = Diagnostics(self, "collisions", "", self._each_second)
+        self._diagnostics = Diagnostics(self, "collisions", "", self._every_second)
         self._diagnostics.counters = dict.fromkeys(COUNTERS, 0)
         back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
-        self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._clock_jumped)
+        self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
         self._contacts = publisher(self, ContactArray, "contacts", CONTACTS_OUT)
         self._arrows = publisher(self, MarkerArray, "contact_markers", STATE_OUT)
         self.create_service(CheckCollision, "check_collision", self._serve_check)
         self._ground.start()
-        subscription(self, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
-        subscription(self, VehicleStateArray, "vehicle_states", self._take_fleet, FLEET_IN)
-        self._say()
-        self._timer = self.create_timer(1.0 / rate, self._tick)
-        self.get_logger().info(f"shapes {shapes!r}, at most {rate:g} steps/s; waiting for vehicle_states")
+        subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
+        subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+        self._update_diagnostics()
+        self._timer = self.create_timer(1.0 / given.rate, self._tick)
+        self.get_logger().info(f"shapes {given.shapes!r}, at most {given.rate:g} steps/s; waiting for vehicle_states")
         warm_up()  # last: the node is seen by others meanwhile
 
     # --- what comes in
 
-    def _take_fleet(self, message: VehicleStateArray) -> None:
+    def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         steady_ns = time.monotonic_ns()
         what = f"vehicle_states of {message.source!r}"
         try:
@@ -167,7 +130,7 @@ class CollisionNode(Node):
         good, more = within_limits(in_map)
         return (in_map.select(good) if more else in_map), dropped | more
 
-    def _take_objects(self, message: PlacedObjectArray) -> None:
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         axes = self._frames.axes(message.header.frame_id)
         try:
             if axes is None:
@@ -178,15 +141,15 @@ class CollisionNode(Node):
             return
         self._warn_of_default_shapes()
 
-    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         self._diagnostics.hardware_id = terrain.name
         self._world.set_terrain(terrain)
         self.get_logger().info(f"testing against map {terrain.name!r}")
-        self._say()
+        self._update_diagnostics()
 
-    def _refuse_terrain(self) -> None:
+    def _on_terrain_refused(self) -> None:
         self._diagnostics.count("refused_terrains")
-        self._say()
+        self._update_diagnostics()
 
     # --- what goes out
 
@@ -254,40 +217,27 @@ class CollisionNode(Node):
         if new:
             self._warned |= new
             self.get_logger().warning(_default_text(sorted(new)))
-            self._say()
+            self._update_diagnostics()
 
     def _drop(self, reason: str, count: int, what: str) -> None:
         steady_ns = time.monotonic_ns()
-        news = steady_ns - self._trouble_ns > TROUBLE_SHOWN_NS
+        news = steady_ns - self._warning_ns > WARNING_SHOWN_NS
         self._diagnostics.count(reason, count)
-        self._trouble, self._trouble_ns = f"{reason}: {what}", steady_ns
+        self._warning, self._warning_ns = f"{reason}: {what}", steady_ns
         if news:
-            self.get_logger().warning(f"dropped, {self._trouble}")
-            self._say()
+            self.get_logger().warning(f"dropped, {self._warning}")
+            self._update_diagnostics()
 
-    def _say(self) -> None:
-        level, text = OK, "testing"
-        troubles = []
-        if self._trouble and time.monotonic_ns() - self._trouble_ns < TROUBLE_SHOWN_NS:
-            troubles.append(f"dropped, {self._trouble}")
-        if self._world.crowd:
-            troubles.append(self._world.crowd)
-        if self._world.default_types:
-            troubles.append(_default_text(sorted(self._world.default_types)))
-        troubles += self._diagnostics.unmatched
-        if self._clock_watch.trouble:
-            troubles.append(self._clock_watch.trouble)
-        if troubles:
-            level, text = WARN, "; ".join(troubles)
-        if self._ground.trouble:
-            level, text = ERROR, self._ground.trouble
-        elif self._world.terrain is None:
-            level, text = STALE, "; ".join([NOT_YET, *troubles])
-        elif not self._world.vehicles:
-            level, text = STALE, "; ".join(["no vehicle_states", *troubles])
-        self._diagnostics.set(
-            level,
-            text,
+    def _update_diagnostics(self) -> None:
+        warnings = self._warnings()
+        self._diagnostics.set_first(
+            [
+                (self._ground.problem, ERROR, self._ground.problem),
+                (self._world.terrain is None, STALE, "; ".join([NOT_YET, *warnings])),
+                (not self._world.vehicles, STALE, "; ".join(["no vehicle_states", *warnings])),
+                (warnings, WARN, "; ".join(warnings)),
+                (True, OK, "testing"),
+            ],
             vehicles=self._world.vehicles,
             objects=self._world.objects,
             contacts=len(self._world.active),
@@ -295,14 +245,27 @@ class CollisionNode(Node):
             terrain="" if self._world.terrain is None else self._world.terrain.name,
         )
 
-    def _each_second(self) -> None:
+    def _warnings(self) -> list[str]:
+        found = []
+        if self._warning and time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS:
+            found.append(f"dropped, {self._warning}")
+        if self._world.crowd:
+            found.append(self._world.crowd)
+        if self._world.default_types:
+            found.append(_default_text(sorted(self._world.default_types)))
+        found += self._diagnostics.unmatched
+        if self._clock_watch.problem:
+            found.append(self._clock_watch.problem)
+        return found
+
+    def _every_second(self) -> None:
         steady_ns = time.monotonic_ns()
         for memory in (self._stamps, self._owners):
             memory.drop_stale(steady_ns)
         self._tick()  # a clock that stands still stops the timer, not the silence of vehicles
-        self._say()
+        self._update_diagnostics()
 
-    def _clock_jumped(self, _jump: Any) -> None:
+    def _on_clock_jump(self, _jump: Any) -> None:
         self._stamps.reset()
         self._frames.clear()
         self._publish(self._world.reset())

@@ -20,12 +20,13 @@ from std_msgs.msg import Header
 from rfly_common.errors import CommandError, ConfigError, FeedbackError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FEEDBACK_OUT
-from rfly_ue_bridge.codec.from_rflysim3d import PORT, REQ_VE_CRASH_DATA
+from rfly_ue_bridge.codec.from_rflysim3d import REQ_VE_CRASH_DATA
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.objects.object_requests import ANSWERS, Question, is_answer, question, request_command
 from rfly_ue_bridge.ros.feedback_msgs import TOPIC_OF, TOPICS, answer_to_pose, has_finite_pose, packet_to_msg
+from rfly_ue_bridge.ros.node_parameters import FeedbackParameters
 from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
@@ -41,7 +42,7 @@ MAX_WAITING = 100
 """requests that wait at once; one more is refused"""
 ASK_AGAIN_S = 5.0
 """RflyReqVehicleData is repeated so often until reports come: RflySim3D may start later than we"""
-TROUBLE_SHOWN_S = 5.0
+WARNING_SHOWN_S = 5.0
 LOSSES = ("unknown_length", "wrong_checksum", "text", "not_allowed", "overflow", "system_dropped", "socket_errors")
 
 
@@ -62,53 +63,25 @@ class FeedbackTopics:
         self._turns: Timer | None = None
         self._pausing = False
         self._heard_s = -math.inf  # steady clock, as all below
-        self._reported_s = self._asked_s = self._trouble_s = -math.inf
-        self._trouble = ""
+        self._reported_s = self._asked_s = self._warning_s = -math.inf
+        self._warning = ""
         self._losses: dict[str, int] = {}
         self._error = ""
 
-        bind = declare(
-            node,
-            "feedback_bind",
-            "127.0.0.1",
-            "IPv4 address of this machine on which RflySim3D's answers are awaited; 0.0.0.0 = all",
-        )
-        port = declare(
-            node,
-            "feedback_port",
-            PORT,
-            "UDP port on which RflySim3D's answers are awaited; 0 = do not listen",
-            low=0,
-            high=65535,
-        )
-        interface = declare(
-            node,
-            "feedback_multicast_interface",
-            "",
-            "IPv4 address of the interface on which the group 224.0.0.10 is joined; empty = not at all",
-        )
-        allow = declare(
-            node,
-            "feedback_allow",
-            [],
-            "addresses or networks (192.168.1.0/24) whose datagrams are taken; empty = from everywhere",
-        )
-        share = declare(
-            node,
-            "feedback_share_port",
-            False,
-            "share the port with other programs that do so too, such as RflySim's SDK; each unicast datagram still "
-            "reaches only one of them",
-        )
-        self._request_vehicle_data = declare(
-            node, "request_vehicle_data", False, "ask RflySim3D to report its vehicles (topic ue_vehicle_report)"
-        )
+        given = declare_parameters(node, FeedbackParameters)
+        self._request_vehicle_data = given.request_vehicle_data
+        bind, port = given.feedback_bind, given.feedback_port
         self._where = f"{bind}:{port}"
         self._receiver: FeedbackReceiver | None = None
         if port:
             try:
                 self._receiver = FeedbackReceiver(
-                    bind, port, multicast_interface=interface, allow=allow, wake=self._wake, share_port=share
+                    bind,
+                    port,
+                    multicast_interface=given.feedback_multicast_interface,
+                    allow=given.feedback_allow,
+                    wake=self._wake,
+                    share_port=given.feedback_share_port,
                 )
             except ConfigError as error:
                 raise ConfigError(f"parameter feedback_{error}") from error
@@ -119,16 +92,16 @@ class FeedbackTopics:
                 )
 
         self._publishers = {topic: publisher(node, msg_type, topic, FEEDBACK_OUT) for topic, msg_type in TOPICS.items()}
-        self._guard = node.create_guard_condition(self._take_turn)
+        self._guard = node.create_guard_condition(self._publish_received)
         # of its own group: a request that waits would hold up everything else in the node's
         node.create_service(
             RequestObject, "request_object", self._serve_request, callback_group=ReentrantCallbackGroup()
         )
-        self._diagnostics = Diagnostics(node, "feedback", self._where, self._each_second, check_peers=False)
+        self._diagnostics = Diagnostics(node, "feedback", self._where, self._every_second, check_peers=False)
         self._diagnostics.counters["not_finite"] = 0
         self._listen()
         self._ask_for_reports()
-        self._say()
+        self._update_diagnostics()
 
     def close(self) -> None:
         """Stop listening. Before the node is destroyed."""
@@ -157,7 +130,7 @@ class FeedbackTopics:
         if not self._pausing:
             self._guard.trigger()
 
-    def _take_turn(self) -> None:
+    def _publish_received(self) -> None:
         """Publish what waits for at most WORK_S, and pause; the timer goes on until nothing is left."""
         if self._receiver is None or self._pausing or not len(self._receiver):
             return
@@ -185,7 +158,7 @@ class FeedbackTopics:
         assert self._turns is not None
         self._turns.cancel()
         self._pausing = False  # before the look: whatever is queued after it wakes us
-        self._take_turn()
+        self._publish_received()
 
     def _publish(self, packets: list[Packet]) -> None:
         if not packets:
@@ -194,7 +167,7 @@ class FeedbackTopics:
         for packet in packets:
             if not has_finite_pose(packet):
                 self._diagnostics.count("not_finite")
-                self._trouble, self._trouble_s = f"{packet.name} with a number that is not finite", self._heard_s
+                self._warning, self._warning_s = f"{packet.name} with a number that is not finite", self._heard_s
                 continue
             if packet.type is REQ_VE_CRASH_DATA:
                 self._reported_s = self._heard_s
@@ -261,14 +234,14 @@ class FeedbackTopics:
 
     # --- what is to be told
 
-    def _each_second(self) -> None:
+    def _every_second(self) -> None:
         self._listen()
         if self._receiver is not None and self._receiver.listening:
             self._receiver.join()
         self._ask_for_reports()
-        self._say()
+        self._update_diagnostics()
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         if self._receiver is None:
             self._diagnostics.set(OK, "off: parameter feedback_port is 0")
             return
@@ -276,20 +249,24 @@ class FeedbackTopics:
         now_s = time.monotonic()
         lost = {reason: counters[reason] for reason in LOSSES if counters[reason] > self._losses.get(reason, 0)}
         if lost:
-            news = now_s - self._trouble_s > TROUBLE_SHOWN_S
+            news = now_s - self._warning_s > WARNING_SHOWN_S
             new = ", ".join(f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items())
-            self._trouble, self._trouble_s = f"datagrams lost: {new}", now_s
+            self._warning, self._warning_s = f"datagrams lost: {new}", now_s
             self._losses |= lost
             if news:
-                self._node.get_logger().warning(f"feedback: {self._trouble}")
-        level, message = OK, f"listening on {self._where}, nothing heard yet"
+                self._node.get_logger().warning(f"feedback: {self._warning}")
+        told = "nothing heard yet"
         if math.isfinite(self._heard_s):
-            message = f"listening on {self._where}, last heard {now_s - self._heard_s:.0f} s ago"
-        troubles = [self._receiver.multicast_error] if self._receiver.multicast_error else []
-        if now_s - self._trouble_s < TROUBLE_SHOWN_S:
-            troubles.append(self._trouble)
-        if troubles:
-            level, message = WARN, "; ".join(troubles)
-        if self._error:
-            level, message = ERROR, self._error
-        self._diagnostics.set(level, message, waiting_requests=len(self._waiting), **counters)
+            told = f"last heard {now_s - self._heard_s:.0f} s ago"
+        warnings = [self._receiver.multicast_error] if self._receiver.multicast_error else []
+        if now_s - self._warning_s < WARNING_SHOWN_S:
+            warnings.append(self._warning)
+        self._diagnostics.set_first(
+            [
+                (self._error, ERROR, self._error),
+                (warnings, WARN, "; ".join(warnings)),
+                (True, OK, f"listening on {self._where}, {told}"),
+            ],
+            waiting_requests=len(self._waiting),
+            **counters,
+        )

@@ -20,7 +20,7 @@ from rfly_common.errors import ConfigError, FrameError, PlacementError
 from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.state_sources import IdOwners
 from rfly_terrain.height_map.height_map import HeightMap
@@ -29,6 +29,7 @@ from rfly_ue_bridge.codec.ned_states import NedStates
 from rfly_ue_bridge.objects.object_registry import ObjectRegistry
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement, place
 from rfly_ue_bridge.objects.placement_frames import FrameAxes, place_in_enu
+from rfly_ue_bridge.ros.node_parameters import ObjectParameters
 from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
 
 OWNER = "place_object"
@@ -53,19 +54,12 @@ class PlacedObjects:
         self._node, self._frames, self._own_frame = node, frames, own_frame
         self._owners, self._send = owners, send
         self._registry = ObjectRegistry(lambda object_id: owners.owner_of(object_id, time.monotonic_ns()))
-        self._ground = LatestTerrain(node, self._take_terrain, self._say)
+        self._ground = LatestTerrain(node, self._on_terrain_map, self._update_diagnostics)
         self._placement = place([], None)
         self._shown = self._placement.to_ned_states()
         self._leaving: dict[int, tuple[NedStates, int]] = {}
         self._turn = 0
-        self._period_s: float = declare(
-            node,
-            "objects_resend_period",
-            1.0,
-            "each placed object is sent again so often, s, so that a restarted RflySim3D shows it; 0 = never",
-            low=0.0,
-            high=3600.0,
-        )
+        self._period_s = declare_parameters(node, ObjectParameters).objects_resend_period
         if 0.0 < self._period_s < LEAST_PERIOD_S:
             raise ConfigError(
                 f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
@@ -74,7 +68,7 @@ class PlacedObjects:
         self._turns: Timer | None = None  # made with the first object, as is the next
         self._settling: Timer | None = None
         self._changed = False
-        self._diagnostics = Diagnostics(node, "objects", "", self._say)
+        self._diagnostics = Diagnostics(node, "objects", "", self._update_diagnostics)
         self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
         self._ground.start()
         node.create_service(PlaceObject, "place_object", self._serve_place)
@@ -156,14 +150,14 @@ class PlacedObjects:
 
     # --- the ground beneath
 
-    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         """Every object follows."""
         self._diagnostics.hardware_id = terrain.name
         if len(self._registry):
             self._note_change()
             self._settle()
             self._send(self._shown)
-        self._say()
+        self._update_diagnostics()
 
     # --- what is shown and told
 
@@ -173,7 +167,7 @@ class PlacedObjects:
             self._settling = self._node.create_timer(SETTLE_S, self._settle, clock=self._steady)
             if self._period_s > 0:
                 self._turns = self._node.create_timer(
-                    self._period_s / TURNS_PER_PERIOD, self._take_turn, clock=self._steady
+                    self._period_s / TURNS_PER_PERIOD, self._send_portion, clock=self._steady
                 )
         elif self._settling.is_canceled():
             self._settling.reset()
@@ -192,7 +186,7 @@ class PlacedObjects:
             took_ns = time.monotonic_ns() - start_ns
             self._settling.timer_period_ns = max(round(SETTLE_S * 1e9), SETTLE_SHARE * took_ns)
 
-    def _take_turn(self) -> None:
+    def _send_portion(self) -> None:
         """Send the next portion again: in turn k of a period the k-th tenth of the objects."""
         if self._changed:
             self._settle()
@@ -218,9 +212,17 @@ class PlacedObjects:
         now_ns = self._node.get_clock().now().nanoseconds
         return placement_to_msg(self._placement, self._own_frame, axes, now_ns)
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         terrain = "" if self._ground.terrain is None else self._ground.terrain.name
         off_map = int((~self._placement.inside).sum())
-        level = ERROR if self._ground.trouble else OK
-        text = self._ground.trouble or (NOT_YET if self._ground.terrain is None else "placing")
-        self._diagnostics.set(level, text, objects=len(self._registry), off_map=off_map, terrain=terrain)
+        problem = self._ground.problem
+        self._diagnostics.set_first(
+            [
+                (problem, ERROR, problem),
+                (self._ground.terrain is None, OK, NOT_YET),
+                (True, OK, "placing"),
+            ],
+            objects=len(self._registry),
+            off_map=off_map,
+            terrain=terrain,
+        )

@@ -1,0 +1,124 @@
+"""Foreign robots that the bridge shows: parameters, and poses, odometry or states. Part of ue_bridge_node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rfly_suite.msg import VehicleState
+
+from rfly_common.errors import ConfigError, VehicleStatesError
+from rfly_common.frames import pose_enu_to_ned_euler, pose_ned_to_ned_euler
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import STATE_IN
+from rfly_common.ros.vehicle_msgs import state_msg_to_states
+from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.codec.state_datagrams import encode_pose
+from rfly_ue_bridge.ros.node_parameters import RobotParameters
+from rfly_ue_bridge.ros.pose_msgs import odometry_to_states, pose_to_states
+from rfly_ue_bridge.ros.state_topics import StateTopics
+
+LEAST_NORM_2, GREATEST_NORM_2 = 0.9981, 1.0019
+"""Squared norms of quaternions that are beyond doubt; those closer to the limits are measured exactly."""
+
+
+_MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
+_DEFAULT_TOPICS = {"pose": "pose", "odometry": "odom", "vehicle_state": "state"}
+
+
+def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameters]:
+    """The parameters of each robot by name. Raises ConfigError where an id is missing or used twice."""
+    robots: dict[str, RobotParameters] = {}
+    for name in names:
+        topic = {"topic": lambda earlier, name=name: f"{name}/{_DEFAULT_TOPICS[earlier['message']]}"}
+        robot = declare_parameters(node, RobotParameters, prefix=f"{name}.", defaults=topic)
+        if robot.id == 0:
+            raise ConfigError(f"parameter {name}.id: not set; expected the CopterID of the vehicle, 1 or more")
+        same = next((other for other in robots if robots[other].id == robot.id), None)
+        if same is not None:
+            raise ConfigError(f"parameter {name}.id: {robot.id} is the id of {same} already")
+        robots[name] = robot
+    return robots
+
+
+class RobotTopics:
+    """Subscribes to each robot; a usual pose is sent in its callback, all else goes the way of a fleet of one."""
+
+    def __init__(self, node: Node, robots: Sequence[RobotParameters], states: StateTopics) -> None:
+        self._node, self._states = node, states
+        for robot in robots:
+            callback = self._pose_callback(robot) if robot.message == "pose" else self._state_callback(robot)
+            subscription(node, _MESSAGES[robot.message], robot.topic, callback, STATE_IN)
+
+    def _pose_callback(self, robot: RobotParameters) -> Callable[[PoseStamped], None]:
+        """The fast path for a pose in a world frame that may go at once: plain floats, one datagram, books kept later.
+
+        Whatever is unusual about a pose is left to the state callback, which gives the reasons. Between two poses the
+        processor's caches forget us, so that each function called before `send` costs microseconds.
+        """
+        topic, vehicle_id, vehicle_type = robot.topic, robot.id, robot.type
+        states = self._states
+        clock, steady_ns = self._node.get_clock(), time.monotonic_ns
+        stamps, outbox, send = states.stamps, states.outbox, states.sender.send
+        conversions = dict.fromkeys(states.frames.enu_frames, pose_enu_to_ned_euler)
+        conversions |= dict.fromkeys(states.frames.ned_frames, pose_ned_to_ned_euler)
+        conversions[""] = conversions[states.own_frame]
+        as_states = self._state_callback(robot)
+
+        def on_pose(message: PoseStamped) -> None:
+            header, pose = message.header, message.pose
+            stamp, p, q = header.stamp, pose.position, pose.orientation
+            x, y, z, qx, qy, qz, qw = p.x, p.y, p.z, q.x, q.y, q.z, q.w
+            to_ned = conversions.get(header.frame_id)
+            if (
+                to_ned is None
+                or not outbox.idle
+                or not LEAST_NORM_2 < qx * qx + qy * qy + qz * qz + qw * qw < GREATEST_NORM_2
+                or not x - x == y - y == z - z == 0.0  # false for NaN and infinity
+            ):
+                as_states(message)
+                return
+            stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
+            certain = stamps.is_newer(topic, stamp_ns)
+            if not certain:
+                reason = stamps.rejection_reason(topic, stamp_ns, clock.now().nanoseconds, steady_ns())
+                if reason is not None:
+                    states.heard_ns = steady_ns()
+                    states.drop(reason, 1, topic)
+                    return
+            send(encode_pose(vehicle_id, vehicle_type, *to_ned(x, y, z, qx, qy, qz, qw)))
+            states.heard_ns = steady_ns()
+            if certain:
+                stamps.rejection_reason(topic, stamp_ns, clock.now().nanoseconds, states.heard_ns)
+
+        return as_states if robot.fit_ground else on_pose
+
+    def _state_callback(self, robot: RobotParameters) -> Callable[[Any], None]:
+        """Everything else, as a fleet of one."""
+
+        def to_states(message: Any) -> VehicleStates | None:
+            if robot.message == "pose":
+                return pose_to_states(message, robot.id, robot.type, robot.fit_ground)
+            if robot.message == "odometry":
+                return odometry_to_states(message, robot.id, robot.type, robot.fit_ground)
+            if message.id != robot.id:
+                self._states.drop("wrong_id", 1, f"{robot.topic}: id {message.id}, expected {robot.id}")
+                return None
+            return state_msg_to_states(message)
+
+        def on_message(message: Any) -> None:
+            self._states.heard_ns = time.monotonic_ns()
+            try:
+                states = to_states(message)
+            except VehicleStatesError as error:
+                self._states.drop("inconsistent", 1, f"{robot.topic}: {error}")
+                return
+            if states is not None and self._states.in_time(states, robot.topic):
+                self._states.send(states, robot.topic, in_fleet=False)
+
+        return on_message

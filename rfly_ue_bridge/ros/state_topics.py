@@ -1,0 +1,189 @@
+"""Vehicle states on their way to RflySim3D: checked, converted to NED, sent or held back. Part of ue_bridge_node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.timer import Timer
+from rfly_suite.msg import VehicleStateArray
+
+from rfly_common.errors import FrameError, VehicleStatesError
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.qos import FLEET_IN
+from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
+from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.codec.ned_states import NedStates, states_to_ned
+from rfly_ue_bridge.codec.state_datagrams import encode_states, goes_in_fleet
+from rfly_ue_bridge.ros.node_parameters import BridgeParameters
+from rfly_ue_bridge.sockets.rate_limiter import RateLimiter
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
+
+WARNING_SHOWN_NS = 5_000_000_000
+"""The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
+COUNTERS = (
+    "not_finite",
+    "bad_quaternion",
+    "unknown_frame",
+    "inconsistent",
+    "stale",
+    "too_old",
+    "configured",
+    "other_source",
+    "wrong_id",
+    "refused_commands",
+)
+"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
+
+
+class StateTopics:
+    """Takes `vehicle_states`, and what other parts of the node `send`; counts on the diagnostics what it drops.
+
+    `configured` names the sources of ids that parameters give away; `changed()` is called when something is dropped
+    after a while without.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        given: BridgeParameters,
+        frames: Frames,
+        own_frame: str,
+        configured: Mapping[int, str],
+        sender: UdpSender,
+        diagnostics: Diagnostics,
+        changed: Callable[[], None],
+    ) -> None:
+        self._node, self._packets = node, given.packets
+        self.frames, self.own_frame, self.sender = frames, own_frame, sender
+        self._diagnostics, self._changed = diagnostics, changed
+        diagnostics.counters = dict.fromkeys(COUNTERS, 0)
+        self.stamps = StampFilter(given.max_age)
+        self.owners = IdOwners(given.stale_after, configured)
+        self.outbox = RateLimiter(given.rate_limit)
+        self.heard_ns: int | None = None
+        """when the last state came, None before; steady clock, as all below"""
+        self._warning, self._warning_ns = "", 0
+        self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
+        self._flush_timer: Timer | None = None  # made when something has to wait for the first time
+        back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+        self._jumps = node.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
+        subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+
+    def _on_vehicle_states(self, message: VehicleStateArray) -> None:
+        self.heard_ns = steady_ns = time.monotonic_ns()
+        try:
+            states = msg_to_states(message)
+        except VehicleStatesError as error:
+            self.drop("inconsistent", 1, f"vehicle_states of {message.source!r}: {error}")
+            return
+        if len(states) == 0 or not self.in_time(states, f"vehicle_states of {states.source!r}"):
+            return
+        in_fleet = goes_in_fleet(len(states), self._packets)
+        claim = self.owners.claim(states.id, states.source, steady_ns)
+        if claim.conflicts:
+            self._note_conflicts(claim, steady_ns)
+            states = states.select(claim.accepted)
+        self.send(states, "vehicle_states", in_fleet=in_fleet)
+
+    def in_time(self, states: VehicleStates, source: str) -> bool:
+        """Whether the states are newer than the last of their source, and young enough; if not, that is counted."""
+        now_ns = self._node.get_clock().now().nanoseconds
+        reason = self.stamps.rejection_reason(source, states.stamp_ns, now_ns, time.monotonic_ns())
+        if reason is not None:
+            self.drop(reason, len(states), source)
+        return reason is None
+
+    def send(self, states: VehicleStates, topic: str, *, in_fleet: bool) -> None:
+        """Convert states of any frame to NED and send them."""
+        try:
+            frame = self.frames.resolve(states.frame_id or self.own_frame, states.stamp_ns)
+        except FrameError as error:
+            self.drop("unknown_frame", len(states), f"{topic}: {error}")
+            return
+        moved = (None, None) if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
+        ned, dropped = states_to_ned(states, frame.axes, *moved)
+        for reason, count in dropped.items():
+            self.drop(reason, count, topic)
+        self.send_now(ned, in_fleet=in_fleet)
+
+    def send_now(self, ned: NedStates, *, in_fleet: bool = False) -> None:
+        """Send now, or when a rate limit or a map change lets it."""
+        now_out = self.outbox.offer(ned, time.monotonic_ns())
+        self.sender.send_runs(encode_states(now_out, in_fleet=in_fleet))
+        if len(now_out) < len(ned):
+            self._arm_flush()
+
+    def _arm_flush(self) -> None:
+        next_ns = self.outbox.next_due_ns()
+        if next_ns is None:
+            if self._flush_timer is not None:
+                self._flush_timer.cancel()
+            return
+        wait_ns = max(next_ns - time.monotonic_ns(), 100_000)
+        if self._flush_timer is None:
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._flush_timer = self._node.create_timer(wait_ns / 1e9, self._flush, clock=steady)
+        self._flush_timer.timer_period_ns = wait_ns
+        self._flush_timer.reset()
+
+    def _flush(self) -> None:
+        states = self.outbox.due(time.monotonic_ns())
+        if states is not None:
+            self.sender.send_runs(encode_states(states, in_fleet=goes_in_fleet(len(states), self._packets)))
+        self._arm_flush()
+
+    # --- what went wrong
+
+    def drop(self, reason: str, count: int, what: str) -> None:
+        """Count states that are not sent, by reason; `what` tells whose."""
+        steady_ns = time.monotonic_ns()
+        news = steady_ns - self._warning_ns > WARNING_SHOWN_NS
+        self._diagnostics.count(reason, count)
+        self._warning, self._warning_ns = f"{reason}: {what}", steady_ns
+        if news:
+            self._node.get_logger().warning(f"dropped, {self._warning}")
+            self._changed()
+
+    def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
+        for conflict in claim.conflicts:
+            self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
+        if claim.configured:
+            self.drop("configured", claim.configured, _conflict_text(claim.conflicts[0]))
+        if claim.others:
+            self.drop("other_source", claim.others, _conflict_text(claim.conflicts[-1]))
+
+    def warnings(self) -> list[str]:
+        """What has gone wrong lately, the most helpful first."""
+        since_ns = time.monotonic_ns() - WARNING_SHOWN_NS
+        self._conflicts = {pair: seen for pair, seen in self._conflicts.items() if seen[0] > since_ns}
+        found = [_conflict_text(conflict) for _, conflict in self._conflicts.values()]
+        if self._warning_ns > since_ns and self._warning and not self._conflicts:
+            found.append(f"dropped, {self._warning}")
+        return found + [
+            f"{window}: {window.last_error}"
+            for window in self.sender.windows
+            if window.last_error and window.last_error_ns > since_ns
+        ]
+
+    def drop_stale(self) -> None:
+        """Let go of what is known of sources that have fallen silent."""
+        steady_ns = time.monotonic_ns()
+        for memory in (self.stamps, self.owners, self.outbox):
+            memory.drop_stale(steady_ns)
+
+    def _on_clock_jump(self, _jump: Any) -> None:
+        self.stamps.reset()
+        self.frames.clear()
+
+
+def _conflict_text(conflict: Conflict) -> str:
+    second = conflict.second or "a source without a name"
+    return f"vehicle {conflict.vehicle_id} comes from {conflict.first}; what {second} says of it is dropped"
