@@ -91,7 +91,7 @@ class FollowPaths:
             message, deadline = self._unplaced[name]
             self._add_path(name, message, deadline)
         while self._made:
-            self._take_made(*self._made.popleft())
+            self._accept(*self._made.popleft())
         due = [name for name, wanted in self._wanted.items() if fleet_time >= wanted.not_before]
         if not due:
             return None
@@ -121,10 +121,10 @@ class FollowPaths:
 
     def _subscribe(self, name: str) -> Any:
         return subscription(
-            self._node, PathMessage, f"{name}/follow_path", lambda message: self._hear(name, message), LATCHED
+            self._node, PathMessage, f"{name}/follow_path", lambda message: self._on_follow_path(name, message), LATCHED
         )
 
-    def _hear(self, name: str, message: Any) -> None:
+    def _on_follow_path(self, name: str, message: Any) -> None:
         self._newest[name] = self._newest.get(name, 0) + 1
         self._unplaced.pop(name, None)
         if len(message.poses) > MAX_POSES:
@@ -158,7 +158,7 @@ class FollowPaths:
         except ConfigError as error:
             self._made.append((name, number, None, str(error)))
 
-    def _take_made(self, name: str, number: int, path: Path | None, error: str) -> None:
+    def _accept(self, name: str, number: int, path: Path | None, error: str) -> None:
         if number != self._newest.get(name):
             return  # a newer message has come, or the fleet has begun anew
         if error:

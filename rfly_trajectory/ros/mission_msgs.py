@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point
+from geometry_msgs.msg import Point, PoseStamped
 from rfly_suite.msg import MissionItem as MissionItemMsg
 from rfly_suite.msg import MissionParams as MissionParamsMsg
 
@@ -14,6 +14,8 @@ from rfly_common.frames import (
     enu_to_ned,
     ned_to_enu,
     pose_enu_to_ned_euler,
+    pose_ned_euler_to_enu,
+    pose_ned_euler_to_ned,
     pose_ned_to_ned_euler,
     quat_multiply,
     quat_rotate,
@@ -22,6 +24,7 @@ from rfly_common.frames import (
 from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_trajectory.missions.items import MissionItem, MissionMode, MissionParams
+from rfly_trajectory.missions.multirotor import Follower
 
 
 def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
@@ -78,3 +81,15 @@ def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, fl
     convert = pose_enu_to_ned_euler if frame.axes == "enu" else pose_ned_to_ned_euler
     (north, east, down), euler = convert(*position.tolist(), *quat.tolist())
     return north, east, down, float(math.remainder(euler[2], 2 * math.pi))
+
+
+def follower_to_pose(follower: Follower, axes: str, frame_id: str, stamp_ns: int) -> PoseStamped:
+    """Where a vehicle of somebody else is to be now, in a frame of these axes (enu or ned)."""
+    convert = pose_ned_euler_to_enu if axes == "enu" else pose_ned_euler_to_ned
+    (x, y, z), (qx, qy, qz, qw) = convert(follower.position, follower.euler)
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp = frame_id, ns_to_stamp(stamp_ns)
+    message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
+    orientation = message.pose.orientation
+    orientation.x, orientation.y, orientation.z, orientation.w = qx, qy, qz, qw
+    return message

@@ -17,7 +17,7 @@ from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare, declare_floats
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT, STATE_OUT, TF
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import states_to_msg
@@ -26,12 +26,10 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import states_in_ned
 from rfly_trajectory.missions.ground import Ground
-from rfly_trajectory.missions.runner import UAV_TYPES
-from rfly_trajectory.ros.mission_topics import SILENCE_S, MissionVehicle, NodeSettings, VehicleSettings
+from rfly_trajectory.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
+from rfly_trajectory.ros.node_parameters import FIRST_ID, MissionParameters, MissionVehicleParameters
 from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms
 
-FIRST_ID = 501
-"""id of the first vehicle that has none given; the next count up"""
 TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
 """RflySim3D's vehicle types"""
 START_SPACING = 10.0
@@ -46,31 +44,11 @@ class MissionNode(Node):
 
     def __init__(self) -> None:
         super().__init__("mission_node")
-        names = declare(self, "vehicles", [], "names of the vehicles that fly missions")
-        rate = declare(self, "rate", 50.0, "steps per second, Hz", low=1.0, high=1000.0)
-        frame_id = declare(
-            self,
-            "frame_id",
-            "map",
-            "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)",
-            choices=("map", "map_ned"),
-        )
-        simulate = declare(self, "simulate", True, "move the vehicles; false: their poses come from <name>/pose")
-        min_height = declare(self, "min_height", 2.0, "least height above the ground on the way, m", low=0.0, high=1e4)
-        default_radius = declare(
-            self,
-            "default_radius",
-            2.0,
-            "transition radius of way-points from files that have none, m",
-            low=0.01,
-            high=1e4,
-        )
-        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
-        self._shared = NodeSettings(
-            frame_id, "enu" if frame_id == "map" else "ned", simulate, min_height, default_radius
-        )
+        given = declare_parameters(self, MissionParameters)
+        self._given, names = given, given.vehicles
+        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
         self._source = self.get_fully_qualified_name()
-        self._diagnostics = Diagnostics(self, "missions", "", self._say)
+        self._diagnostics = Diagnostics(self, "missions", "", self._update_diagnostics)
         frames = Frames(self)
         self._last_ns: int | None = None
         self._clock_watch = ClockWatch(self)
@@ -79,46 +57,27 @@ class MissionNode(Node):
         _refuse_repeated("vehicles", names)
         settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
         _refuse_repeated("<name>.id", [each.id for each in settings])
-        self._vehicles = [MissionVehicle(self, each, self._shared, frames, self._diagnostics) for each in settings]
-        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if simulate else None
-        self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if simulate else []
-        self._tf = publisher(self, TFMessage, "/tf", TF) if simulate else None
-        self._names = names
+        self._vehicles = [MissionVehicle(self, each, self._given, frames, self._diagnostics) for each in settings]
+        self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if given.simulate else None
+        self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if given.simulate else []
+        self._tf = publisher(self, TFMessage, "/tf", TF) if given.simulate else None
         self._ground.start()
-        self._say()
-        self._timer = self.create_timer(1.0 / rate, self._tick)
+        self._update_diagnostics()
+        self._timer = self.create_timer(1.0 / given.rate, self._tick)
         listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
-        self.get_logger().info(f"{listed} at {rate:g} Hz" + ("; waiting for terrain_map" if simulate else ""))
-        if names and simulate:
+        self.get_logger().info(
+            f"{listed} at {given.rate:g} Hz" + ("; waiting for terrain_map" if given.simulate else "")
+        )
+        if names and given.simulate:
             _warm_up()  # last: the node is seen by others meanwhile
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
         if not _NAME.fullmatch(name):
             raise ConfigError(f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter")
-        uav_type = declare(self, f"{name}.uav_type", "multirotor", "how it flies, or drives", choices=UAV_TYPES)
-        id_ = declare(self, f"{name}.id", FIRST_ID + index, "RflySim copterID", low=1, high=2**31 - 1)
-        vehicle_type = declare(
-            self, f"{name}.type", TYPES[uav_type], "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1
-        )
-        radius = declare(
-            self,
-            f"{name}.loiter_radius",
-            25.0,
-            "of a fixed wing's hold, and of orbits that have none, m",
-            low=0.1,
-            high=1e5,
-        )
-        direction = declare(
-            self,
-            f"{name}.hold_turn_direction",
-            0,
-            "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free",
-            low=-1,
-            high=1,
-        )
-        start = declare_floats(self, f"{name}.start", "x, y (m) and yaw (rad) of a simulated vehicle's first place")
-        home = declare_floats(self, f"{name}.home", "x, y, z (m) for goals with home_source 1")
-        enu = self._shared.axes == "enu"
+        defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
+        given = declare_parameters(self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults)
+        start, home = given.start, given.home
+        enu = self._given.axes == "enu"
         if not start:
             start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
         if len(start) != 3 or not np.isfinite(start).all():
@@ -131,7 +90,16 @@ class MissionNode(Node):
         if home:
             home_ned = tuple((enu_to_ned(np.array(home)) if enu else np.array(home)).tolist())
         at = (float(place[0]), float(place[1]), heading)
-        return VehicleSettings(name, uav_type, id_, vehicle_type, radius, direction, at, home_ned)
+        return VehicleSettings(
+            name,
+            given.uav_type,
+            given.id,
+            given.type,
+            given.loiter_radius,
+            given.hold_turn_direction,
+            at,
+            home_ned,
+        )
 
     def destroy_node(self) -> None:
         """Take the actions off the graph first."""
@@ -139,17 +107,17 @@ class MissionNode(Node):
             vehicle.destroy()
         super().destroy_node()
 
-    def _take_terrain(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
         self._diagnostics.hardware_id = terrain.name
-        ground = Ground(terrain, self._shared.min_height)  # shared: what one has found out about it, all know
+        ground = Ground(terrain, self._given.min_height)  # shared: what one has found out about it, all know
         for vehicle in self._vehicles:
             vehicle.take_terrain(terrain, ground, geo_origin)
         self.get_logger().info(f"flying over map {terrain.name!r}")
-        self._say()
+        self._update_diagnostics()
 
-    def _refuse_terrain(self) -> None:
+    def _on_terrain_refused(self) -> None:
         self._diagnostics.count("refused_terrains")
-        self._say()
+        self._update_diagnostics()
 
     def _tick(self) -> None:
         now = self.get_clock().now().nanoseconds
@@ -186,16 +154,16 @@ class MissionNode(Node):
             source=self._source,
             stamp_ns=now,
         )
-        if self._shared.axes == "ned":
-            states = states_in_ned(states, self._shared.frame_id)
+        if self._given.axes == "ned":
+            states = states_in_ned(states, self._given.frame_id)
         self._states.publish(states_to_msg(states))
         self._tf.publish(states_to_transforms(states, [v.settings.name for v in flying]))
         for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
             pose_publisher.publish(pose)
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         terrain = "" if self._ground.terrain is None else self._ground.terrain.name
-        values: dict[str, Any] = {"vehicles": len(self._names), "terrain": terrain}
+        values: dict[str, Any] = {"vehicles": len(self._vehicles), "terrain": terrain}
         breached, unseen, silent = [], [], []
         for vehicle in self._vehicles:
             name, state = vehicle.settings.name, vehicle.state
@@ -208,23 +176,21 @@ class MissionNode(Node):
             values[name] = f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
             if state.breach:
                 breached.append(f"{name}: {state.breach} was breached")
-        if self._ground.trouble:
-            level, text = ERROR, self._ground.trouble
-        elif not self._names:
-            level, text = OK, "no vehicles: parameter vehicles is empty"
-        elif self._shared.simulate and self._ground.terrain is None:
-            level, text = STALE, NOT_YET
-        elif self._clock_watch.trouble:
-            level, text = WARN, self._clock_watch.trouble
-        elif breached:
-            level, text = WARN, "; ".join(breached)
-        elif unseen:
-            level, text = STALE, f"not known yet: {', '.join(unseen)}"
-        elif silent:
-            level, text = STALE, f"no pose of {', '.join(silent)}"
-        else:
-            level, text = OK, "running"
-        self._diagnostics.set(level, text, **values)
+        clock_problem = self._clock_watch.problem
+        no_terrain = self._given.simulate and self._ground.terrain is None
+        self._diagnostics.set_first(
+            [
+                (self._ground.problem, ERROR, self._ground.problem),
+                (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
+                (no_terrain, STALE, NOT_YET),
+                (clock_problem, WARN, clock_problem),
+                (breached, WARN, "; ".join(breached)),
+                (unseen, STALE, f"not known yet: {', '.join(unseen)}"),
+                (silent, STALE, f"no pose of {', '.join(silent)}"),
+                (True, OK, "running"),
+            ],
+            **values,
+        )
 
 
 def _warm_up() -> None:

@@ -17,11 +17,10 @@ from std_srvs.srv import Trigger
 
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_trajectory.fleet.run_clock import (
-    MAX_TIME_SCALE,
     SECOND,
     RunClock,
     agreed_start,
@@ -31,6 +30,7 @@ from rfly_trajectory.fleet.run_clock import (
     run_number,
     start_at_time,
 )
+from rfly_trajectory.ros.node_parameters import RunControlParameters
 
 LISTEN_S = 1.0
 """how long a node that is ready listens for the start of a fleet that runs already; its terrain_map has come, so it has
@@ -45,29 +45,14 @@ class RunControl:
     """Fleet time of a node. Declares `start_time` and `time_scale`; serves `~/start`, `~/pause` and `~/reset`.
 
     Every node publishes the start that all agree on as its own latched sample of `fleet_start`: a node that joins late
-    or again gets it as long as one of them runs. `begins_anew()` is called whenever fleet time goes back to 0.
+    or again gets it as long as one of them runs. `restarted()` is called whenever fleet time goes back to 0.
     """
 
-    def __init__(self, node: Node, begins_anew: Callable[[], None], changed: Callable[[], None]) -> None:
-        self._node, self._begins_anew, self._changed = node, begins_anew, changed
-        start_time = declare(
-            node,
-            "start_time",
-            0.0,
-            "ROS time at which the fleet starts, s; 0: with the fleet that runs already (fleet_start), else at the "
-            "next whole second",
-            low=0.0,
-        )
-        self._given_ns = start_at_time(start_time) if start_time else None
-        self._scale: float = declare(
-            node,
-            "time_scale",
-            1.0,
-            "seconds of the fleet in a second, may be changed at any time; 0 stands still",
-            low=0.0,
-            high=MAX_TIME_SCALE,
-            read_only=False,
-        )
+    def __init__(self, node: Node, restarted: Callable[[], None], changed: Callable[[], None]) -> None:
+        self._node, self._restarted, self._changed = node, restarted, changed
+        given = declare_parameters(node, RunControlParameters)
+        self._given_ns = start_at_time(given.start_time) if given.start_time else None
+        self._scale = given.time_scale
         self._heard_ns: int | None = None
         self._clock: RunClock | None = None
         self._paused = False
@@ -76,12 +61,12 @@ class RunControl:
         self.jumps = 0
         """how often the clock jumped back"""
         self._publisher: Any = None  # made with the first start: who sees a publisher may wait for its sample
-        subscription(node, Time, "fleet_start", self._take, LATCHED)
+        subscription(node, Time, "fleet_start", self._on_fleet_start, LATCHED)
         node.create_service(Trigger, "~/start", self._start)
         node.create_service(Trigger, "~/pause", self._pause)
         node.create_service(Trigger, "~/reset", self._reset)
-        node.add_on_set_parameters_callback(self._check)
-        node.add_post_set_parameters_callback(self._take_parameters)
+        node.add_on_set_parameters_callback(self._check_parameters)
+        node.add_post_set_parameters_callback(self._on_parameters_set)
 
     @property
     def start_ns(self) -> int | None:
@@ -116,25 +101,25 @@ class RunControl:
             if not self._has_listened():
                 return None
             self._last_ns = now_ns
-            self._take_start(self._first_start(now_ns))
+            self._set_start(self._first_start(now_ns))
         elif now_ns < self._last_ns - JUMP_NS:
             self._node.get_logger().warning("the clock went back: the fleet starts anew")
             self.jumps += 1
             self._last_ns = now_ns
             if is_near(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
                 self._clock = self._clock.restarted(self._clock.start_ns)
-                self._begins_anew()
+                self._restarted()
             else:
-                self.begin_anew()
+                self.restart()
         self._last_ns = now_ns
         return self.fleet_time
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """The fleet starts at the next whole second, or at a `start_time` that is to come, and so do all that share
         `fleet_start`."""
         if self._clock is None:
             return
-        self._take_start(next_start(self._now(), self._clock.start_ns, self._given_ns))
+        self._set_start(next_start(self._now(), self._clock.start_ns, self._given_ns))
 
     def _now(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
@@ -156,17 +141,17 @@ class RunControl:
             )
         return start_ns
 
-    def _take(self, message: Any) -> None:
+    def _on_fleet_start(self, message: Any) -> None:
         """A start from another node (or our own back again)."""
         start_ns = stamp_to_ns(message)
         if self._clock is None:
             self._heard_ns = start_ns if self._heard_ns is None else agreed_start(self._heard_ns, start_ns)
         elif agreed_start(start_ns, self._clock.start_ns) != self._clock.start_ns:
-            self._take_start(start_ns)
+            self._set_start(start_ns)
         elif start_ns != self._clock.start_ns:
             self._publisher.publish(ns_to_stamp(self._clock.start_ns))  # who said that may have missed ours
 
-    def _take_start(self, start_ns: int) -> None:
+    def _set_start(self, start_ns: int) -> None:
         first = self._clock is None
         self._clock = RunClock(start_ns, self._scale, not self._paused)
         if self._publisher is None:
@@ -175,7 +160,7 @@ class RunControl:
         again = "" if first else f", run {run_number(start_ns)}"
         self._node.get_logger().info(f"the fleet starts at {start_ns * 1e-9:.6f} s{again}")
         if not first:
-            self._begins_anew()
+            self._restarted()
         self._changed()
 
     def _start(self, _request: Any, response: Any) -> Any:
@@ -191,7 +176,7 @@ class RunControl:
         return self._done(response, "stands still at")
 
     def _reset(self, _request: Any, response: Any) -> Any:
-        self.begin_anew()
+        self.restart()
         if self._clock is None:
             return self._done(response, "")
         response.success = True
@@ -208,7 +193,7 @@ class RunControl:
         self._changed()
         return response
 
-    def _check(self, parameters: list[Parameter]) -> SetParametersResult:
+    def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
         try:
             for parameter in parameters:
                 if parameter.name == "time_scale" and parameter.type_ == Parameter.Type.DOUBLE:
@@ -217,7 +202,7 @@ class RunControl:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _take_parameters(self, parameters: list[Parameter]) -> None:
+    def _on_parameters_set(self, parameters: list[Parameter]) -> None:
         for parameter in parameters:
             if parameter.name == "time_scale":
                 self._scale = float(parameter.value)

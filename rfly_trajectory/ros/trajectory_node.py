@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
@@ -12,7 +13,7 @@ from rfly_suite.srv import LoadFleet
 from rfly_common.errors import ConfigError, WorkError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.vehicle_msgs import states_to_msg
@@ -25,13 +26,11 @@ from rfly_trajectory.fleet.run_clock import states_at_pace
 from rfly_trajectory.fleet.shard import shard_range
 from rfly_trajectory.fleet.track_check import check_tracks
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
+from rfly_trajectory.ros.node_parameters import PER_VEHICLE_LIMIT, TrajectoryParameters
 from rfly_trajectory.ros.run_control_topics import RunControl
 from rfly_trajectory.ros.vehicle_topics import PerVehicleTopics
 from rfly_trajectory.warm_up import warm_up
 
-DEFAULT_FLEET = "demo_convoy"
-PER_VEHICLE_LIMIT = 20
-"""vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
 LOGGED_FINDINGS = 5
 
 
@@ -50,33 +49,12 @@ class TrajectoryNode(Node):
 
     def __init__(self) -> None:
         super().__init__("trajectory_node")
-        fleet = declare(self, "fleet", DEFAULT_FLEET, "fleet file: a path, or the name of a shipped one")
-        rate = declare(self, "rate", 50.0, "states per second, Hz", low=0.1, high=1000.0)
-        self._frame_id: str = declare(
-            self,
-            "frame_id",
-            "map",
-            "frame of all that is published: map (ENU) or map_ned (RflySim's axes)",
-            choices=("map", "map_ned"),
-        )
-        self._publish_per_vehicle: str = declare(
-            self,
-            "publish_per_vehicle",
-            "auto",
-            "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the node drives up to "
-            f"{PER_VEHICLE_LIMIT}",
-            choices=("auto", "always", "never"),
-        )
-        self._shard: str = declare(
-            self,
-            "shard",
-            "0/1",
-            "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter",
-        )
-        shard_range(self._shard, 0)  # a shard that is none ends the node
-        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        given = declare_parameters(self, TrajectoryParameters)
+        self._given = given
+        shard_range(given.shard, 0)  # a shard that is none ends the node
+        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
         self._source = self.get_fully_qualified_name()
-        self._diagnostics = Diagnostics(self, "fleet", fleet, self._say)
+        self._diagnostics = Diagnostics(self, "fleet", given.fleet, self._update_diagnostics)
         self._whole: Fleet | None = None
         self._plan: Fleet | None = None
         """this node's vehicles as the file has them"""
@@ -89,37 +67,37 @@ class TrajectoryNode(Node):
         self._last_ns = 0
         self._clock_watch = ClockWatch(self)
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
-        self._topics = PerVehicleTopics(self, self._frame_id)
-        self._follow = FollowPaths(self, self._frame_id, self._say)
-        self._run = RunControl(self, self._begin_anew, self._say)
+        self._topics = PerVehicleTopics(self, self._given.frame_id)
+        self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
+        self._run = RunControl(self, self._restart, self._update_diagnostics)
         try:
-            self._use(load_fleet(fleet))
+            self._use(load_fleet(given.fleet))
         except ConfigError as error:
             self._fleet_error = " ".join(str(error).split())
             self.get_logger().error(self._fleet_error)
         self.create_service(LoadFleet, "~/load_fleet", self._load_fleet)
         self._ground.start()
-        self._say()
-        self._period_ns = int(1e9 / rate)
-        self._timer = self.create_timer(1.0 / rate, self._tick)
-        self.get_logger().info(f"fleet {fleet!r}: {self._count()} at {rate:g} Hz; waiting for terrain_map")
+        self._update_diagnostics()
+        self._period_ns = int(1e9 / given.rate)
+        self._timer = self.create_timer(1.0 / given.rate, self._tick)
+        self.get_logger().info(f"fleet {given.fleet!r}: {self._count()} at {given.rate:g} Hz; waiting for terrain_map")
         if self._fleet is not None:
             warm_up()  # last: the node is seen by others meanwhile
 
     def _use(self, whole: Fleet) -> None:
         """Drive this node's shard of a fleet."""
-        mine = shard_range(self._shard, len(whole))
+        mine = shard_range(self._given.shard, len(whole))
         self._whole = self._plan = whole
         if len(mine) < len(whole):
             shard = whole.vehicles[mine.start : mine.stop]
             self._plan = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.where)
         self._fleet = self._plan
-        few = self._publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
-        one_by_one = self._plan.vehicles if few or self._publish_per_vehicle == "always" else ()
+        few = self._given.publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
+        one_by_one = self._plan.vehicles if few or self._given.publish_per_vehicle == "always" else ()
         self._topics.use([vehicle.name for vehicle in one_by_one])
         self._follow.use(one_by_one)
 
-    def _over(self, terrain: HeightMap) -> None:
+    def _place_on(self, terrain: HeightMap) -> None:
         assert self._whole is not None
         assert self._plan is not None
         assert self._fleet is not None
@@ -128,31 +106,31 @@ class TrajectoryNode(Node):
 
     def _count(self) -> str:
         mine, all_of_them = (0 if fleet is None else len(fleet) for fleet in (self._fleet, self._whole))
-        return f"{mine} vehicles" + (f" (shard {self._shard} of {all_of_them})" if mine != all_of_them else "")
+        return f"{mine} vehicles" + (f" (shard {self._given.shard} of {all_of_them})" if mine != all_of_them else "")
 
-    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         if self._whole is None:
             return
-        self._over(terrain)
+        self._place_on(terrain)
         self.get_logger().info(f"driving over map {terrain.name!r}, {terrain.rows} x {terrain.columns} cells")
-        self._tell(check_tracks(self._whole))
+        self._log_findings(check_tracks(self._whole))
         self._publish_paths()
-        self._say()
+        self._update_diagnostics()
 
     def _publish_paths(self) -> None:
         if self._fleet is not None:
             self._topics.publish_paths(self._fleet)
 
-    def _refuse_terrain(self) -> None:
+    def _on_terrain_refused(self) -> None:
         self._diagnostics.count("refused_terrains")
-        self._say()
+        self._update_diagnostics()
 
-    def _tell(self, findings: list[Finding]) -> None:
+    def _log_findings(self, findings: list[Finding]) -> None:
         self._findings = findings
         for finding in findings[:LOGGED_FINDINGS]:
             self.get_logger().warning(f"vehicle {finding.vehicle!r}: {finding.text}")
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         """Fleet time is 0 again: vehicles that had left their paths are back on them."""
         had_left = bool(self._follow.following)
         self._follow.forget()
@@ -160,7 +138,7 @@ class TrajectoryNode(Node):
         if had_left:
             self._publish_paths()
 
-    def _take_paths(self, fleet_time: float) -> Fleet:
+    def _apply_new_paths(self, fleet_time: float) -> Fleet:
         """The fleet of this tick: vehicles that were told so leave their paths."""
         fleet = self._fleet
         assert fleet is not None
@@ -170,7 +148,7 @@ class TrajectoryNode(Node):
         self._fleet, changed = taken
         for index in changed:
             self._topics.publish_path(self._fleet, index)
-        self._say()
+        self._update_diagnostics()
         return self._fleet
 
     def _tick(self) -> None:
@@ -186,11 +164,11 @@ class TrajectoryNode(Node):
         self._last_ns = now
         if not len(fleet):
             return
-        fleet = self._take_paths(fleet_time)
+        fleet = self._apply_new_paths(fleet_time)
         states = fleet.sample(fleet_time, source=self._source, stamp_ns=now)
         states = states_at_pace(states, self._run.pace)
-        if self._frame_id == "map_ned":
-            states = states_in_ned(states, self._frame_id)
+        if self._given.frame_id == "map_ned":
+            states = states_in_ned(states, self._given.frame_id)
         self._states.publish(states_to_msg(states))
         self._diagnostics.count("published_states")
         self._topics.publish_states(states)
@@ -207,17 +185,17 @@ class TrajectoryNode(Node):
             return response
         finally:
             self._loading.release()
-        response.message = self._take_fleet(loaded)
+        response.message = self._use_loaded(loaded)
         response.success, response.vehicles = loaded.whole is not None, 0 if self._fleet is None else len(self._fleet)
         return response
 
-    def _take_fleet(self, loaded: _Loaded) -> str:
+    def _use_loaded(self, loaded: _Loaded) -> str:
         """Drive a loaded fleet from its start; one that failed leaves the present one driving. What was done."""
         self._load_error = loaded.error
         if loaded.whole is None:
             self.get_logger().error(loaded.error)
             self._diagnostics.count("failed_loads")
-            self._say()
+            self._update_diagnostics()
             return loaded.error
         self._fleet_error = ""
         self._diagnostics.hardware_id = loaded.name
@@ -229,21 +207,21 @@ class TrajectoryNode(Node):
         if terrain is not None:
             stale = loaded.whole.terrain is not terrain  # another map came while the file was read
             if stale:
-                self._over(terrain)
-            self._tell(check_tracks(self._whole) if stale and self._whole is not None else loaded.findings)
+                self._place_on(terrain)
+            self._log_findings(check_tracks(self._whole) if stale and self._whole is not None else loaded.findings)
             self._publish_paths()
-        self._run.begin_anew()
+        self._run.restart()
         text = f"fleet {loaded.name!r}: {self._count()}"
         self.get_logger().info(text)
-        self._say()
+        self._update_diagnostics()
         return text
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         terrain = self._fleet.terrain if self._fleet is not None else None
         run = self._run
         values: dict[str, Any] = {
             "vehicles": 0 if self._fleet is None else len(self._fleet),
-            "shard": self._shard,
+            "shard": self._given.shard,
             "terrain": "" if terrain is None else terrain.name,
             "run": run.state,
             "fleet_start": "" if run.start_ns is None else f"{run.start_ns * 1e-9:.6f}",
@@ -252,25 +230,30 @@ class TrajectoryNode(Node):
             "clock_jumps_back": run.jumps,
             "following_paths": ", ".join(self._follow.following),
         }
-        if self._fleet_error:
-            level, text = ERROR, self._fleet_error
-        elif self._ground.trouble:
-            level, text = ERROR, self._ground.trouble
-        elif self._load_error:
-            level, text = ERROR, f"the last load failed, the fleet before it drives on: {self._load_error}"
-        elif terrain is None:
-            level, text = STALE, NOT_YET
-        elif self._clock_watch.trouble:
-            level, text = WARN, self._clock_watch.trouble
-        elif self._follow.refused:
-            name, reason = next(iter(self._follow.refused.items()))
-            level, text = WARN, f"vehicle {name!r} goes on and does not follow the path: {reason}"
-        elif self._findings:
-            more = f" (and {len(self._findings) - 1} more)" if len(self._findings) > 1 else ""
-            level, text = WARN, f"vehicle {self._findings[0].vehicle!r}: {self._findings[0].text}{more}"
-        else:
-            level, text = OK, "publishing"
-        self._diagnostics.set(level, text, **values)
+        error, refused, findings = self._load_error, self._follow.refused, self._findings
+        self._diagnostics.set_first(
+            [
+                (self._fleet_error, ERROR, self._fleet_error),
+                (self._ground.problem, ERROR, self._ground.problem),
+                (error, ERROR, f"the last load failed, the fleet before it drives on: {error}"),
+                (terrain is None, STALE, NOT_YET),
+                (self._clock_watch.problem, WARN, self._clock_watch.problem),
+                (refused, WARN, lambda: _refused_text(refused)),
+                (findings, WARN, lambda: _findings_text(findings)),
+                (True, OK, "publishing"),
+            ],
+            **values,
+        )
+
+
+def _refused_text(refused: Mapping[str, str]) -> str:
+    name, reason = next(iter(refused.items()))
+    return f"vehicle {name!r} goes on and does not follow the path: {reason}"
+
+
+def _findings_text(findings: Sequence[Finding]) -> str:
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return f"vehicle {findings[0].vehicle!r}: {findings[0].text}{more}"
 
 
 def _load(name: str, terrain: HeightMap | None) -> _Loaded:

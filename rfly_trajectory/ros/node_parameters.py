@@ -1,0 +1,108 @@
+"""Parameters of trajectory_node and mission_node. No ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rfly_common.ros.node_parameters import FrameParameters, parameter
+from rfly_terrain.ros.node_parameters import LatestTerrainParameters
+from rfly_trajectory.fleet.run_clock import MAX_TIME_SCALE
+from rfly_trajectory.missions.runner import UavType
+
+PER_VEHICLE_LIMIT = 20
+"""vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
+FIRST_ID = 501
+"""id of the first vehicle that has none given; the next count up"""
+
+
+@dataclass(frozen=True)
+class TrajectoryParameters:
+    """The fleet that trajectory_node drives, and what it publishes of it."""
+
+    fleet: str = parameter("demo_convoy", "fleet file: a path, or the name of a shipped one")
+    rate: float = parameter(50.0, "states per second", unit="Hz", low=0.1, high=1000.0)
+    frame_id: Literal["map", "map_ned"] = parameter(
+        "map", "frame of all that is published: map (ENU) or map_ned (RflySim's axes)"
+    )
+    publish_per_vehicle: Literal["auto", "always", "never"] = parameter(
+        "auto",
+        "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the node drives up to "
+        f"{PER_VEHICLE_LIMIT}",
+    )
+    shard: str = parameter(
+        "0/1", "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter"
+    )
+
+
+@dataclass(frozen=True)
+class RunControlParameters:
+    """When a fleet starts, and how fast its time goes."""
+
+    start_time: float = parameter(
+        0.0,
+        "ROS time at which the fleet starts, s; 0: with the fleet that runs already (fleet_start), else at the next "
+        "whole second",
+        low=0.0,
+    )
+    time_scale: float = parameter(
+        1.0,
+        "seconds of the fleet in a second, may be changed at any time; 0 stands still",
+        low=0.0,
+        high=MAX_TIME_SCALE,
+        changeable=True,
+    )
+
+
+@dataclass(frozen=True)
+class MissionParameters:
+    """What the vehicles of mission_node share."""
+
+    vehicles: list[str] = parameter([], "names of the vehicles that fly missions")
+    rate: float = parameter(50.0, "steps per second", unit="Hz", low=1.0, high=1000.0)
+    frame_id: Literal["map", "map_ned"] = parameter(
+        "map", "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)"
+    )
+    simulate: bool = parameter(True, "move the vehicles; false: their poses come from <name>/pose")
+    min_height: float = parameter(2.0, "least height above the ground on the way", unit="m", low=0.0, high=1e4)
+    default_radius: float = parameter(
+        2.0, "transition radius of way-points from files that have none", unit="m", low=0.01, high=1e4
+    )
+
+    @property
+    def axes(self) -> str:
+        """Of `frame_id`: enu or ned."""
+        return "enu" if self.frame_id == "map" else "ned"
+
+
+@dataclass(frozen=True)
+class MissionVehicleParameters:
+    """Of each vehicle in `vehicles`, after its name and a dot."""
+
+    uav_type: UavType = parameter("multirotor", "how it flies, or drives")
+    id: int = parameter(
+        FIRST_ID, "RflySim copterID", low=1, high=2**31 - 1, shown=f"{FIRST_ID}, {FIRST_ID + 1} … in the order of names"
+    )
+    type: int = parameter(
+        3,
+        "RflySim vehicleType: which model is shown",
+        low=0,
+        high=2**31 - 1,
+        shown="3; fixed-wing 100, ground 100150",
+    )
+    loiter_radius: float = parameter(
+        25.0, "of a fixed wing's hold, and of orbits that have none", unit="m", low=0.1, high=1e5
+    )
+    hold_turn_direction: int = parameter(
+        0, "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free", low=-1, high=1
+    )
+    start: list[float] = parameter(
+        [], "x, y (m) and yaw (rad) of a simulated vehicle's first place", shown="10 m east of the vehicle before it"
+    )
+    home: list[float] = parameter([], "x, y, z (m) for goals with home_source 1")
+
+
+NODES = {
+    "trajectory_node": (TrajectoryParameters, RunControlParameters, FrameParameters, LatestTerrainParameters),
+    "mission_node": (MissionParameters, MissionVehicleParameters, FrameParameters, LatestTerrainParameters),
+}
