@@ -11,23 +11,31 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sensor_msgs.msg import FluidPressure, Imu
+from rclpy.node import Node
+from rfly_suite.msg import RotorCommand
+from sensor_msgs.msg import FluidPressure
 
 from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession, find_firmware, shipped_settings
 from rfly_amphibious.control.flight_controller import FlightController
-from rfly_amphibious.ros import amphibious_msgs as convert
-from rfly_amphibious.ros.flight_control_node import FlightControlNode
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.ros.amphibious_msgs import barometer_samples
+from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name, load_sensors
+from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
+from rfly_amphibious.ros.node_parameters import (
+    DELAY,
+    ControlParameters,
+    FirmwareParameters,
+    FlightControlParameters,
+)
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import AutopilotError, ConfigError, SensorMessageError
-from rfly_common.ros.diagnostics import ERROR, STALE, WARN
+from rfly_common.errors import AutopilotError, ConfigError
+from rfly_common.ros.diagnostics import ERROR, STALE, WARN, Diagnostics, Row
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import sensor_qos
 from rfly_common.ros.run_loop import run
-from rfly_common.ros.stamps import stamp_to_ns
 
 PACE_TIME, PACE_ERROR = 2.0, 0.1
 """s over which the simulation's pace is taken; of it, beyond which the firmware's clock is another one"""
@@ -35,73 +43,76 @@ SILENCE = 1.0
 """s without imu/data"""
 
 
-class BetaflightNode(FlightControlNode):
-    """`flight_control_node` with the firmware as its attitude loop."""
+class BetaflightNode(Node):
+    """The topics of `flight_control_node`, with the firmware as its attitude loop."""
 
     def __init__(self) -> None:
-        self._session: BetaflightSession | None = None
+        super().__init__("betaflight_node")
         self._heard_at = -math.inf
-        self._begin: tuple[float, int] | None = None
+        self._pace_from: tuple[float, int] | None = None
         self._pace = 1.0
-        self._trouble = ""
+        self._error = ""
+        name = declare_vehicle_name(self)
+        control = declare_parameters(self, ControlParameters, defaults={"vehicle": "scale_quad"})
+        params = declare_gains(self, VehicleParameters.load(control.vehicle or "scale_quad"))
+        delay = {"delay": 0.0 if control.lock_step else DELAY}
+        given = declare_parameters(self, FlightControlParameters, defaults=delay)
+        firmware = declare_parameters(self, FirmwareParameters)
+        sensors = load_sensors(given.sensors, params)
+        self._session = _start(firmware)
+        self.get_logger().info(f"Betaflight runs as process {self._session.pid}, settings {firmware.settings!r}")
         try:
-            super().__init__("betaflight_node", "scale_quad")
+            self._attitude_loop = BetaflightAttitudeLoop(self._session, params, sensors)
+            self._flight = FlightController(
+                params, sensors, command_timeout=given.command_timeout, attitude_loop=self._attitude_loop
+            )
+            self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)
+            self._topics = FlightControlTopics(
+                self,
+                self._flight,
+                self._diagnostics,
+                self._update_diagnostics,
+                params,
+                vehicle=name,
+                lock_step=control.lock_step,
+                step=self._step,
+                on_stamp=self._measure_pace,
+            )
         except ConfigError:
-            self._end_firmware()
+            self._session.close()
             raise
-        lock_step = bool(self.get_parameter("lock_step").value)
-        subscription(self, FluidPressure, "baro", self._take_pressure, sensor_qos(lock_step))
-
-    def _computer(
-        self, params: VehicleParameters, sensors: SensorParameters, delay: float, timeout: float
-    ) -> FlightController:
-        settings = declare(self, "settings", "scale_quad", "for the firmware's command line: a shipped name or a file")
-        folder = declare(self, "folder", "", "where the firmware keeps its settings; empty: a temporary one")
-        program = declare(self, "program", "", "the firmware; empty: the one that the package betaflight has built")
-        self._session = session = _start(settings, folder, program)
-        self.get_logger().info(f"Betaflight runs as process {session.pid}, settings {settings!r}")
-        self._attitude_loop = BetaflightAttitudeLoop(session, params, sensors)
-        return FlightController(params, sensors, command_timeout=timeout, attitude_loop=self._attitude_loop)
+        subscription(self, FluidPressure, "baro", self._on_baro, sensor_qos(control.lock_step))
+        self._update_diagnostics()
 
     def destroy_node(self) -> None:
         """Ends the firmware first."""
-        self._end_firmware()
+        self._session.close()
         super().destroy_node()
 
-    def _end_firmware(self) -> None:
-        if self._session is not None:
-            self._session.close()
+    def _on_baro(self, message: FluidPressure) -> None:
+        self._topics.loop.sense("baro", lambda: SensorSamples(barometer=barometer_samples(message)))
 
-    def _take_pressure(self, message: FluidPressure) -> None:
-        try:
-            self._flight.sense(SensorSamples(barometer=convert.barometer_samples(message)))
-        except SensorMessageError as error:
-            self._refuse("baro", error)
-
-    def _take_imu(self, message: Imu) -> None:
-        stamp_ns = stamp_to_ns(message.header.stamp)
+    def _measure_pace(self, stamp_ns: int) -> None:
         self._heard_at = now = time.monotonic()
-        if self._begin is None or stamp_ns < self._begin[1]:
-            self._begin = now, stamp_ns
-        elif now - self._begin[0] >= PACE_TIME:
-            self._pace = (stamp_ns - self._begin[1]) * 1e-9 / (now - self._begin[0])
-            self._begin = now, stamp_ns
-        super()._take_imu(message)
+        if self._pace_from is None or stamp_ns < self._pace_from[1]:
+            self._pace_from = now, stamp_ns
+        elif now - self._pace_from[0] >= PACE_TIME:
+            self._pace = (stamp_ns - self._pace_from[1]) * 1e-9 / (now - self._pace_from[0])
+            self._pace_from = now, stamp_ns
 
-    def _compute(self, stamp_ns: int, dt: float) -> None:
+    def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand | None:
+        """None where the firmware does not answer: the simulation's fail-safe acts, or in lock-step it stands still."""
         try:
-            super()._compute(stamp_ns, dt)
-        except AutopilotError as error:  # no command: the simulation's fail-safe acts, or in lock-step it stands still
-            text, self._trouble = str(error), str(error)
-            if self._ticks is not None:
-                self._ticks.unanswered()
-            self.get_logger().error(text, throttle_duration_sec=5.0)
-        else:
-            self._trouble = ""
+            command = self._topics.step(estimate, dt)
+        except AutopilotError as error:
+            self._error = str(error)
+            self.get_logger().error(self._error, throttle_duration_sec=5.0)
+            return None
+        self._error = ""
+        return command
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         flight, session = self._flight, self._session
-        assert session is not None
         silence = time.monotonic() - self._heard_at
         values: dict[str, Any] = {
             "mode": flight.mode.value,
@@ -112,29 +123,31 @@ class BetaflightNode(FlightControlNode):
         }
         if session.attitude is not None:
             values["attitude_deg"] = " ".join(f"{math.degrees(angle):.1f}" for angle in session.attitude)
-        if session.why_ended or self._trouble:
-            self._diagnostics.set(ERROR, session.why_ended or self._trouble, **values)
-        elif silence > SILENCE:
-            text = "no imu/data has come yet" if math.isinf(silence) else f"no imu/data for {silence:.0f} s"
-            self._diagnostics.set(STALE, text, **values)
-        elif abs(self._pace - 1.0) > PACE_ERROR:
-            text = f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the wall clock"
-            self._diagnostics.set(WARN, text, **values)
-        elif self._attitude_loop.arming_disable_flags:
-            flags = ", ".join(self._attitude_loop.arming_disable_flags)
-            self._diagnostics.set(WARN, f"Betaflight does not arm: {flags}", **values)
+        error = session.why_ended or self._error
+        silent = "no imu/data has come yet" if math.isinf(silence) else f"no imu/data for {silence:.0f} s"
+        off_pace = f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the wall clock"
+        flags = self._attitude_loop.arming_disable_flags
+        rows: list[Row] = [
+            (error, ERROR, error),
+            (silence > SILENCE, STALE, silent),
+            (abs(self._pace - 1.0) > PACE_ERROR, WARN, off_pace),
+            (flags, WARN, f"Betaflight does not arm: {', '.join(flags)}"),
+        ]
+        own = next((row for row in rows if row[0]), None)
+        if own is None:  # as flight_control_node tells it
+            self._diagnostics.set_first(self._topics.rows(), **self._topics.values())
         else:
-            super()._say()
+            self._diagnostics.set_first([own], **values)
 
 
-def _start(settings: str, folder: str, program: str) -> BetaflightSession:
+def _start(given: FirmwareParameters) -> BetaflightSession:
     """Raises ConfigError where the firmware cannot be started."""
     try:
-        if settings.endswith(".txt"):
-            lines = Path(settings).read_text(encoding="utf-8").splitlines()
+        if given.settings.endswith(".txt"):
+            lines = Path(given.settings).read_text(encoding="utf-8").splitlines()
         else:
-            lines = shipped_settings(settings)
-        return BetaflightSession(lines, folder or None, Path(program) if program else find_firmware())
+            lines = shipped_settings(given.settings)
+        return BetaflightSession(lines, given.folder or None, Path(given.program) if given.program else find_firmware())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Betaflight: {error}") from error
 

@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rfly_suite.msg import SimulationTick
+from sensor_msgs.msg import Imu, JointState, Range
+from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.target_motion import TargetMotion
-from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate, time_of
+from rfly_amphibious.ros.amphibious_msgs import (
+    WENT_BACK_S,
+    JointReader,
+    height_samples,
+    imu_samples,
+    is_unknown,
+    odometry_to_estimate,
+    time_of,
+    wheel_load_samples,
+)
+from rfly_amphibious.ros.node_parameters import MotionCommandParameters
+from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import CommandError, ConfigError, RflyError
+from rfly_common.errors import CommandError, RflyError, SensorMessageError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, STATE_IN, STATE_OUT, sensor_qos
-from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 
-GAINS = {
-    "attitude_frequency": "of the attitude loop in roll and pitch, rad/s",
-    "attitude_damping": "of the attitude loop, 1: critical",
-    "position_gain": "m/s for each metre beside the place, 1/s",
-    "velocity_gain": "m/s² for each m/s beside the velocity, 1/s",
-    "max_tilt": "rad",
+LONGEST_STEP = 0.1
+_SENSOR_TOPICS: dict[str, tuple[Any, int, str]] = {
+    "imu/data": (Imu, SimulationTick.IMU, "imu"),
+    "joint_states": (JointState, SimulationTick.JOINTS, "joints"),
+    "height_above_ground": (Range, SimulationTick.HEIGHT, "height"),
+    "wheel_loads": (Float64MultiArray, SimulationTick.WHEEL_LOADS, "wheel_loads"),
 }
-REFUSED_SHOWN_S = 5.0
-
-
-def declare_vehicle(node: Node, gains: Sequence[str] = (), default: str = "scale") -> VehicleParameters:
-    """The parameter `vehicle`, and one for each of these gains."""
-    params = VehicleParameters.load(
-        declare(node, "vehicle", default, "parameters: full, scale, scale_quad or a YAML file") or default
-    )
-    chosen: dict[str, Any] = {
-        name: declare(node, name, float(getattr(params, name)), GAINS[name], low=1e-3, high=100.0) for name in gains
-    }
-    try:
-        return params.replace(**chosen)
-    except ConfigError as error:
-        raise ConfigError(f"parameters {', '.join(gains)}: {error}") from None
+"""topic: its type, index in SimulationTick.count, field of SensorSamples"""
 
 
 class MotionCommands:
@@ -64,17 +64,17 @@ class MotionCommands:
         """`velocity` is told forward, left, up (m/s) and yaw rate; `pose` position, velocity (3,), world, and yaw."""
         self._node, self._diagnostics = node, diagnostics
         self._velocity, self._pose = velocity, pose
-        stamped = declare(node, "stamped_cmd_vel", True, "cmd_vel is a TwistStamped; false: a Twist")
+        stamped = declare_parameters(node, MotionCommandParameters).stamped_cmd_vel
         self._bases = ("", "base_link", f"{vehicle}/base_link")
         self._frames = Frames(node, listen=False)
         self._motion = TargetMotion()
         self.refused = ""
         """what was refused last"""
         if stamped:
-            subscription(node, TwistStamped, "cmd_vel", self._take_stamped, COMMANDS)
+            subscription(node, TwistStamped, "cmd_vel", self._on_cmd_vel_stamped, COMMANDS)
         else:
-            subscription(node, Twist, "cmd_vel", self._take_twist, COMMANDS)
-        subscription(node, PoseStamped, "cmd/pose", self._take_pose, COMMANDS)
+            subscription(node, Twist, "cmd_vel", self._on_cmd_vel, COMMANDS)
+        subscription(node, PoseStamped, "cmd/pose", self._on_cmd_pose, COMMANDS)
 
     def refuse(self, topic: str, why: object) -> None:
         """Count and tell it."""
@@ -82,23 +82,23 @@ class MotionCommands:
         self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
         self._node.get_logger().warning(self.refused, throttle_duration_sec=1.0)
 
-    def _take_stamped(self, message: TwistStamped) -> None:
+    def _on_cmd_vel_stamped(self, message: TwistStamped) -> None:
         frame = message.header.frame_id
         if frame not in self._bases:
             self.refuse(
                 "cmd_vel", f"header.frame_id is {frame!r}, expected {self._bases[-1]}: it is in the body's axes"
             )
             return
-        self._take_twist(message.twist)
+        self._on_cmd_vel(message.twist)
 
-    def _take_twist(self, message: Twist) -> None:
+    def _on_cmd_vel(self, message: Twist) -> None:
         linear = message.linear
         try:
             self._velocity((linear.x, linear.y, linear.z), message.angular.z)
         except CommandError as error:
             self.refuse("cmd_vel", error)
 
-    def _take_pose(self, message: PoseStamped) -> None:
+    def _on_cmd_pose(self, message: PoseStamped) -> None:
         frame_id = message.header.frame_id or "map"
         try:
             if self._frames.axes(frame_id) is None:
@@ -120,9 +120,11 @@ class Estimates:
     ) -> None:
         self._node, self._diagnostics, self._heard = node, diagnostics, heard
         self.newest: Estimate | None = None
-        subscription(node, Odometry, "odometry/filtered", self._take, sensor_qos(True) if lock_step else STATE_IN)
+        subscription(
+            node, Odometry, "odometry/filtered", self._on_odometry, sensor_qos(True) if lock_step else STATE_IN
+        )
 
-    def _take(self, message: Odometry) -> None:
+    def _on_odometry(self, message: Odometry) -> None:
         try:
             if not is_unknown(message):
                 self.newest = odometry_to_estimate(message)
@@ -137,7 +139,7 @@ class Ticks:
     """Lock-step: one answer to each tick, once its samples and the estimate are there; the same answer again for a
     tick that is told again.
 
-    The first tick of a simulation that begins anew says so before any sample does.
+    The first tick of a simulation that was reset says so before any sample does.
     """
 
     def __init__(
@@ -146,23 +148,23 @@ class Ticks:
         watched: Sequence[int],
         compute: Callable[[int, float], None],
         again: Callable[[], None],
-        anew: Callable[[], None],
+        reset: Callable[[], None],
         begun: Callable[[], None] = lambda: None,
     ) -> None:
-        """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more, `anew()` forgets
+        """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more, `reset()` forgets
         all because the time went back, `begun()` is told that a tick has come which is to be answered.
         """
-        self._compute, self._again, self._anew, self._begun = compute, again, anew, begun
+        self._compute, self._again, self._reset, self._begun = compute, again, reset, begun
         self._last_ns: int | None = None
         self._told_ns = -1
         self.gate = TickGate(watched, self._open, answers=True)
-        subscription(node, SimulationTick, "simulation_tick", self._take, STATE_OUT)
+        subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
 
-    def _take(self, message: SimulationTick) -> None:
+    def _on_simulation_tick(self, message: SimulationTick) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
         if stamp_ns < self._told_ns:
             self._last_ns = None
-            self._anew()
+            self._reset()
         if stamp_ns != self._told_ns:
             self._begun()
         self._told_ns = stamp_ns
@@ -179,3 +181,130 @@ class Ticks:
             return
         self._last_ns = stamp_ns
         self._compute(stamp_ns, 0.0 if last is None else max(stamp_ns - last, 0) * 1e-9)
+
+
+class Controller(Protocol):
+    """What a control loop runs."""
+
+    @property
+    def time(self) -> float:
+        """s, of the newest sample."""
+
+    def sense(self, samples: SensorSamples) -> None:
+        """What the sensors say."""
+
+    def reset(self) -> None:
+        """Forget all: the time went back."""
+
+
+class ControlLoop:
+    """Sensor samples into a controller, and its command out: for each message of the first sensor topic, or in
+    lock-step for each tick of the simulation, with the stamp of what it answers.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        diagnostics: Diagnostics,
+        controller: Controller,
+        step: Callable[[Estimate | None, float], Any],
+        commands: Publisher,
+        params: VehicleParameters,
+        *,
+        sensors: Sequence[str],
+        lock_step: bool,
+        reset_text: str,
+        before_tick: Callable[[], None] = lambda: None,
+        on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
+    ) -> None:
+        """`step(estimate, dt)` makes the command as a message, or None where there is none; `before_tick` is called
+        when a tick has come that is to be answered, `on_stamp` with the stamp of each message of the first sensor.
+        """
+        self._node, self._diagnostics, self._controller = node, diagnostics, controller
+        self._step, self._commands, self._reset_text = step, commands, reset_text
+        self._on_stamp = on_stamp
+        self._joints = JointReader(params)
+        self._last_ns = -1
+        self._answer: Any = None
+        self.answers = 0
+        """commands that were made"""
+        watched = [_SENSOR_TOPICS[topic][1] for topic in sensors]
+        self._ticks: Ticks | None = None
+        if lock_step:
+            self._ticks = Ticks(node, watched, self._compute, self._send, self._reset, before_tick)
+        qos = sensor_qos(lock_step)
+        for topic in sensors:
+            msg_type = _SENSOR_TOPICS[topic][0]
+            subscription(node, msg_type, topic, self._sensor_callback(topic, is_clock=topic == sensors[0]), qos)
+        self._estimates = Estimates(
+            node, diagnostics, lock_step, None if self._ticks is None else self._ticks.gate.answered
+        )
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The newest that has come."""
+        return self._estimates.newest
+
+    @property
+    def lock_step(self) -> bool:
+        """Whether the simulation waits for each command."""
+        return self._ticks is not None
+
+    def sense(self, topic: str, read: Callable[[], SensorSamples]) -> None:
+        """Give a message's samples to the controller; what can't be read is refused, counted and told."""
+        try:
+            self._controller.sense(read())
+        except SensorMessageError as error:
+            self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
+            self._node.get_logger().warning(f"{topic} refused: {error}", throttle_duration_sec=5.0)
+
+    def _read(self, field: str, message: Any) -> SensorSamples:
+        if field == "imu":
+            return SensorSamples(imu=imu_samples(message))
+        if field == "joints":
+            return SensorSamples(joints=self._joints(message))
+        if field == "height":
+            return SensorSamples(height=height_samples(message))
+        return SensorSamples(wheel_loads=wheel_load_samples(message, self._controller.time))
+
+    def _sensor_callback(self, topic: str, *, is_clock: bool) -> Callable[[Any], None]:
+        _, index, field = _SENSOR_TOPICS[topic]
+
+        def on_message(message: Any) -> None:
+            last = stamp_ns = self._last_ns
+            if is_clock:
+                stamp_ns = stamp_to_ns(message.header.stamp)
+                self._on_stamp(stamp_ns)
+                if stamp_ns < last - round(WENT_BACK_S * 1e9):
+                    self._reset()
+                    last = -1
+                self._last_ns = max(last, stamp_ns)
+            self.sense(topic, lambda: self._read(field, message))
+            if self._ticks is not None:
+                self._ticks.gate.heard(index)
+            elif last < stamp_ns:
+                self._compute(stamp_ns, 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP))
+
+        return on_message
+
+    def _reset(self) -> None:
+        self._node.get_logger().warning(self._reset_text)
+        self._diagnostics.count("clock_jumps_back")
+        self._controller.reset()
+        self._estimates.newest = None
+        self._last_ns = -1
+
+    def _compute(self, stamp_ns: int, dt: float) -> None:
+        command = self._step(self._estimates.newest, dt)
+        if command is None:
+            if self._ticks is not None:
+                self._ticks.unanswered()
+            return
+        command.header.stamp = ns_to_stamp(stamp_ns)
+        self._answer = command
+        self.answers += 1
+        self._send()
+
+    def _send(self) -> None:
+        if self._answer is not None:
+            self._commands.publish(self._answer)

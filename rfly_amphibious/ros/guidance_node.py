@@ -23,14 +23,16 @@ from rfly_amphibious.guidance.legs import DriveLeg, Leg
 from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
 from rfly_amphibious.guidance.planned_legs import legs_of_path
 from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.guidance_msgs import estimate_to_pose, order_to_ackermann, order_to_pose, path_to_points
-from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED, Scenario
+from rfly_amphibious.ros.node_parameters import GuidanceParameters
+from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError, RflyError
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
@@ -47,35 +49,25 @@ class GuidanceNode(Node):
 
     def __init__(self) -> None:
         super().__init__("guidance_node")
-        scenario = declare(self, "scenario", "", "scenario whose mission it carries out: a file, or a shipped one")
-        vehicle = declare(self, "vehicle", "", "parameter set or file of the vehicle; empty: the scenario's, or scale")
-        self._autostart: bool = declare(
-            self, "autostart", False, "begin with the scenario's mission as soon as it is known where the vehicle is"
-        )
-        self._speeds = (
-            declare(self, "drive_speed", DRIVE_SPEED, "along planned paths on the ground, m/s", low=0.2, high=30.0),
-            declare(self, "fly_speed", FLY_SPEED, "along planned paths in the air, m/s", low=0.2, high=30.0),
-        )
-        rate = declare(self, "rate", 50.0, "commands a second of the estimates' time, Hz", low=5.0, high=500.0)
-        self._name: str = declare(
-            self, "vehicle_name", self.get_namespace().strip("/") or "amphibious", "prefix of the vehicle's frames"
-        )
-        self._period_ns = round(1e9 / rate)
+        given = declare_parameters(self, GuidanceParameters)
+        self._name = declare_vehicle_name(self)
+        self._autostart, self._scenario = given.autostart, given.scenario
+        self._speeds = given.drive_speed, given.fly_speed
+        self._period_ns = round(1e9 / given.rate)
         self._frames = Frames(self, listen=False)
-        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
         self._mission: tuple[Leg, ...] = ()
-        terrain, name = None, vehicle or "scale"
-        if scenario:
-            loaded = Scenario.load(scenario, self._ground.search_path)
+        terrain = None
+        if given.scenario:
+            loaded = Scenario.load(given.scenario, self._ground.search_path)
             self._mission, terrain = loaded.legs, loaded.terrain
-            params = loaded.params if not vehicle else VehicleParameters.load(vehicle)
+            params = VehicleParameters.load(given.vehicle) if given.vehicle else loaded.params
         else:
-            params = VehicleParameters.load(name)
-        self._scenario = scenario
+            params = VehicleParameters.load(given.vehicle or "scale")
         self._guide = MissionGuide((), params, terrain)
         self._active = False
         self._doing = ""
-        self._told = 0
+        self._logged = 0
         self._refused = ""
         self._unplaced: Path | None = None
         self._now: Estimate | None = None
@@ -83,47 +75,47 @@ class GuidanceNode(Node):
         self._last_ns = -1
         self._heard_at = time.monotonic()
         self._asked, self._ask_again_at = "", 0.0
-        self._diagnostics = Diagnostics(self, "guidance", self._name, self._say)
+        self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
         self._drive = publisher(self, AckermannDriveStamped, "cmd/ackermann", COMMANDS)
         self._target = publisher(self, PoseStamped, "cmd/pose", COMMANDS)
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
         self._ground.start()
-        subscription(self, String, "mode", self._take_mode, LATCHED)
-        subscription(self, Path, "follow_path", self._take_path, LATCHED)
-        subscription(self, Odometry, "odometry/filtered", self._take_odometry, STATE_IN)
-        self.create_service(Trigger, "~/start", self._start)
-        self.create_service(Trigger, "~/stop", self._stop)
-        self._say()
+        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
+        subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
+        self.create_service(Trigger, "~/start", self._serve_start)
+        self.create_service(Trigger, "~/stop", self._serve_stop)
+        self._update_diagnostics()
 
     # --- what comes in
 
-    def _take_terrain(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         if not self._scenario:  # which says what the ground is
             self._guide.terrain = terrain
         if self._unplaced is not None:
-            self._take_path(self._unplaced)
+            self._on_follow_path(self._unplaced)
 
     @property
     def _knows_ground(self) -> bool:
         return bool(self._scenario) or self._guide.terrain is not None
 
-    def _refuse_terrain(self) -> None:
+    def _on_terrain_refused(self) -> None:
         self._diagnostics.count("refused_terrains")
-        self._say()
+        self._update_diagnostics()
 
-    def _take_mode(self, message: String) -> None:
+    def _on_mode(self, message: String) -> None:
         try:
             self._mode = Mode(message.data)
         except ValueError:
             self._diagnostics.count("unknown_modes")
             self.get_logger().warning(f"mode: {message.data!r} is none of the vehicle's", throttle_duration_sec=5.0)
 
-    def _take_path(self, message: Path) -> None:
+    def _on_follow_path(self, message: Path) -> None:
         """Follow it from now on; an empty one means: stop."""
         self._unplaced = None
         if not message.poses:
-            self._halt("told to stop by an empty path")
+            self._stop("told to stop by an empty path")
             return
         if not self._knows_ground:
             self._unplaced = message
@@ -151,11 +143,11 @@ class GuidanceNode(Node):
         if counter:
             self._diagnostics.count(counter)
         self.get_logger().warning(self._refused)
-        self._say()
+        self._update_diagnostics()
 
     # --- beginning and ending
 
-    def _start(self, _request: Any, response: Any) -> Any:
+    def _serve_start(self, _request: Any, response: Any) -> Any:
         response.success, response.message = self._begin_mission()
         return response
 
@@ -170,26 +162,26 @@ class GuidanceNode(Node):
     def _begin(self, legs: Sequence[Leg], what: str) -> None:
         self._guide.follow(legs)
         self._active, self._doing, self._refused, self._asked = True, what, "", ""
-        self._told = len(self._guide.log)
+        self._logged = len(self._guide.log)
         self.get_logger().info(f"carries out {what}: {len(legs)} legs")
-        self._say()
+        self._update_diagnostics()
 
-    def _stop(self, _request: Any, response: Any) -> Any:
-        self._halt("told to stop")
+    def _serve_stop(self, _request: Any, response: Any) -> Any:
+        self._stop("told to stop")
         response.success, response.message = True, self._doing if self._active else "nothing is carried out"
         return response
 
-    def _halt(self, why: str) -> None:
+    def _stop(self, why: str) -> None:
         self._autostart = False
         if self._active and self._now is not None and self._mode is not None:
             self._guide.hold(self._now, self._mode)
             self._doing = "hovering" if self._guide.legs else "standing"
             self.get_logger().info(f"{why}: {self._doing}")
-        self._say()
+        self._update_diagnostics()
 
     # --- going on
 
-    def _take_odometry(self, message: Odometry) -> None:
+    def _on_odometry(self, message: Odometry) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
         self._heard_at = time.monotonic()
         if is_unknown(message):
@@ -210,33 +202,33 @@ class GuidanceNode(Node):
         self._last_ns, self._now = stamp_ns, now
         self._pose.publish(estimate_to_pose(now))
         if self._unplaced is not None and self._knows_ground:
-            self._take_path(self._unplaced)
+            self._on_follow_path(self._unplaced)
         if self._mode is None:
             return
         if self._autostart and self._mission:
             self._autostart = False
             self._begin_mission()
         if self._active:
-            self._go_on(now, self._mode)
+            self._step(now, self._mode)
 
-    def _go_on(self, now: Estimate, mode: Mode) -> None:
+    def _step(self, now: Estimate, mode: Mode) -> None:
         guide, before = self._guide, (self._guide.leg, self._guide.problem)
         order = guide.step(now, mode)
-        for _, text in guide.log[self._told :]:
+        for _, text in guide.log[self._logged :]:
             self.get_logger().info(text)
-        self._told = len(guide.log)
+        self._logged = len(guide.log)
         if mode is Mode.DRIVE:
             self._drive.publish(order_to_ackermann(order, self._name))
         elif order.target is not None:
             self._target.publish(order_to_pose(order, now))
-        self._ask(order)
+        self._request_mode(order)
         if guide.done and mode in ON_WHEELS:
             self._active = False
             self.get_logger().info(f"{self._doing} is done")
         if before != (guide.leg, guide.problem) or not self._active:
-            self._say()
+            self._update_diagnostics()
 
-    def _ask(self, order: Setpoint) -> None:
+    def _request_mode(self, order: Setpoint) -> None:
         """For the mode that the order needs, until the vehicle takes it."""
         word = "" if order.mode is None else WORDS[order.mode]
         if word and (word != self._asked or order.time >= self._ask_again_at):
@@ -250,7 +242,7 @@ class GuidanceNode(Node):
         heard = {"odometry/filtered": self._now is not None, "mode": self._mode is not None}
         return [topic for topic, there in heard.items() if not there]
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         guide, missing = self._guide, self._missing()
         mode = "" if self._mode is None else self._mode.value
         values: dict[str, Any] = {"doing": self._doing if self._active else "", "mode": mode}
@@ -258,18 +250,19 @@ class GuidanceNode(Node):
             what = "drive" if isinstance(guide.legs[guide.leg], DriveLeg) else "fly"
             values["leg"] = f"{guide.leg + 1} of {len(guide.legs)}: {what}"
         silence = time.monotonic() - self._heard_at
-        if self._active and guide.problem:
-            self._diagnostics.set(WARN, guide.problem, **values)
-        elif self._refused or self._ground.trouble:
-            self._diagnostics.set(WARN, self._refused or self._ground.trouble, **values)
-        elif missing:
-            self._diagnostics.set(STALE, f"not known yet: {', '.join(missing)}", **values)
-        elif silence > SILENCE_S:
-            self._diagnostics.set(STALE, f"no odometry/filtered for {silence:.0f} s", **values)
-        elif self._active:
-            self._diagnostics.set(OK, f"carries out {self._doing}", **values)
-        else:
-            self._diagnostics.set(OK, f"{self._doing} is done" if self._doing and guide.done else "idle", **values)
+        problem = self._refused or self._ground.problem
+        self._diagnostics.set_first(
+            [
+                (self._active and guide.problem, WARN, guide.problem),
+                (problem, WARN, problem),
+                (missing, STALE, f"not known yet: {', '.join(missing)}"),
+                (silence > SILENCE_S, STALE, f"no odometry/filtered for {silence:.0f} s"),
+                (self._active, OK, f"carries out {self._doing}"),
+                (self._doing and guide.done, OK, f"{self._doing} is done"),
+                (True, OK, "idle"),
+            ],
+            **values,
+        )
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,13 @@ from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters,
 from rfly_amphibious.mapping.pose_track import PoseTrack
 from rfly_amphibious.ros.amphibious_msgs import is_unknown
 from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
+from rfly_amphibious.ros.node_parameters import MappingParameters, VoxelParameters
 from rfly_common.errors import FrameError, RflyError
 from rfly_common.frames import quat_rotate
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
@@ -51,51 +53,36 @@ class MappingNode(Node):
 
     def __init__(self) -> None:
         super().__init__("mapping_node")
-        usual = OctomapParameters()
-        self._grid = OctomapGrid(
-            OctomapParameters(
-                declare(self, "resolution", usual.resolution, "side of the voxels, m", low=0.05, high=10.0),
-                declare(self, "hit", usual.hit, "log-odds that a ray's end adds"),
-                declare(self, "miss", usual.miss, "log-odds that a passing ray adds, negative"),
-                declare(self, "clamp_min", usual.clamp_min, "least log-odds, negative"),
-                declare(self, "clamp_max", usual.clamp_max, "largest log-odds"),
-                declare(self, "max_range", usual.max_range, "what is farther is free up to there, m"),
-                declare(self, "max_voxels", usual.max_voxels, "then no more clouds are taken; about 40 bytes each"),
-            )
-        )
-        self._min_range: float = declare(self, "min_range", 0.0, "nearer points are left out, m", low=0.0)
-        rate = declare(self, "rate", 0.0, "clouds a second that are taken at most; 0: all", low=0.0, high=1000.0)
-        publish_rate = declare(
-            self, "publish_rate", 1.0, "maps a second at most, where they changed", low=0.01, high=50
-        )
-        max_gap = declare(self, "max_pose_gap", 0.5, "s between poses, beyond which clouds are left out", low=0.01)
-        lock_step = declare(self, "lock_step", False, "lidar/points is reliable, as with the simulation's lock_step")
-        self._file: str = declare(self, "file", "", "where ~/save writes the map: a .bt file", read_only=False)
-        self._period_ns = round(1e9 / rate) if rate else 0
+        self._grid = OctomapGrid(OctomapParameters(**asdict(declare_parameters(self, VoxelParameters))))
+        given = declare_parameters(self, MappingParameters)
+        self._min_range = given.min_range
+        self._period_ns = round(1e9 / given.rate) if given.rate else 0
         self._frames = Frames(self)
-        self._track = PoseTrack(max_gap)
+        self._track = PoseTrack(given.max_pose_gap)
         self._base = ""
         self._waiting: deque[_Cloud] = deque()
         self._last_taken_ns: int | None = None
         self._changed = {"octomap": False, "occupied_voxels": False}
         self._stamp_ns = 0
         self._heard = {"lidar/points": -np.inf, "odometry/filtered": -np.inf}
-        self._trouble = self._last_trouble = ""
-        self._diagnostics = Diagnostics(self, "mapping", "", self._say)
+        self._warning = self._last_warning = ""
+        self._diagnostics = Diagnostics(self, "mapping", "", self._update_diagnostics)
         self._octomap = publisher(self, Octomap, "octomap", LATCHED)
         self._voxels = publisher(self, PointCloud2, "occupied_voxels", LATCHED)
-        subscription(self, PointCloud2, "lidar/points", self._take_cloud, sensor_qos(True) if lock_step else SENSORS)
-        subscription(self, Odometry, "odometry/filtered", self._take_odometry, _POSES)
+        subscription(
+            self, PointCloud2, "lidar/points", self._on_lidar_points, sensor_qos(True) if given.lock_step else SENSORS
+        )
+        subscription(self, Odometry, "odometry/filtered", self._on_odometry, _POSES)
         self.create_service(Trigger, "~/save", self._save)
         self.create_service(Trigger, "~/reset", self._reset)
         # steady: a paused simulation's map is still shown to who asks for it
-        self.create_timer(1.0 / publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._say()
+        self.create_timer(1.0 / given.publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._update_diagnostics()
         warm_up()
 
     # --- what comes in
 
-    def _take_odometry(self, message: Odometry) -> None:
+    def _on_odometry(self, message: Odometry) -> None:
         if is_unknown(message):
             return
         self._heard["odometry/filtered"] = time.monotonic()
@@ -121,9 +108,9 @@ class MappingNode(Node):
         placed = frame.transform @ Transform(position, turn / norm)
         self._base = message.child_frame_id
         self._track.add(stamp_ns, placed.translation, placed.quat_xyzw)
-        self._work()
+        self._insert_waiting()
 
-    def _take_cloud(self, message: PointCloud2) -> None:
+    def _on_lidar_points(self, message: PointCloud2) -> None:
         self._heard["lidar/points"] = time.monotonic()
         stamp_ns = stamp_to_ns(message.header.stamp)
         last = self._last_taken_ns
@@ -142,23 +129,23 @@ class MappingNode(Node):
                 self._waiting.popleft()
                 self._diagnostics.count("dropped_clouds")
             self._waiting.append(_Cloud(message.header.frame_id, points))
-        self._work()
+        self._insert_waiting()
 
     def _refuse(self, counter: str, text: str) -> None:
-        self._trouble = self._last_trouble = text
+        self._warning = self._last_warning = text
         self._diagnostics.count(counter)
         self.get_logger().warning(text, throttle_duration_sec=5.0)
 
     # --- the map
 
-    def _work(self) -> None:
+    def _insert_waiting(self) -> None:
         """All clouds whose last point is not younger than the newest pose."""
         newest = self._track.newest_ns
         while newest is not None and self._waiting and int(self._waiting[0].points.times_ns.max()) <= newest:
             cloud = self._waiting.popleft()
             try:
                 self._insert(cloud)
-                self._trouble = ""
+                self._warning = ""
             except RflyError as error:
                 self._refuse("lost_clouds", f"lidar/points: {error}")
 
@@ -213,29 +200,25 @@ class MappingNode(Node):
         self._last_taken_ns = None
         self._changed = dict.fromkeys(self._changed, True)
         response.success, response.message = True, "the map is empty"
-        self._say()
+        self._update_diagnostics()
         return response
 
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         now = time.monotonic()
         silent = [topic for topic, heard in self._heard.items() if now - heard > SILENCE_S]
-        if silent:
-            level, text = STALE, f"no {', no '.join(silent)}"
-        elif self._grid.full:
-            level, text = WARN, f"the map is full: {len(self._grid)} voxels (parameter max_voxels)"
-        elif self._trouble:
-            level, text = WARN, self._trouble
-        else:
-            level, text = OK, "mapping"
         newest = self._track.newest_ns
         pose_time = "none" if newest is None else f"{newest / 1e9:.3f}"
-        self._diagnostics.set(
-            level,
-            text,
+        self._diagnostics.set_first(
+            [
+                (silent, STALE, f"no {', no '.join(silent)}"),
+                (self._grid.full, WARN, f"the map is full: {len(self._grid)} voxels (parameter max_voxels)"),
+                (self._warning, WARN, self._warning),
+                (True, OK, "mapping"),
+            ],
             voxels=len(self._grid),
             waiting_clouds=len(self._waiting),
             newest_pose_s=pose_time,
-            last_trouble=self._last_trouble,
+            last_trouble=self._last_warning,
         )
 
 

@@ -20,6 +20,7 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.ros.camera_msgs import camera_info, image_to_msg, transform_to_msg
 from rfly_amphibious.ros.lidar_msgs import sweep_to_cloud, sweep_to_scan
+from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays
@@ -29,13 +30,13 @@ from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.warm_up import warm_up_rays
 from rfly_collision.ros.contact_msgs import msg_to_placed
-from rfly_collision.shapes.shape_file import DEFAULT_SET, load_shapes
+from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_terrain.height_map.height_map import HeightMap
@@ -68,19 +69,7 @@ class RangeSensorTopics:
         self._terrain: HeightMap | None = None
         self._sensors = RangeSensors(parameters, seed=seed, noise=noise)
         self._prefix = f"{vehicle}/" if vehicle else ""
-        declare(node, "light", 1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, read_only=False)
-        declare(
-            node,
-            "visibility",
-            0.0,
-            "m in fog, for lidar and cameras; 0: clear air",
-            low=0.0,
-            high=1e6,
-            read_only=False,
-        )
-        shapes = declare(
-            node, "shapes", DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set"
-        )
+        shapes = declare_parameters(node, RangeSensorNodeParameters).shapes
         self._own_id = own_id
         self._neighbours = Neighbours(load_shapes(shapes), own_id)
         self._time = 0.0
@@ -89,15 +78,15 @@ class RangeSensorTopics:
         self._tf = publisher(node, TFMessage, "/tf", TF)
         self._tf_static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
         self._gimbal_at = -math.inf
-        self._tell_fixed_frames(parameters)
-        self._diagnostics = Diagnostics(node, "lidar and cameras", vehicle, self._say, check_peers=False)
+        self._publish_fixed_frames(parameters)
+        self._diagnostics = Diagnostics(node, "lidar and cameras", vehicle, self._update_diagnostics, check_peers=False)
         self._diagnostics.counters = {"refused_states": 0, "refused_objects": 0, "refused_gimbal": 0}
         self._made = dict.fromkeys(self._sensors.periods, 0)
         self._left_out = dict.fromkeys(self._sensors.periods, 0)
-        self._told = dict(self._left_out)
-        subscription(node, Float64, "gimbal/cmd", self._take_gimbal, COMMANDS)
-        subscription(node, VehicleStateArray, "vehicle_states", self._take_states, FLEET_IN)
-        subscription(node, PlacedObjectArray, "placed_objects", self._take_objects, LATCHED)
+        self._left_out_before = dict(self._left_out)
+        subscription(node, Float64, "gimbal/cmd", self._on_gimbal_cmd, COMMANDS)
+        subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+        subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         warm_up_rays()
         self._waiting: dict[str, tuple[Due, SceneRays, Weather]] = {}
         self._wake = threading.Condition()
@@ -121,7 +110,7 @@ class RangeSensorTopics:
             # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
             self._publishers[topic] = publisher(self._node, kind, topic, STATE_OUT)
 
-    def _tell_fixed_frames(self, p: SensorParameters) -> None:
+    def _publish_fixed_frames(self, p: SensorParameters) -> None:
         fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
         if p.lidar is not None:
             fixed.append(("base_link", "lidar_link", p.lidar.position, tuple(euler_to_quat(p.lidar.rotation).tolist())))
@@ -155,7 +144,7 @@ class RangeSensorTopics:
         self._time = float(times[-1])
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time
-            self._tell_gimbal(self._time, self._sensors.gimbal.pitch)
+            self._publish_gimbal(self._time, self._sensors.gimbal.pitch)
         wanted = [each for each in due if self._wanted(each.sensor)]
         if not wanted:
             return
@@ -181,11 +170,11 @@ class RangeSensorTopics:
 
     # measuring
 
-    def _heard(self, *topics: str) -> bool:
+    def _is_heard(self, *topics: str) -> bool:
         return any(t in self._publishers and self._publishers[t].get_subscription_count() for t in topics)
 
     def _wanted(self, sensor: str) -> bool:
-        return self._heard(*_TOPICS[sensor])
+        return self._is_heard(*_TOPICS[sensor])
 
     def _weather(self) -> Weather:
         light, visibility = (self._node.get_parameter(name).value for name in ("light", "visibility"))
@@ -215,12 +204,12 @@ class RangeSensorTopics:
         p, frame = self._sensors.parameters, self._prefix + "lidar_link"
         assert p.lidar is not None
         ring = None if p.scan is None else p.scan.ring(p.lidar)
-        cloud = self._heard("lidar/points")
+        cloud = self._is_heard("lidar/points")
         only = None if cloud or ring is None else [ring]
         sweep = self._sensors.sweep(due, scene, weather, only)
         if cloud:
             self._publishers["lidar/points"].publish(sweep_to_cloud(sweep, frame))
-        if ring is not None and self._heard("scan"):
+        if ring is not None and self._is_heard("scan"):
             self._publishers["scan"].publish(sweep_to_scan(sweep, ring, p.lidar, frame))
 
     def _depth(self, due: Due, scene: SceneRays, weather: Weather) -> None:
@@ -238,11 +227,11 @@ class RangeSensorTopics:
 
     def _publish_image(self, kind: str, due: Due, pinhole: Any, pixels: Any, encoding: str) -> None:
         stamp_ns, frame = round(due.time * 1e9), self._prefix + "camera_optical"
-        self._tell_gimbal(due.time, due.pitch)
+        self._publish_gimbal(due.time, due.pitch)
         self._publishers[f"camera/{kind}/image_raw"].publish(image_to_msg(pixels, encoding, stamp_ns, frame))
         self._publishers[f"camera/{kind}/camera_info"].publish(camera_info(pinhole, stamp_ns, frame))
 
-    def _tell_gimbal(self, when: float, pitch: float) -> None:
+    def _publish_gimbal(self, when: float, pitch: float) -> None:
         link = transform_to_msg(
             self._prefix + "base_link",
             self._prefix + "camera_link",
@@ -254,15 +243,15 @@ class RangeSensorTopics:
 
     # what comes in
 
-    def _take_gimbal(self, message: Float64) -> None:
+    def _on_gimbal_cmd(self, message: Float64) -> None:
         try:
             self._sensors.gimbal.look(message.data)
         except ValueError as error:
             self._refuse("refused_gimbal", str(error))
 
-    def _take_states(self, message: VehicleStateArray) -> None:
+    def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         # a fleet's states take time from the simulation: they are read while somebody looks
-        if message.id.tolist() == [self._own_id] or not self._heard(*self._publishers):
+        if message.id.tolist() == [self._own_id] or not self._is_heard(*self._publishers):
             return
         axes = WORLDS.get(message.header.frame_id)
         try:
@@ -276,7 +265,7 @@ class RangeSensorTopics:
         for reason, count in dropped.items():
             self._diagnostics.count(reason, count)
 
-    def _take_objects(self, message: PlacedObjectArray) -> None:
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         axes = WORLDS.get(message.header.frame_id)
         try:
             if axes is None:
@@ -289,17 +278,17 @@ class RangeSensorTopics:
         self._diagnostics.count(reason)
         self._node.get_logger().warning(text, throttle_duration_sec=5.0)
 
-    def _say(self) -> None:
-        late = {name: count - self._told[name] for name, count in self._left_out.items()}
-        self._told = dict(self._left_out)
+    def _update_diagnostics(self) -> None:
+        late = {name: count - self._left_out_before[name] for name, count in self._left_out.items()}
+        self._left_out_before = dict(self._left_out)
         behind = [f"{name}: {count}" for name, count in late.items() if count]
         numbers = {f"{name}_made": count for name, count in self._made.items()}
         numbers |= {f"{name}_left_out": count for name, count in self._left_out.items()}
-        if behind:
-            text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
-            self._diagnostics.set(WARN, text, **numbers)
-        else:
-            self._diagnostics.set(OK, "computes what is subscribed to", **numbers)
+        text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
+        self._diagnostics.set_first(
+            [(behind, WARN, text), (True, OK, "computes what is subscribed to")],
+            **numbers,
+        )
 
 
 _IMAGES = (("image_raw", Image), ("camera_info", CameraInfo))

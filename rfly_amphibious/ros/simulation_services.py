@@ -60,7 +60,7 @@ class Run(Protocol):
     def go(self, state: int) -> None:
         """To play, pause or stop; to stop is to reset, too."""
 
-    def begin_anew(self, time: bool, state: bool) -> None:
+    def reset(self, time: bool, state: bool) -> None:
         """Reset."""
 
     def step(self, ticks: int) -> None:
@@ -140,7 +140,7 @@ class SimulationServices:
             response.result = _result(Result.RESULT_FEATURE_UNSUPPORTED, text)
         else:
             self._break_steps("the simulation was reset")
-            self._run.begin_anew(time, state)
+            self._run.reset(time, state)
             response.result = _result(Result.RESULT_OK)
         return response
 

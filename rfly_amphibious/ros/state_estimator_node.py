@@ -8,36 +8,33 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import TransformStamped, TwistStamped
-from nav_msgs.msg import Odometry
+from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
 from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
 from std_msgs.msg import Float64MultiArray
-from tf2_msgs.msg import TFMessage
 
-from rfly_amphibious.description.footprint import footprint
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
 from rfly_amphibious.ros import amphibious_msgs as convert
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name, load_sensors
+from rfly_amphibious.ros.estimate_topics import EstimateTopics
+from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import SensorMessageError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.parameters import declare
-from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_OUT, sensor_qos
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import STATE_OUT, sensor_qos
 from rfly_common.ros.run_loop import run
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
-TF_RATE = 50
-"""Hz"""
 SILENCE_S = 1.0
 MOST_HELD = 50_000
 """readings that are held for the terrain_map which may come before the first estimate"""
@@ -50,64 +47,43 @@ class StateEstimatorNode(Node):
 
     def __init__(self) -> None:
         super().__init__("state_estimator_node")
-        self._vehicle: str = declare(
-            self, "vehicle_name", self.get_namespace().strip("/") or "amphibious", "prefix of the vehicle's frames"
-        )
-        vehicle = declare(self, "vehicle", "scale", "parameters: full, scale, scale_quad or a YAML file")
-        sensors = declare(self, "sensors", "", "sensor set: a shipped name or a YAML file (default: the vehicle's)")
-        weights = declare(
-            self, "estimator", "", "estimator set: a shipped name or a YAML file (default: the vehicle's)"
-        )
-        self._lock_step: bool = declare(self, "lock_step", False, "answer each simulation_tick, and nothing else")
-        rate = declare(
-            self, "publish_rate", 100.0, "odometry/filtered a second, Hz; 0: at each imu/data", low=0.0, high=10_000.0
-        )
-        source = declare(
-            self,
-            "tf_source",
-            "estimate",
-            "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)",
-            choices=("estimate", "truth"),
-        )
-        self._params = VehicleParameters.load(vehicle)
+        self._vehicle = declare_vehicle_name(self)
+        given = declare_parameters(self, EstimatorNodeParameters)
+        self._lock_step = given.lock_step
+        self._params = VehicleParameters.load(given.vehicle)
         own = self._params.name
-        self._sensors = SensorParameters.load(sensors or (own if own in shipped_sensor_sets() else "scale"))
-        self._weights = EstimatorParameters.load(weights or (own if own in shipped_estimator_sets() else "scale"))
-        self._period_ns = 0 if rate == 0.0 else round(1e9 / rate)
+        self._sensors = load_sensors(given.sensors, self._params)
+        default = own if own in shipped_estimator_sets() else "scale"
+        self._weights = EstimatorParameters.load(given.estimator or default)
+        self._period_ns = round(1e9 / given.publish_rate) if given.publish_rate else 0
         self._geo_origin = DEFAULT_GEO_ORIGIN
         self._estimator = StateEstimator(self._weights, self._sensors, self._params, self._geo_origin)
         self._held: list[tuple[str, Any]] = []
         self._waiting: list[tuple[str, Any]] = []
         self._imu_time, self._heard_at = -math.inf, -math.inf
-        self._published_ns, self._transformed_ns = -1, -1
-        self._answer: Odometry | None = None
-        self._answer_ns = -1
+        self._published_ns = -1
         self._seen = (self._estimator.accepted, self._estimator.rejected)
-        self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._say)
-        self._out = publisher(self, Odometry, "odometry/filtered", STATE_OUT)
-        self._tf = publisher(self, TFMessage, "/tf", TF) if source == "estimate" else None
-        self._static = publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT) if source == "estimate" else None
-        if self._static is not None:
-            self._static.publish(TFMessage(transforms=[self._transform(0, convert.WORLD, self._frame("odom"))]))
-        self._ground = LatestTerrain(self, self._take_terrain, self._refuse_terrain)
+        self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._update_diagnostics)
+        self._topics = EstimateTopics(self, self._vehicle, tf=given.tf_source == "estimate")
+        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
         warm_up()  # before anybody waits for an answer
-        watched = self._listen()
+        watched = self._subscribe()
         self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
         if self._gate is not None:
-            subscription(self, SimulationTick, "simulation_tick", self._take_tick, STATE_OUT)
+            subscription(self, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
         self._ground.start()
-        self._say()
+        self._update_diagnostics()
         self.get_logger().info(
             f"{self._vehicle}: vehicle {own!r}, sensors {', '.join(self._sensors.sensors())}"
             f"{', in lock-step' if self._lock_step else ''}"
         )
 
-    def _listen(self) -> list[int]:
+    def _subscribe(self) -> list[int]:
         """Subscribes to the sensors that there are; their indices in SimulationTick."""
         joints, pairs, qos = convert.JointReader(self._params), convert.GpsPairs(), sensor_qos(self._lock_step)
         tick, sensors = SimulationTick, self._sensors
         topics: list[tuple[Any, int, str, Any, str, Callable[[Any], Any]]] = [
-            (sensors.wheel_loads, tick.WHEEL_LOADS, "wheel_loads", Float64MultiArray, "wheel_loads", self._loads),
+            (sensors.wheel_loads, tick.WHEEL_LOADS, "wheel_loads", Float64MultiArray, "wheel_loads", self._read_loads),
             (sensors.encoders, tick.JOINTS, "joint_states", JointState, "joints", joints),
             (sensors.gps, tick.GPS, "gps/fix", NavSatFix, "gps", pairs.fix),
             (sensors.gps, tick.GPS, "gps/vel", TwistStamped, "gps", pairs.velocity),
@@ -121,12 +97,12 @@ class StateEstimatorNode(Node):
         for sensor, index, topic, of, kind, reader in topics:
             if sensor is not None:
                 watched.append(index)
-                subscription(self, of, topic, self._taker(kind, index, reader), qos)
+                subscription(self, of, topic, self._sensor_callback(kind, index, reader), qos)
         return sorted(set(watched))
 
     # what comes in
 
-    def _taker(self, kind: str, index: int, reader: Callable[[Any], Any]) -> Callable[[Any], None]:
+    def _sensor_callback(self, kind: str, index: int, reader: Callable[[Any], Any]) -> Callable[[Any], None]:
         def take(message: Any) -> None:
             try:
                 samples = reader(message)
@@ -141,13 +117,13 @@ class StateEstimatorNode(Node):
                 if self._gate is not None:
                     self._waiting.append((kind, samples))
                 else:
-                    self._take(kind, samples)
+                    self._use(kind, samples)
             if self._gate is not None:
                 self._gate.heard(index)
 
         return take
 
-    def _loads(self, message: Float64MultiArray) -> Any:
+    def _read_loads(self, message: Float64MultiArray) -> Any:
         """Without a stamp: of the sensor's last time up to now; in lock-step the tick's time tells."""
         return convert.wheel_load_samples(message, self._load_time(self._imu_time))
 
@@ -156,11 +132,11 @@ class StateEstimatorNode(Node):
         rate = self._sensors.wheel_loads.rate if self._sensors.wheel_loads is not None else 1.0
         return (math.floor(now * rate + 1e-4) - before) / rate if math.isfinite(now) else -1.0
 
-    def _take(self, kind: str, samples: Any) -> None:
+    def _use(self, kind: str, samples: Any) -> None:
         if kind == "imu":
             stamp = float(samples.time[-1])
             if stamp < self._imu_time - convert.WENT_BACK_S:
-                self._begin_anew()
+                self._reset()
             self._imu_time = stamp
         self._feed(kind, samples)
         if kind == "imu":
@@ -175,16 +151,17 @@ class StateEstimatorNode(Node):
         elif len(self._held) < MOST_HELD:
             self._held.append((kind, samples))
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self._diagnostics.count("clock_jumps_back")
         self.get_logger().info("the time went back: begins anew")
         self._estimator.reset()
         self._held.clear()
         self._waiting.clear()
-        self._imu_time, self._published_ns, self._transformed_ns = -math.inf, -1, -1
+        self._imu_time, self._published_ns = -math.inf, -1
+        self._topics.reset()
         self._seen = (self._estimator.accepted, self._estimator.rejected)
 
-    def _take_terrain(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
+    def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
         """The map that the vehicle carries; readings before the first estimate are looked at again with it."""
         moved = geo_origin != self._geo_origin
         self._geo_origin = geo_origin
@@ -197,75 +174,47 @@ class StateEstimatorNode(Node):
             for kind, samples in held:
                 self._feed(kind, samples)
         self.get_logger().info(f"on the ground of {terrain.name!r}")
-        self._say()
+        self._update_diagnostics()
 
-    def _refuse_terrain(self) -> None:
+    def _on_terrain_refused(self) -> None:
         self._diagnostics.count("refused_terrains")
-        self._say()
+        self._update_diagnostics()
 
     # lock-step
 
-    def _take_tick(self, message: SimulationTick) -> None:
+    def _on_simulation_tick(self, message: SimulationTick) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
         assert self._gate is not None
-        if stamp_ns < self._answer_ns:
-            self._begin_anew()
-            self._answer_ns = -1
+        if stamp_ns < self._topics.answer_ns:
+            self._reset()
+            self._topics.answer_ns = -1
         self._gate.tick(stamp_ns, message.count)
 
     def _answer_tick(self, stamp_ns: int) -> None:
-        if stamp_ns != self._answer_ns or self._answer is None:
-            tick = stamp_ns * 1e-9
-            waiting, self._waiting = self._waiting, []
-            loads = sum(kind == "wheel_loads" for kind, _ in waiting)
-            # the imu last: all else that belongs to its time is there then
-            for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
-                samples = read
-                if kind == "wheel_loads":
-                    loads -= 1
-                    samples = read._replace(time=np.array([self._load_time(tick, loads)]))
-                self._feed(kind, samples)
-            self._imu_time = tick
-            self._publish(self._estimator.estimate, stamp_ns)
+        if self._topics.publish_again(stamp_ns):
             return
-        self._out.publish(self._answer)
+        tick = stamp_ns * 1e-9
+        waiting, self._waiting = self._waiting, []
+        loads = sum(kind == "wheel_loads" for kind, _ in waiting)
+        # the imu last: all else that belongs to its time is there then
+        for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
+            samples = read
+            if kind == "wheel_loads":
+                loads -= 1
+                samples = read._replace(time=np.array([self._load_time(tick, loads)]))
+            self._feed(kind, samples)
+        self._imu_time = tick
+        self._publish(self._estimator.estimate, stamp_ns)
 
     # what goes out
 
     def _publish(self, estimate: Estimate | None, stamp_ns: int) -> None:
         """In lock-step an answer goes out even where nothing is known yet."""
-        if estimate is None and not self._lock_step:
-            return
-        if estimate is None:
-            message = convert.unknown_odometry(self._vehicle)
-        else:
-            message = convert.estimate_to_odometry(estimate, self._vehicle)
-        message.header.stamp = ns_to_stamp(stamp_ns)
-        self._answer, self._answer_ns, self._published_ns = message, stamp_ns, stamp_ns
-        self._out.publish(message)
-        if self._tf is not None and estimate is not None and stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000:
-            self._transformed_ns = stamp_ns
-            place = self._transform(stamp_ns, self._frame("odom"), self._frame("base_link"))
-            pose = message.pose.pose
-            t = place.transform.translation
-            t.x, t.y, t.z = pose.position.x, pose.position.y, pose.position.z
-            place.transform.rotation = pose.orientation
-            below = self._transform(stamp_ns, self._frame("odom"), self._frame("base_footprint"))
-            point, turned = footprint(estimate.position, estimate.orientation, self._ground.terrain)
-            t, q = below.transform.translation, below.transform.rotation
-            t.x, t.y, t.z = point
-            q.x, q.y, q.z, q.w = turned
-            self._tf.publish(TFMessage(transforms=[place, below]))
+        if estimate is not None or self._lock_step:
+            self._published_ns = stamp_ns
+            self._topics.publish(estimate, stamp_ns, self._ground.terrain)
 
-    def _frame(self, name: str) -> str:
-        return convert.frame_of(self._vehicle, name)
-
-    def _transform(self, stamp_ns: int, parent: str, child: str) -> TransformStamped:
-        made = TransformStamped(child_frame_id=child)
-        made.header.stamp, made.header.frame_id = ns_to_stamp(stamp_ns), parent
-        return made
-
-    def _say(self) -> None:
+    def _update_diagnostics(self) -> None:
         estimator = self._estimator
         accepted, rejected = estimator.accepted, estimator.rejected
         before, self._seen = self._seen, (accepted, rejected)
@@ -286,19 +235,19 @@ class StateEstimatorNode(Node):
         if invalid:
             values["not_finite"] = invalid
         silence = time.monotonic() - self._heard_at
-        if not estimator.initialised:
-            waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
-            self._diagnostics.set(STALE, f"not aligned yet{waits}", **values)
-        elif silence > SILENCE_S:
-            self._diagnostics.set(STALE, f"no imu/data for {silence:.0f} s", **values)
-        elif doubted:
-            self._diagnostics.set(WARN, f"readings do not fit: {', '.join(doubted)}", **values)
-        elif estimator.coasting or self._ground.trouble:
-            why = self._ground.trouble or "goes on without the IMU"
-            self._diagnostics.set(WARN, why, **values)
-        else:
-            ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
-            self._diagnostics.set(OK, f"estimates {ground}", **values)
+        waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
+        problem = self._ground.problem or (estimator.coasting and "goes on without the IMU")
+        ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
+        self._diagnostics.set_first(
+            [
+                (not estimator.initialised, STALE, f"not aligned yet{waits}"),
+                (silence > SILENCE_S, STALE, f"no imu/data for {silence:.0f} s"),
+                (doubted, WARN, f"readings do not fit: {', '.join(doubted)}"),
+                (problem, WARN, str(problem)),
+                (True, OK, f"estimates {ground}"),
+            ],
+            **values,
+        )
 
 
 def main() -> None:

@@ -44,8 +44,8 @@ class TerrainObserver:
         self._executor.add_node(self._node)
         self.cloud: CloudFacts | None = None
         self.terrain: HeightMap | None = None
-        subscription(self._node, PointCloud2, "outTerrainPoint", self._take_cloud, LATCHED)
-        subscription(self._node, TerrainMap, "terrain_map", self._take_map, LATCHED)
+        subscription(self._node, PointCloud2, "outTerrainPoint", self._on_terrain_cloud, LATCHED)
+        subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
         self._client = self._node.create_client(GetTerrainAltitudes, "get_terrain_altitudes")
 
     def wait_for(self, ready: Callable[[], bool], timeout_s: float) -> bool:
@@ -76,11 +76,11 @@ class TerrainObserver:
         self._executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
 
-    def _take_cloud(self, message: PointCloud2) -> None:
+    def _on_terrain_cloud(self, message: PointCloud2) -> None:
         z = msg_to_cloud(message)[..., 2]
         self.cloud = CloudFacts(
             message.header.frame_id, message.height, message.width, lowest=float(z.min()), highest=float(z.max())
         )
 
-    def _take_map(self, message: TerrainMap) -> None:
+    def _on_terrain_map(self, message: TerrainMap) -> None:
         self.terrain = msg_to_height_map(message)

@@ -54,20 +54,20 @@ class DriveNode(Node):
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._stamped = stamped
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
-        subscription(self, String, "mode", self._take_mode, LATCHED)
-        subscription(self, Odometry, "odometry/filtered", self._take_odometry, STATE_IN)
-        subscription(self, Range, "height_above_ground", self._take_height, SENSORS)
+        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
+        subscription(self, Range, "height_above_ground", self._on_height_above_ground, SENSORS)
 
-    def _take_mode(self, message: String) -> None:
+    def _on_mode(self, message: String) -> None:
         if message.data != self.pilot.mode:
             self._asked = ""
         self.pilot.set_mode(message.data)
 
-    def _take_odometry(self, message: Odometry) -> None:
+    def _on_odometry(self, message: Odometry) -> None:
         v = message.twist.twist.linear
         self._speed, self._heard_at["speed"] = math.sqrt(v.x**2 + v.y**2 + v.z**2), time.monotonic()
 
-    def _take_height(self, message: Range) -> None:
+    def _on_height_above_ground(self, message: Range) -> None:
         self._height, self._heard_at["height"] = message.range, time.monotonic()
 
     def press(self, data: bytes) -> None:

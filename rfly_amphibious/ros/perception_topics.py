@@ -14,12 +14,13 @@ from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.ros import amphibious_msgs as convert
+from rfly_amphibious.ros.node_parameters import PerceptionParameters
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_common.errors import SensorMessageError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.parameters import declare
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
 
@@ -51,18 +52,10 @@ class PerceptionTopics:
         on_gps: Callable[[GpsSamples, NavSatFix], None],
     ) -> None:
         self._node, self._perception, self._diagnostics = node, perception, diagnostics
-        self.lock_step: bool = declare(
-            node, "lock_step", False, "the simulation waits for the answer to each tick; as the simulation's parameter"
-        )
-        choice: str = declare(
-            node,
-            "odometry",
-            "filtered",
-            "where position, velocity and attitude come from: odometry/filtered, or ground_truth/odom (truth)",
-            choices=tuple(ODOMETRY),
-        )
-        self._filtered = choice == "filtered"
-        self.odometry = ODOMETRY[choice]
+        given = declare_parameters(node, PerceptionParameters)
+        self.lock_step = given.lock_step
+        self._filtered = given.odometry == "filtered"
+        self.odometry = ODOMETRY[given.odometry]
         self._on_state, self._on_gps = on_state, on_gps
         self._pairs, self._fix = convert.GpsPairs(), NavSatFix()
         self._stamp_ns = -1
@@ -90,9 +83,9 @@ class PerceptionTopics:
             lambda m: take.take_magnetometer(convert.magnetometer_samples(m)),
             qos,
         )
-        subscription(node, NavSatFix, "gps/fix", self._take_fix, qos)
-        subscription(node, TwistStamped, "gps/vel", self._take_gps_velocity, qos)
-        subscription(node, Odometry, self.odometry, self._take_odometry, qos)
+        subscription(node, NavSatFix, "gps/fix", self._on_gps_fix, qos)
+        subscription(node, TwistStamped, "gps/vel", self._on_gps_vel, qos)
+        subscription(node, Odometry, self.odometry, self._on_odometry, qos)
         if self.lock_step:
             subscription(
                 node,
@@ -129,7 +122,7 @@ class PerceptionTopics:
             return False
         return True
 
-    def _take_odometry(self, message: Odometry) -> None:
+    def _on_odometry(self, message: Odometry) -> None:
         if not convert.is_unknown(message):
             self._guarded("odometry", lambda m: self._perception.take_pose(convert.odometry_to_estimate(m)), message)
         if not self.lock_step:
@@ -139,21 +132,21 @@ class PerceptionTopics:
         else:
             self._gate.heard(SimulationTick.GROUND_TRUTH)
 
-    def _take_fix(self, message: NavSatFix) -> None:
+    def _on_gps_fix(self, message: NavSatFix) -> None:
         self._fix = message
-        self._come(self._guarded("gps/fix", lambda m: self._take_gps(self._pairs.fix(m)), message))
+        self._gps_heard(self._guarded("gps/fix", lambda m: self._use_gps(self._pairs.fix(m)), message))
 
-    def _take_gps_velocity(self, message: TwistStamped) -> None:
-        self._come(self._guarded("gps/vel", lambda m: self._take_gps(self._pairs.velocity(m)), message))
+    def _on_gps_vel(self, message: TwistStamped) -> None:
+        self._gps_heard(self._guarded("gps/vel", lambda m: self._use_gps(self._pairs.velocity(m)), message))
 
-    def _take_gps(self, pair: GpsSamples | None) -> None:
+    def _use_gps(self, pair: GpsSamples | None) -> None:
         if pair is None:
             return
         self._on_gps(pair, self._fix)
         if self.lock_step:
             self._gate.heard(SimulationTick.GPS)
 
-    def _come(self, taken: bool) -> None:
+    def _gps_heard(self, taken: bool) -> None:
         """A pair that could not be taken has come all the same: a tick does not wait for it."""
         if not taken and self.lock_step:
             self._gate.heard(SimulationTick.GPS)

@@ -1,0 +1,74 @@
+"""Actuator commands of a controller outside, and its session. Part of link_node and mavlink_hil_node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rfly_suite.msg import RotorCommand as RotorCommandMsg
+from rfly_suite.msg import WheelCommand as WheelCommandMsg
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg, wheel_command_to_msg
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import ConfigError, LinkError
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.qos import COMMANDS
+
+CHECK_PERIOD_S = 0.1
+
+
+class Session(Protocol):
+    """A link in a thread of its own."""
+
+    @property
+    def port(self) -> int:
+        """On which it listens."""
+
+    def start(self) -> None:
+        """Listen. Raises LinkError."""
+
+
+class ExternalControl:
+    """Publishes `cmd/rotors` and `cmd/wheels`; `on_received()` runs in the node's thread after each `wake`."""
+
+    def __init__(self, node: Node, params: VehicleParameters, on_received: Callable[[], None]) -> None:
+        self._node, self._params, self._on_received = node, params, on_received
+        self._rotors = publisher(node, RotorCommandMsg, "cmd/rotors", COMMANDS)
+        self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
+
+    def start(self, session: Session, who: str, address: str, check: Callable[[], None]) -> str:
+        """Start the session and call `check()` every CHECK_PERIOD_S; where it listens. `address`: transport and host.
+
+        Raises ConfigError.
+        """
+        try:
+            session.start()
+        except LinkError as error:
+            raise ConfigError(f"parameters bind and port: {error}") from error
+        where = f"{address}:{session.port}"
+        self._node.get_logger().info(f"listening for {who} on {where}")
+        self._node.create_timer(CHECK_PERIOD_S, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        return where
+
+    def wake(self) -> None:
+        """In the session's thread: something was received."""
+        executor = self._node.executor
+        if executor is not None:  # before the node spins, and when it ends
+            executor.create_task(self._on_received)
+
+    def publish(self, command: RotorCommand | WheelCommand) -> None:
+        """A command to the vehicle."""
+        if isinstance(command, RotorCommand):
+            self._rotors.publish(rotor_command_to_msg(command))
+        else:
+            self._wheels.publish(wheel_command_to_msg(command))
+
+    def rest(self, stamp_ns: int) -> tuple[RotorCommand, WheelCommand]:
+        """Rotors at rest and wheels braked: what acts while nobody controls."""
+        now = stamp_ns * 1e-9
+        brakes = np.full(4, self._params.max_brake_torque)
+        return RotorCommand(now, np.zeros(self._params.rotors)), WheelCommand(now, brake_torque=brakes)

@@ -1,0 +1,141 @@
+"""Topics of a flight controller: `mode` and `cmd/rotors` out; words, setpoints, samples and estimates in.
+
+Part of flight_control_node and betaflight_node.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rfly_suite.msg import RotorCommand
+from std_msgs.msg import Bool, String
+
+from rfly_amphibious.control.flight_controller import WORDS, FlightController
+from rfly_amphibious.control.modes import Mode
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg
+from rfly_amphibious.ros.control_topics import ControlLoop, MotionCommands
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import CommandError
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics, Row
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.qos import COMMANDS, LATCHED
+
+MODE_PERIOD_S = 0.5
+REFUSED_SHOWN_S = 5.0
+IN_THE_AIR = (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.ABORT)
+
+
+class FlightControlTopics:
+    """Runs a flight controller; `changed()` is called when its mode changes, and when a word was refused."""
+
+    def __init__(
+        self,
+        node: Node,
+        flight: FlightController,
+        diagnostics: Diagnostics,
+        changed: Callable[[], None],
+        params: VehicleParameters,
+        *,
+        vehicle: str,
+        lock_step: bool,
+        step: Callable[[Estimate | None, float], Any] | None = None,
+        on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
+    ) -> None:
+        """`step` replaces the controller's own; it and `on_stamp` are as ControlLoop takes them."""
+        self._node, self._flight, self._diagnostics, self._changed = node, flight, diagnostics, changed
+        self._own_step = step or self.step
+        self._mode: Mode | None = None
+        self._refused, self._refused_at = "", -REFUSED_SHOWN_S
+        self._modes = publisher(node, String, "mode", LATCHED)
+        self.loop = ControlLoop(
+            node,
+            diagnostics,
+            flight,
+            self._step,
+            publisher(node, RotorCommand, "cmd/rotors", COMMANDS),
+            params,
+            sensors=("imu/data", "joint_states", "height_above_ground", "wheel_loads"),
+            lock_step=lock_step,
+            reset_text="the time went back: disarmed, all is forgotten",
+            on_stamp=on_stamp,
+        )
+        self._commands = MotionCommands(
+            node, diagnostics, vehicle, velocity=flight.set_velocity, pose=flight.set_target
+        )
+        subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
+        subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
+        self._timer = node.create_timer(
+            MODE_PERIOD_S, self._publish_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self._publish_mode()
+        frequency = flight.attitude_frequency
+        node.get_logger().info(f"{vehicle}: vehicle {params.name!r}, attitude loop at {frequency:.2f} rad/s")
+
+    def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
+        """The controller's command as a message."""
+        return rotor_command_to_msg(self._flight.step(estimate, dt))
+
+    def _step(self, estimate: Estimate | None, dt: float) -> Any:
+        command = self._own_step(estimate, dt)
+        if command is not None:
+            self._publish_change()  # before the command: whoever waits for it knows the mode by then
+        return command
+
+    def _on_cmd_mode(self, message: String) -> None:
+        try:
+            why_not = self._flight.request(message.data)
+        except CommandError as error:
+            why_not = str(error)
+        if why_not:
+            self._refused, self._refused_at = f"cmd/mode {message.data!r} refused: {why_not}", time.monotonic()
+            self._diagnostics.count("refused_modes" if message.data in WORDS else "unknown_modes")
+            self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
+        self._publish_change()
+        self._changed()
+
+    def _on_failsafe(self, message: Bool) -> None:
+        self._flight.failsafe(message.data)
+        self._publish_change()
+        self._changed()
+
+    def _publish_change(self) -> None:
+        mode = self._flight.mode
+        if mode is not self._mode:
+            reason = self._flight.reason
+            self._node.get_logger().info(f"{mode.value}: {reason}" if reason else mode.value)
+            self._publish_mode()
+            self._changed()
+
+    def _publish_mode(self) -> None:
+        self._mode = self._flight.mode
+        self._modes.publish(String(data=self._mode.value))
+
+    def values(self) -> dict[str, Any]:
+        """What diagnostics tell beside the text."""
+        flight = self._flight
+        values = {"mode": flight.mode.value, "reason": flight.reason, "answers": self.loop.answers}
+        if flight.failed_rotors:
+            values["failed_rotors"] = self._failed_rotors
+        return values
+
+    @property
+    def _failed_rotors(self) -> str:
+        return ", ".join(str(rotor + 1) for rotor in self._flight.failed_rotors)
+
+    def rows(self) -> list[Row]:
+        """Of the diagnostics."""
+        flight, missing = self._flight, self._flight.missing
+        refused = time.monotonic() - self._refused_at < REFUSED_SHOWN_S
+        unknown = WARN if flight.mode in IN_THE_AIR else STALE
+        return [
+            (flight.mode is Mode.ABORT, ERROR, f"aborted: {flight.reason}"),
+            (missing, unknown, f"not known: {', '.join(missing)}"),
+            (refused, WARN, self._refused),
+            (flight.failed_rotors, WARN, f"rotor {self._failed_rotors} failed"),
+            (True, OK, flight.mode.value),
+        ]

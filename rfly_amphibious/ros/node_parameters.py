@@ -1,0 +1,358 @@
+"""Parameters of the land-air vehicle's nodes. No ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rfly_amphibious.control import chassis_controller, flight_controller
+from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
+from rfly_amphibious.links import mavlink_hil_session, session
+from rfly_amphibious.mapping.octomap_grid import OctomapParameters
+from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
+from rfly_amphibious.simulation import simulation
+from rfly_collision.shapes.shape_file import DEFAULT_SET
+from rfly_common.ros.node_parameters import FrameParameters, parameter
+from rfly_terrain.ros.node_parameters import LatestTerrainParameters
+
+DELAY = 0.02
+"""s, through ROS, where the simulation does not wait"""
+VEHICLE = "parameters: full, scale, scale_quad or a YAML file"
+SENSORS = "sensor set: a shipped name or a YAML file (default: the vehicle's)"
+
+
+@dataclass(frozen=True)
+class VehicleNameParameters:
+    """What the vehicle is called."""
+
+    vehicle_name: str = parameter(
+        "amphibious", "prefix of the vehicle's frames", shown="the node's namespace, or amphibious"
+    )
+
+
+# --- amphibious_sim_node
+
+
+@dataclass(frozen=True)
+class WorldParameters:
+    """What is simulated: ground, vehicle, sensors, start and wind."""
+
+    scenario: str = parameter("", "map, vehicle, start, wind, events and seed: a shipped name, or a file")
+    vehicle: str = parameter("", "parameters: full, scale, scale_quad or a YAML file (default: scale)")
+    sensors: str = parameter("", SENSORS)
+    ground: Literal["auto", "terrain_map", "level"] = parameter(
+        "auto",
+        "terrain_map (the topic), level (z = 0), or auto: the scenario's, without a scenario the topic's",
+    )
+    map_folders: list[str] = parameter([], "folders searched first for the map that a scenario names")
+    start: list[float] = parameter([], "x east, y north (m), heading (rad from east); default: the scenario's")
+    wind: list[float] = parameter([], "mean, m/s towards east, north, up; default: the scenario's, or none")
+    gust_sigma: list[float] = parameter([], "standard deviation of gusts by axis, m/s; default as of wind")
+    seed: int = parameter(-1, "of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1)
+
+
+@dataclass(frozen=True)
+class SimulationParameters:
+    """How it is simulated, and what is published of it."""
+
+    noise: bool = parameter(True, "false: sensors read the truth")
+    method: Literal["rk4", "semi_implicit_euler"] = parameter("rk4", "of integration", shown="the scenario's, or rk4")
+    command_timeout: float = parameter(
+        simulation.COMMAND_TIMEOUT,
+        "s of simulation time: an older actuator command brings the fail-safe",
+        low=0.01,
+        high=10.0,
+    )
+    command_patience: float = parameter(
+        0.0,
+        "s for which simulation time stands still before a command grows too old: on a busy machine it goes slower",
+        low=0.0,
+        high=60.0,
+    )
+    lock_step: bool = parameter(False, "each tick waits for a RotorCommand and a WheelCommand with its stamp")
+    real_time_factor: float = parameter(
+        1.0, "simulated seconds in a second; 0: as fast as possible", low=0.0, high=1000.0
+    )
+    publish_clock: bool = parameter(False, "publish /clock")
+    publish_truth: bool = parameter(True, "publish ground_truth/odom")
+    tf_source: Literal["estimate", "truth"] = parameter(
+        "estimate", "who tells /tf where the vehicle is: state_estimator_node (estimate), or this node (truth)"
+    )
+    paused: bool = parameter(False, "begin paused: set_simulation_state plays")
+    id: int = parameter(601, "RflySim copterID", low=1, high=2**31 - 1)
+    type: int = parameter(3, "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1)
+
+
+@dataclass(frozen=True)
+class RangeSensorNodeParameters:
+    """Of lidar and cameras."""
+
+    light: float = parameter(1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, changeable=True)
+    visibility: float = parameter(
+        0.0, "m in fog, for lidar and cameras; 0: clear air", low=0.0, high=1e6, changeable=True
+    )
+    shapes: str = parameter(DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set")
+
+
+# --- state_estimator_node
+
+
+@dataclass(frozen=True)
+class EstimatorNodeParameters:
+    """What is estimated with, and how often it is told."""
+
+    vehicle: str = parameter("scale", VEHICLE)
+    sensors: str = parameter("", SENSORS)
+    estimator: str = parameter("", "estimator set: a shipped name or a YAML file (default: the vehicle's)")
+    lock_step: bool = parameter(False, "answer each simulation_tick, and nothing else")
+    publish_rate: float = parameter(
+        100.0, "odometry/filtered a second, Hz; 0: at each imu/data", low=0.0, high=10_000.0
+    )
+    tf_source: Literal["estimate", "truth"] = parameter(
+        "estimate", "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)"
+    )
+
+
+# --- control nodes
+
+
+@dataclass(frozen=True)
+class ControlParameters:
+    """Of flight_control_node, betaflight_node and chassis_control_node."""
+
+    lock_step: bool = parameter(False, "answer each tick of the simulation, which waits for it")
+    vehicle: str = parameter("scale", VEHICLE, shown="scale; betaflight_node: scale_quad")
+
+
+@dataclass(frozen=True)
+class GainParameters:
+    """Gains of the flight controller."""
+
+    attitude_frequency: float = parameter(
+        1.0, "of the attitude loop in roll and pitch", unit="rad/s", low=1e-3, high=100.0, shown="the vehicle's"
+    )
+    attitude_damping: float = parameter(
+        1.0, "of the attitude loop, 1: critical", low=1e-3, high=100.0, shown="the vehicle's"
+    )
+    position_gain: float = parameter(
+        1.0, "m/s for each metre beside the place", unit="1/s", low=1e-3, high=100.0, shown="the vehicle's"
+    )
+    velocity_gain: float = parameter(
+        1.0, "m/s² for each m/s beside the velocity", unit="1/s", low=1e-3, high=100.0, shown="the vehicle's"
+    )
+    max_tilt: float = parameter(1.0, "rad", low=1e-3, high=100.0, shown="the vehicle's")
+
+
+@dataclass(frozen=True)
+class FlightControlParameters:
+    """Of the loop through the flight controller."""
+
+    sensors: str = parameter("", SENSORS)
+    delay: float = parameter(
+        DELAY,
+        "s from a sample to the moment when its command acts; the attitude loop is made slower by it",
+        low=0.0,
+        high=1.0,
+        shown="0.02; in lock-step 0",
+    )
+    command_timeout: float = parameter(
+        flight_controller.COMMAND_TIMEOUT,
+        "s of silence, after which a motion command is lost: hover 2 s, then land",
+        low=0.05,
+        high=3600.0,
+    )
+
+
+@dataclass(frozen=True)
+class ChassisControlParameters:
+    """Of the loop through the chassis controller."""
+
+    command_timeout: float = parameter(
+        chassis_controller.COMMAND_TIMEOUT,
+        "s of silence, after which a motion command is lost: it brakes",
+        low=0.05,
+        high=3600.0,
+    )
+
+
+@dataclass(frozen=True)
+class MotionCommandParameters:
+    """Of `cmd_vel`."""
+
+    stamped_cmd_vel: bool = parameter(True, "cmd_vel is a TwistStamped; false: a Twist")
+
+
+@dataclass(frozen=True)
+class FirmwareParameters:
+    """Of Betaflight."""
+
+    settings: str = parameter("scale_quad", "for the firmware's command line: a shipped name or a file")
+    folder: str = parameter("", "where the firmware keeps its settings; empty: a temporary one")
+    program: str = parameter("", "the firmware; empty: the one that the package betaflight has built")
+
+
+# --- guidance_node, teleop_node
+
+
+@dataclass(frozen=True)
+class GuidanceParameters:
+    """What guidance_node carries out, and how fast."""
+
+    scenario: str = parameter("", "scenario whose mission it carries out: a file, or a shipped one")
+    vehicle: str = parameter("", "parameter set or file of the vehicle; empty: the scenario's, or scale")
+    autostart: bool = parameter(False, "begin with the scenario's mission as soon as it is known where the vehicle is")
+    drive_speed: float = parameter(DRIVE_SPEED, "along planned paths on the ground", unit="m/s", low=0.2, high=30.0)
+    fly_speed: float = parameter(FLY_SPEED, "along planned paths in the air", unit="m/s", low=0.2, high=30.0)
+    rate: float = parameter(50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0)
+
+
+def _limit(name: str, text: str, unit: str) -> Any:
+    return parameter(getattr(TeleopLimits(), name), text, unit=unit, low=0.001, high=100.0)
+
+
+def _number(name: str, text: str) -> Any:
+    return parameter(getattr(JoystickLayout(), name), text, low=-1, high=99)
+
+
+@dataclass(frozen=True)
+class TeleopLimitParameters:
+    """What full deflections ask for."""
+
+    drive_speed: float = _limit("drive_speed", "fastest drive", "m/s")
+    curvature: float = _limit("curvature", "sharpest bend that is driven", "1/m")
+    fly_speed: float = _limit("fly_speed", "fastest flight", "m/s")
+    climb_speed: float = _limit("climb_speed", "fastest climb and descent", "m/s")
+    yaw_rate: float = _limit("yaw_rate", "fastest turn in flight", "rad/s")
+
+
+@dataclass(frozen=True)
+class JoystickParameters:
+    """Numbers of axes and buttons."""
+
+    axis_forward: int = _number("axis_forward", "axis that drives and flies forward")
+    axis_turn: int = _number("axis_turn", "axis that steers and turns to the left")
+    axis_left: int = _number("axis_left", "axis that flies to the left")
+    axis_up: int = _number("axis_up", "axis that climbs")
+    button_enable: int = _number("button_enable", "button that is held while the axes count; -1: they always do")
+    button_arm: int = _number("button_arm", "button that arms")
+    button_disarm: int = _number("button_disarm", "button that disarms")
+    button_takeoff: int = _number("button_takeoff", "button that takes off")
+    button_land: int = _number("button_land", "button that lands")
+    button_abort: int = _number("button_abort", "button that aborts the flight")
+    dead_zone: float = parameter(
+        JoystickLayout().dead_zone, "of the axes, within which they count as 0", low=0.0, high=0.9
+    )
+
+
+# --- mapping_node
+
+
+@dataclass(frozen=True)
+class VoxelParameters:
+    """Side of the voxels, and log-odds of a sensor's rays."""
+
+    resolution: float = parameter(OctomapParameters().resolution, "side of the voxels", unit="m", low=0.05, high=10.0)
+    hit: float = parameter(OctomapParameters().hit, "log-odds that a ray's end adds")
+    miss: float = parameter(OctomapParameters().miss, "log-odds that a passing ray adds, negative")
+    clamp_min: float = parameter(OctomapParameters().clamp_min, "least log-odds, negative")
+    clamp_max: float = parameter(OctomapParameters().clamp_max, "largest log-odds")
+    max_range: float = parameter(OctomapParameters().max_range, "what is farther is free up to there", unit="m")
+    max_voxels: int = parameter(OctomapParameters().max_voxels, "then no more clouds are taken; about 40 bytes each")
+
+
+@dataclass(frozen=True)
+class MappingParameters:
+    """Which clouds are taken, and how often the map is told."""
+
+    min_range: float = parameter(0.0, "nearer points are left out", unit="m", low=0.0)
+    rate: float = parameter(0.0, "clouds a second that are taken at most; 0: all", low=0.0, high=1000.0)
+    publish_rate: float = parameter(1.0, "maps a second at most, where they changed", low=0.01, high=50)
+    max_pose_gap: float = parameter(0.5, "s between poses, beyond which clouds are left out", low=0.01)
+    lock_step: bool = parameter(False, "lidar/points is reliable, as with the simulation's lock_step")
+    file: str = parameter("", "where ~/save writes the map: a .bt file", changeable=True)
+
+
+# --- link_node, mavlink_hil_node
+
+
+@dataclass(frozen=True)
+class PerceptionParameters:
+    """What a controller outside is told."""
+
+    lock_step: bool = parameter(
+        False, "the simulation waits for the answer to each tick; as the simulation's parameter"
+    )
+    odometry: Literal["filtered", "truth"] = parameter(
+        "filtered", "where position, velocity and attitude come from: odometry/filtered, or ground_truth/odom (truth)"
+    )
+
+
+@dataclass(frozen=True)
+class LinkParameters:
+    """Of link_node."""
+
+    vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
+    transport: Literal["udp", "tcp"] = parameter("udp", "udp, or tcp: a server of one connection")
+    bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
+    port: int = parameter(session.PORT, "to listen on; 0: the system chooses", low=0, high=65535)
+    controller_host: str = parameter("127.0.0.1", "IPv4 address of the controller (udp)")
+    controller_port: int = parameter(
+        session.CONTROLLER_PORT, "of the controller (udp); 0: from where it sends", low=0, high=65535
+    )
+
+
+@dataclass(frozen=True)
+class MavlinkHilParameters:
+    """Of mavlink_hil_node."""
+
+    vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
+    bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
+    port: int = parameter(
+        mavlink_hil_session.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535
+    )
+    supplies: Literal["both", "rotors", "chassis"] = parameter("both", "what the autopilot commands")
+    geo_origin: list[float] = parameter(
+        [], "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation"
+    )
+
+
+@dataclass(frozen=True)
+class ControlMappingParameters:
+    """Which of the 16 controls of HIL_ACTUATOR_CONTROLS is what."""
+
+    rotor_controls: list[int] = parameter([], "of the rotors in their order, 0 … 1", shown="the first, in order")
+    steering_control: int = parameter(8, "-1 … 1; -1: none", low=-1, high=15)
+    drive_control: int = parameter(9, "-1 … 1; -1: none", low=-1, high=15)
+    brake_control: int = parameter(10, "0 … 1; -1: none", low=-1, high=15)
+
+
+_FLIGHT = (VehicleNameParameters, ControlParameters, GainParameters, FlightControlParameters)
+NODES = {
+    "amphibious_sim_node": (
+        VehicleNameParameters,
+        WorldParameters,
+        SimulationParameters,
+        RangeSensorNodeParameters,
+        LatestTerrainParameters,
+    ),
+    "state_estimator_node": (VehicleNameParameters, EstimatorNodeParameters, LatestTerrainParameters),
+    "flight_control_node": (*_FLIGHT, MotionCommandParameters, FrameParameters),
+    "betaflight_node": (*_FLIGHT, FirmwareParameters, MotionCommandParameters, FrameParameters),
+    "chassis_control_node": (
+        VehicleNameParameters,
+        ControlParameters,
+        ChassisControlParameters,
+        MotionCommandParameters,
+        FrameParameters,
+    ),
+    "guidance_node": (VehicleNameParameters, GuidanceParameters, FrameParameters, LatestTerrainParameters),
+    "teleop_node": (VehicleNameParameters, MotionCommandParameters, TeleopLimitParameters, JoystickParameters),
+    "mapping_node": (VoxelParameters, MappingParameters, FrameParameters),
+    "link_node": (LinkParameters, PerceptionParameters),
+    "mavlink_hil_node": (
+        MavlinkHilParameters,
+        ControlMappingParameters,
+        PerceptionParameters,
+        LatestTerrainParameters,
+    ),
+}

@@ -1,0 +1,297 @@
+"""Loop of a simulation: ticks in real time or lock-step, commands, services. Part of amphibious_sim_node."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rfly_suite.msg import RotorCommand, WheelCommand
+from std_msgs.msg import String
+
+from rfly_amphibious.ros.amphibious_msgs import msg_to_rotor_command, msg_to_wheel_command
+from rfly_amphibious.ros.node_parameters import SimulationParameters
+from rfly_amphibious.ros.simulation_services import LOADING, PAUSED, PLAYING, STATES, STOPPED, SimulationServices
+from rfly_amphibious.ros.simulation_topics import SimulationTopics
+from rfly_amphibious.simulation.pacing import Pacer
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_common.errors import CommandError, DynamicsError
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.qos import COMMANDS
+from rfly_common.ros.stamps import stamp_to_ns
+
+REPEAT_TICK_S = 0.5
+"""wall time after which an unanswered tick is published again"""
+BATCH_S = 0.005
+"""wall time of ticks in a row, before messages and services have their turn"""
+STILL_SHOWN_S = 0.2
+"""wall time between two vehicle_states of a simulation that stands still"""
+REFUSED_SHOWN_S = 5.0
+
+
+class SimulationLoop:
+    """Runs the ticks that are due from `start` on; what SimulationServices act on. `changed()`: for diagnostics."""
+
+    def __init__(
+        self,
+        node: Node,
+        entity: str,
+        given: SimulationParameters,
+        period: float,
+        topics: SimulationTopics,
+        diagnostics: Diagnostics,
+        changed: Callable[[], None],
+    ) -> None:
+        """`period` is that of a tick, s."""
+        self._node, self._given, self._topics = node, given, topics
+        self._diagnostics, self._changed = diagnostics, changed
+        self._log = node.get_logger()
+        self.run_state = LOADING
+        self.simulation: Simulation | None = None
+        """None while there is no ground yet"""
+        self.broken = ""
+        """why it cannot go on before a reset; "": it can"""
+        self.waited_since = -math.inf
+        """wall time of the tick whose commands are missing"""
+        self.factor = math.nan
+        """measured real-time factor"""
+        self._factor_from: tuple[float, float] | None = None
+        self._steps_asked = 0
+        self._is_queued = False
+        self._rotors_answered = self._wheels_answered = False
+        self._fresh_at = self._refused_at = -math.inf
+        self._refused = ""
+        self.pacer = Pacer(given.real_time_factor, period)
+        self._period = period
+        subscription(node, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
+        subscription(node, WheelCommand, "cmd/wheels", self._on_cmd_wheels, COMMANDS)
+        subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
+        self._services = SimulationServices(node, self, entity)
+
+    def start(self) -> None:
+        """Let time go on; once kernels are compiled."""
+        steady, factor = Clock(clock_type=ClockType.STEADY_TIME), self._given.real_time_factor
+        wake = self._period / factor if factor else self._period
+        self._timer = self._node.create_timer(max(wake, 0.001), self._run_due, clock=steady)
+        self._slow_timer = self._node.create_timer(0.1, self._check_standstill, clock=steady)
+
+    def load(self, simulation: Simulation) -> None:
+        """Begin with this simulation."""
+        self.simulation, self.broken = simulation, ""
+        self._topics.begin(simulation)
+        self.run_state = PAUSED if self._given.paused else PLAYING
+        self._restart(simulation)
+
+    def unload(self, why: str) -> None:
+        """There is no ground to go on upon."""
+        self.simulation, self.run_state, self._steps_asked = None, LOADING, 0
+        if self._services.stepping:
+            self._services.stepped(why)
+        self._changed()
+
+    def _restart(self, simulation: Simulation) -> None:
+        """The simulation is at its start, or was reset."""
+        self._rotors_answered = self._wheels_answered = False
+        self._topics.restart(simulation)
+        self._restart_pace()
+        self._topics.publish_start(simulation)
+        self._await_answers()
+        self._changed()
+
+    def _restart_pace(self) -> None:
+        self.pacer.start(time.monotonic())
+        self._factor_from, self.factor = None, math.nan
+        self.waited_since = math.inf
+
+    def _await_answers(self) -> None:
+        if self._given.lock_step:
+            self.waited_since = self._topics.tick_at
+
+    # --- what the services ask
+
+    def go(self, state: int) -> None:
+        """To play, pause or stop; to stop is to reset, too."""
+        self.run_state = state
+        self._log.info(f"the simulation is {STATES[state]}")
+        if state == STOPPED:
+            self.reset(True, True)
+        else:
+            self._restart_pace()
+            self._changed()
+
+    def reset(self, time: bool, state: bool) -> None:
+        """Time, or state, or both are as at the start."""
+        assert self.simulation is not None
+        self.simulation.reset(time=time, state=state)
+        self.broken = ""
+        self._restart(self.simulation)
+
+    def step(self, ticks: int) -> None:
+        """So many ticks while paused; 0: no more."""
+        self._steps_asked = ticks
+        self._queue()
+
+    def moved(self) -> None:
+        """The vehicle was put elsewhere."""
+        assert self.simulation is not None
+        self._topics.moved(self.simulation)
+        self._changed()
+
+    # --- commands
+
+    def _on_cmd_rotors(self, message: RotorCommand) -> None:
+        simulation = self.simulation
+        if simulation is None:
+            return
+        try:
+            simulation.command_rotors(msg_to_rotor_command(message, simulation.time))
+        except CommandError as error:
+            self._refuse("cmd/rotors", "refused_rotor_commands", str(error))
+            return
+        if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
+            self._rotors_answered = True
+            self._run_due()
+
+    def _on_cmd_wheels(self, message: WheelCommand) -> None:
+        simulation = self.simulation
+        if simulation is None:
+            return
+        try:
+            simulation.command_wheels(msg_to_wheel_command(message, simulation.time))
+        except CommandError as error:
+            self._refuse("cmd/wheels", "refused_wheel_commands", str(error))
+            return
+        if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
+            self._wheels_answered = True
+            self._run_due()
+
+    def _refuse(self, topic: str, counter: str, why: str) -> None:
+        self._diagnostics.count(counter)
+        self._refused, self._refused_at = f"{topic} refused: {why}", time.monotonic()
+        self._log.warning(self._refused, throttle_duration_sec=2.0)
+        self._changed()
+
+    @property
+    def refused(self) -> str:
+        """The command that was refused lately, and why; "": none."""
+        return self._refused if time.monotonic() - self._refused_at < REFUSED_SHOWN_S else ""
+
+    @property
+    def unanswered(self) -> list[str]:
+        """In lock-step the topics of commands that are missing for the present tick."""
+        answered = {"cmd/rotors": self._rotors_answered, "cmd/wheels": self._wheels_answered}
+        return [topic for topic, there in answered.items() if not there]
+
+    def _on_cmd_mode(self, message: String) -> None:
+        """`arm` ends the fail-safe; the other words are for flight_control_node."""
+        simulation = self.simulation
+        if message.data != "arm" or simulation is None or not simulation.failsafe:
+            return
+        why_not = simulation.end_failsafe()
+        if why_not:
+            self._log.warning(f"the fail-safe goes on: {why_not}")
+        else:
+            self._log.info("the fail-safe has ended")
+            self._topics.publish_failsafe(False)
+        self._changed()
+
+    # --- time
+
+    def _queue(self) -> None:
+        """`_run_due` once more, after what has come in meanwhile."""
+        if not self._is_queued and self._node.executor is not None:
+            self._is_queued = True
+            self._node.executor.create_task(self._run_queued)
+
+    def _run_queued(self) -> None:
+        self._is_queued = False
+        self._run_due()
+
+    def _run_due(self) -> None:
+        """Runs the ticks that are due."""
+        simulation = self.simulation
+        if simulation is None or self.broken:
+            return
+        begin = time.monotonic()
+        if self._steps_asked:
+            allowed = self._steps_asked
+        elif self.run_state == PLAYING:
+            allowed = self.pacer.due(begin)
+        else:
+            return
+        ran = 0
+        while ran < allowed and self.may_step():
+            if not self._tick(simulation):
+                return
+            ran += 1
+            if time.monotonic() - begin > BATCH_S:
+                break
+        if self._steps_asked:
+            self._steps_asked -= ran
+            if not self._steps_asked:
+                self._topics.publish_vehicle(simulation)
+                self._services.stepped()
+        else:
+            self.pacer.ran(ran)
+        if ran < allowed and self.may_step():
+            self._queue()
+        elif not ran and allowed and not self._given.lock_step:
+            self._diagnostics.count("waits_for_commands")
+
+    def may_step(self) -> bool:
+        """Whether the commands for the next tick are there, or need not be waited for."""
+        if self._given.lock_step:
+            return self._rotors_answered and self._wheels_answered
+        simulation = self.simulation
+        if not self._given.command_patience or simulation is None or simulation.failsafe:
+            return True
+        now = time.monotonic()
+        if not simulation.stale(simulation.period):
+            self._fresh_at = now
+            return True
+        return now - self._fresh_at >= self._given.command_patience
+
+    def _tick(self, simulation: Simulation) -> bool:
+        in_failsafe = simulation.failsafe
+        self._rotors_answered = self._wheels_answered = False
+        try:
+            samples = simulation.tick()
+        except DynamicsError as error:
+            self.broken, self.run_state = str(error), PAUSED
+            self._log.error(f"the simulation cannot go on: {error}")
+            self._steps_asked = 0
+            if self._services.stepping:
+                self._services.stepped(self.broken)
+            self._changed()
+            return False
+        if simulation.failsafe and not in_failsafe:
+            self._topics.publish_failsafe(True)
+            self._log.error(f"fail-safe: commands are too old ({', '.join(simulation.stale())})")
+            self._changed()
+        self._topics.publish_samples(simulation, samples)
+        self._await_answers()
+        return True
+
+    def _check_standstill(self) -> None:
+        now, simulation = time.monotonic(), self.simulation
+        if simulation is None:
+            return
+        if self._given.lock_step and not self.may_step() and now - self._topics.tick_at >= REPEAT_TICK_S:
+            self._topics.publish_tick(simulation)
+            self._diagnostics.count("ticks_told_again")
+        if now - self._topics.shown_at >= STILL_SHOWN_S:
+            self._topics.publish_vehicle(simulation)
+
+    def measure_factor(self, simulation: Simulation) -> None:
+        """Update `factor`; called about once a second."""
+        now = time.monotonic()
+        if self._factor_from is None:
+            self._factor_from = now, simulation.time
+            return
+        began, at = self._factor_from
+        if now - began >= 0.9:
+            self.factor = (simulation.time - at) / (now - began)
+            self._factor_from = now, simulation.time
