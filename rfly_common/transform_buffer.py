@@ -62,12 +62,12 @@ class _Edge:
             return
         if self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS:  # the clock jumped back: a new run has begun
             self.stamps_ns, self.transforms = [], []
-        place = bisect.bisect_left(self.stamps_ns, stamp_ns)
-        if place < len(self.stamps_ns) and self.stamps_ns[place] == stamp_ns:
-            self.transforms[place] = transform
+        index = bisect.bisect_left(self.stamps_ns, stamp_ns)
+        if index < len(self.stamps_ns) and self.stamps_ns[index] == stamp_ns:
+            self.transforms[index] = transform
             return
-        self.stamps_ns.insert(place, stamp_ns)
-        self.transforms.insert(place, transform)
+        self.stamps_ns.insert(index, stamp_ns)
+        self.transforms.insert(index, transform)
         first = max(
             bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - KEEP_NS),
             len(self.stamps_ns) - MAX_SAMPLES_PER_FRAME,
@@ -77,14 +77,14 @@ class _Edge:
     def at(self, stamp_ns: int, child: str) -> Transform:
         if self.static or stamp_ns == 0 or stamp_ns >= self.stamps_ns[-1]:
             return self.transforms[-1]
-        place = bisect.bisect_left(self.stamps_ns, stamp_ns)
-        if self.stamps_ns[place] == stamp_ns:
-            return self.transforms[place]
-        if place == 0:
+        index = bisect.bisect_left(self.stamps_ns, stamp_ns)
+        if self.stamps_ns[index] == stamp_ns:
+            return self.transforms[index]
+        if index == 0:
             early = (self.stamps_ns[0] - stamp_ns) / 1e9
             raise FrameError(f"frame {child!r}: its oldest transform is {early:.3f} s younger than the asked time")
-        t0, t1 = self.stamps_ns[place - 1], self.stamps_ns[place]
-        return _between(self.transforms[place - 1], self.transforms[place], (stamp_ns - t0) / (t1 - t0))
+        t0, t1 = self.stamps_ns[index - 1], self.stamps_ns[index]
+        return _between(self.transforms[index - 1], self.transforms[index], (stamp_ns - t0) / (t1 - t0))
 
 
 class TransformBuffer:

@@ -121,7 +121,7 @@ def check(
     with status("looking for vehicles that come too near"):
         findings = check_tracks(fleet) + check_separation(fleet, seconds)
     for finding in findings[:MAX_ROWS]:
-        where = f"{finding.where}: " if finding.where else ""
+        where = f"{finding.location}: " if finding.location else ""
         console.print(f"{where}vehicle {finding.vehicle!r}: {finding.text}", markup=False)
     if len(findings) > MAX_ROWS:
         console.print(f"… and {len(findings) - MAX_ROWS} more findings")

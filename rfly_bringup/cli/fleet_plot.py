@@ -78,7 +78,7 @@ def _draw_tracks(axes: Any, terrain: HeightMap, fleet: Fleet, drives: list[Drive
 
 
 def _mark(axes: Any, findings: Sequence[Finding]) -> None:
-    positions = [finding.place for finding in findings if finding.place is not None]
+    positions = [finding.position for finding in findings if finding.position is not None]
     if not positions:
         return
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()

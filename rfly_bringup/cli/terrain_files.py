@@ -98,17 +98,17 @@ def import_(
     """
     from rfly_terrain.files.writer import write_height_map
 
-    cell, place = given(cell_size, "--cell-size"), given(geo_origin, "--geo-origin")
+    cell, origin = given(cell_size, "--cell-size"), given(geo_origin, "--geo-origin")
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.files.arrays import import_array
 
         terrain = import_array(
-            source, cell_size=cell, key=key, first_row=first_row.value, geo_origin=place, name=out.stem
+            source, cell_size=cell, key=key, first_row=first_row.value, geo_origin=origin, name=out.stem
         )
     else:
         from rfly_terrain.files.dem_import import import_dem
 
-        if cell or key or place:
+        if cell or key or origin:
             raise typer.BadParameter(
                 "--cell-size, --key and --geo-origin are for .npy and .npz; a raster has --resolution"
             )
@@ -175,9 +175,9 @@ def export(
     if out is not None:
         check_target(out, overwrite)
     terrain = load_map(name, search_path, third_pixel)
-    place = given(geo_origin, "--geo-origin")
-    if place is not None:
-        terrain = _at_place(terrain, place)
+    origin = given(geo_origin, "--geo-origin")
+    if origin is not None:
+        terrain = _at_place(terrain, origin)
     if out is not None:
         _write_heights(terrain, out)
         print(out)

@@ -153,7 +153,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     )
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", given["name"]):
         raise ValueError(f"name: {given['name']!r}, expected letters, digits and _, the first a letter")
-    count = _whole("count", given["count"], 1, MAX_VEHICLES)
+    count = _integer("count", given["count"], 1, MAX_VEHICLES)
     if given["autopilot"]:
         _check_autopilot(given, count)
         given["vehicle"] = given["vehicle"] or "scale_quad"
@@ -201,21 +201,21 @@ def _facts(given: Mapping[str, str]) -> _Facts:
     folders = [part for part in given["map_search_path"].split(os.pathsep) if part]
     scenario = Scenario.load(name, folders)
     data, file, _ = read_parameters("scenario", "scenarios", name)
-    said = checked_document(data, file, load_schema("scenario"), "version, vehicle, mission, end").value
+    content = checked_document(data, file, load_schema("scenario"), "version, vehicle, mission, end").value
     folder = str(Path(file).parent.resolve()) if os.path.isfile(file) else ""
-    vehicle = given["vehicle"] or said["vehicle"]
+    vehicle = given["vehicle"] or content["vehicle"]
     if not given["vehicle"] and folder and os.path.isfile(os.path.join(folder, vehicle)):
         vehicle = os.path.join(folder, vehicle)
     rotors = VehicleParameters.load(vehicle).rotors
     start = (*scenario.start, scenario.heading)
-    return _Facts(said.get("map", ""), folder, vehicle, rotors, start, scenario.wind.seed)
+    return _Facts(content.get("map", ""), folder, vehicle, rotors, start, scenario.wind.seed)
 
 
 def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:
     namespace = f"{given['name']}_{number + 1}"
     x, y, heading = facts.start
     back = SPACING * number
-    seed = _whole("seed", given["seed"], 0, 2**31 - 1 - MAX_VEHICLES) if given["seed"] else facts.seed
+    seed = _integer("seed", given["seed"], 0, 2**31 - 1 - MAX_VEHICLES) if given["seed"] else facts.seed
     simulated: dict[str, Any] = {
         "vehicle": facts.vehicle,
         "start": [x - back * math.cos(heading), y - back * math.sin(heading), heading],
@@ -267,7 +267,7 @@ def _check_autopilot(given: Mapping[str, str], count: int) -> None:
         raise ValueError(f"count: {count}, but Betaflight's ports are fixed: it flies one vehicle")
 
 
-def _whole(name: str, text: str, low: int, high: int) -> int:
+def _integer(name: str, text: str, low: int, high: int) -> int:
     if not (text.isdecimal() and low <= int(text) <= high):
         raise ValueError(f"{name}: {text!r}, expected a whole number from {low} to {high}")
     return int(text)

@@ -122,9 +122,9 @@ class VehicleShapes:
         first, last, index = ranges
         if not len(first):
             return np.full(types.shape, len(self.shapes))
-        place = np.maximum(np.searchsorted(first, types, side="right") - 1, 0)
-        found = (first[place] <= types) & (types <= last[place])
-        return np.where(found, index[place], len(self.shapes))
+        row = np.maximum(np.searchsorted(first, types, side="right") - 1, 0)
+        found = (first[row] <= types) & (types <= last[row])
+        return np.where(found, index[row], len(self.shapes))
 
 
 def scaled(shape: Shape, factors: ArrayLike) -> Shape:

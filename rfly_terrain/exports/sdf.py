@@ -129,8 +129,8 @@ def write_gazebo_world(
 
 
 def _default_side(height_map: HeightMap) -> int:
-    wanted = min(max(height_map.rows, height_map.columns), _DEFAULT_LARGEST_SIDE)
-    return next(side for side in SIDES if side >= wanted)
+    longest_side = min(max(height_map.rows, height_map.columns), _DEFAULT_LARGEST_SIDE)
+    return next(side for side in SIDES if side >= longest_side)
 
 
 def _largest_error(height_map: HeightMap, surface: HeightMap) -> float:
@@ -168,12 +168,12 @@ def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dic
     # with DART's default detector, ODE, bodies fall through height maps
     _text(ET.SubElement(physics, "dart"), "collision_detector", "bullet")
     if height_map.geo_origin is not None:
-        place = ET.SubElement(world, "spherical_coordinates")
-        _text(place, "surface_model", "EARTH_WGS84")
-        _text(place, "world_frame_orientation", "ENU")
+        coordinates = ET.SubElement(world, "spherical_coordinates")
+        _text(coordinates, "surface_model", "EARTH_WGS84")
+        _text(coordinates, "world_frame_orientation", "ENU")
         for key, value in zip(("latitude_deg", "longitude_deg", "elevation"), height_map.geo_origin, strict=True):
-            _text(place, key, repr(float(value)))
-        _text(place, "heading_deg", "0")
+            _text(coordinates, key, repr(float(value)))
+        _text(coordinates, "heading_deg", "0")
     scene = ET.SubElement(world, "scene")
     _text(scene, "ambient", "0.6 0.6 0.6 1")
     _text(scene, "background", "0.7 0.8 0.9 1")

@@ -88,7 +88,7 @@ class Vehicle:
     limits: Limits = NO_LIMITS
     timing: Schedule | None = field(default=None, repr=False, compare=False)
     """the motion along the path, where it is another one than profile, at_end and phase say"""
-    where: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    locations: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """by key, `file:line: key` in the fleet file that it comes from"""
     schedule: Schedule = field(init=False, repr=False, compare=False)
 
@@ -194,13 +194,13 @@ class Fleet:
         terrain: HeightMap | None = None,
         name: str = "",
         min_separation: float | None = None,
-        where: Mapping[str, str] | None = None,
+        locations: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.min_separation = min_separation
         """m that vehicles should keep between their origins; `limit_check.check_separation` looks"""
-        self.where = where or {}
-        """as `Vehicle.where`, of the keys of the whole fleet"""
+        self.locations = locations or {}
+        """as `Vehicle.locations`, of the keys of the whole fleet"""
         self.vehicles = tuple(vehicles)
         self.terrain = terrain
         _check_unique("id", [vehicle.id for vehicle in self.vehicles])

@@ -54,7 +54,7 @@ def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FileP
         reader.vehicles(),
         name=name,
         min_separation=document.value.get("min_separation"),
-        where={"min_separation": reader.where(("min_separation",))},
+        locations={"min_separation": reader.location(("min_separation",))},
     )
 
 
@@ -100,7 +100,7 @@ class _Reader:
         offsets, moves = self._formation(index, count)
         wheelbase, track = (self._optional_length(index, key) for key in ("wheelbase", "track"))
         limits = Limits(**self._get(index, "limits", {}).value)
-        where = self._where(index, limits)
+        locations = self._locations(index, limits)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
         if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
             raise self._error(kind.path, f"{kind.value} needs the key altitude beside it, or waypoints with heights")
@@ -134,7 +134,7 @@ class _Reader:
                     wheelbase=wheelbase,
                     track=track,
                     limits=limits,
-                    where=where,
+                    locations=locations,
                     height=float(altitude.get("agl", altitude.get("absolute", 0.0))),
                     absolute="absolute" in altitude,
                     fit_ground=self._get(index, "fit_ground", False).value,
@@ -227,19 +227,19 @@ class _Reader:
         key, element, text = found.groups()
         return self._error((*path, key, *([int(element)] if element else [])), text)
 
-    def _where(self, index: int, limits: Limits) -> dict[str, str]:
+    def _locations(self, index: int, limits: Limits) -> dict[str, str]:
         """Where the keys stand that a check may name."""
         spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
-        locations = {key: self.where(spot) for key, spot in spots.items()}
+        locations = {key: self.location(spot) for key, spot in spots.items()}
         set_here = {key for key, value in limits._asdict().items() if value is not None}
-        return locations | {f"limits.{key}": self.where((*spots["limits"], key)) for key in set_here}
+        return locations | {f"limits.{key}": self.location((*spots["limits"], key)) for key in set_here}
 
-    def where(self, path: tuple[Key, ...]) -> str:
+    def location(self, path: tuple[Key, ...]) -> str:
         """`file:line: key`."""
         return f"{self._file}:{self._document.line(path)}: {key_path(path)}"
 
     def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
-        return ConfigError(f"{self.where(path)}: {text}")
+        return ConfigError(f"{self.location(path)}: {text}")
 
 
 def _delays(delay: Any, count: int) -> tuple[float, float]:

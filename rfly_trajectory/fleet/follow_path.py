@@ -59,7 +59,7 @@ def reference_path(vehicle: Vehicle, points: Floats) -> Path:
     return path_through(points[:, :2] if vehicle.kind == "ground" else points, corner_radius(vehicle))
 
 
-def follow(fleet: Fleet, index: int, time: float, wanted: Path) -> TakeOver | None:
+def follow(fleet: Fleet, index: int, time: float, reference: Path) -> TakeOver | None:
     """The vehicle with this index from fleet time `time` [s] on, on its `reference_path`.
 
     It goes on from its place with its heading and speed, gets onto the path (`transition_to`), follows it with its own
@@ -71,8 +71,8 @@ def follow(fleet: Fleet, index: int, time: float, wanted: Path) -> TakeOver | No
     (x, y, tx, ty), speed = now.points[0, :4].tolist(), float(now.progress[0, 1])
     if speed < -STANDSTILL_SPEED:
         return None
-    place = MovingPose(x, y, math.atan2(ty, tx), float(now.position[0, 2]), float(now.slope[0]))
-    path = transition_to(wanted, place, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
+    pose = MovingPose(x, y, math.atan2(ty, tx), float(now.position[0, 2]), float(now.slope[0]))
+    path = transition_to(reference, pose, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
     if path is None:
         return brake_to_stop(fleet, index, time)
     timing = schedule_to_end(path.length, max(speed, 0.0), vehicle.profile)
@@ -100,4 +100,4 @@ def _take_over(vehicle: Vehicle, time: float, timing: Schedule, **changes: Any) 
 def replace_vehicles(fleet: Fleet, changed: Mapping[int, Vehicle]) -> Fleet:
     """The fleet with other vehicles at these indices."""
     vehicles = [changed.get(i, vehicle) for i, vehicle in enumerate(fleet.vehicles)]
-    return Fleet(vehicles, fleet.terrain, fleet.name, fleet.min_separation, fleet.where)
+    return Fleet(vehicles, fleet.terrain, fleet.name, fleet.min_separation, fleet.locations)

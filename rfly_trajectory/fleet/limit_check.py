@@ -29,9 +29,9 @@ class Finding(NamedTuple):
 
     vehicle: str
     text: str
-    where: str = ""
+    location: str = ""
     """`file:line: key` of what asks for it, where the fleet comes from a file"""
-    place: tuple[float, float] | None = None
+    position: tuple[float, float] | None = None
     """x, y ENU m of the place that the text names"""
 
 
@@ -123,7 +123,7 @@ def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
             x, y = run.position[worst, :2].tolist()
             shown = 1.0 / value if name == "turn_radius" else value
             message = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
-            findings.append(Finding(vehicle.name, message, vehicle.where.get(f"limits.{name}", ""), (x, y)))
+            findings.append(Finding(vehicle.name, message, vehicle.locations.get(f"limits.{name}", ""), (x, y)))
     return findings
 
 
@@ -135,16 +135,16 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
     """
     from scipy.spatial import cKDTree
 
-    wanted = fleet.min_separation
-    if wanted is None or len(fleet) < 2:
+    min_separation = fleet.min_separation
+    if min_separation is None or len(fleet) < 2:
         return []
     if seconds is None:
         seconds = max(vehicle.delay + duration(vehicle) for vehicle in fleet.vehicles)
     delay = np.array([vehicle.delay for vehicle in fleet.vehicles])
     fastest = max(vehicle.profile.cruise for vehicle in fleet.vehicles)
-    instants = min(max(math.ceil(seconds * fastest / (0.25 * wanted)), 1), MAX_INSTANTS) + 1
+    instants = min(max(math.ceil(seconds * fastest / (0.25 * min_separation)), 1), MAX_INSTANTS) + 1
     times, step = np.linspace(0.0, seconds, instants, retstep=True)
-    reach = wanted + 1.5 * fastest * float(step)  # what two vehicles can lose until the next sample, or nearly
+    reach = min_separation + 1.5 * fastest * float(step)  # what two vehicles can lose until the next sample, or nearly
     nearest: dict[tuple[int, int], tuple[float, float]] = {}
     for t in times.tolist():
         departed = np.flatnonzero(delay <= t)
@@ -161,14 +161,15 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding
     found = []
     for (i, j), (_, sampled) in sorted(nearest.items(), key=lambda pair: pair[1])[:MAX_PAIRS]:
         first = float(max(delay[i], delay[j]))
-        apart, t, place = _closest(fleet, i, j, max(sampled - float(step), first), min(sampled + float(step), seconds))
-        if apart < wanted * (1.0 - _SLACK):
+        begin, end = max(sampled - float(step), first), min(sampled + float(step), seconds)
+        apart, t, (x, y, _) = _closest(fleet, i, j, begin, end)
+        if apart < min_separation * (1.0 - _SLACK):
             one, other_one = fleet.vehicles[i].name, fleet.vehicles[j].name
             text = (
-                f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {place[0]:.1f}, y {place[1]:.1f}; "
-                f"min_separation is {wanted:g} m"
+                f"comes within {apart:.3g} m of {other_one!r} after {t:.1f} s at x {x:.1f}, y {y:.1f}; "
+                f"min_separation is {min_separation:g} m"
             )
-            found.append((apart, Finding(one, text, fleet.where.get("min_separation", ""), (place[0], place[1]))))
+            found.append((apart, Finding(one, text, fleet.locations.get("min_separation", ""), (x, y))))
     return [finding for _, finding in sorted(found, key=lambda each: each[0])]
 
 
@@ -178,6 +179,6 @@ def _closest(fleet: Fleet, i: int, j: int, begin: float, end: float) -> tuple[fl
         times = np.linspace(begin, end, 65)
         both = fleet.sample_vehicles(np.repeat([i, j], 65), np.tile(times, 2)).position.reshape(2, 65, 3)
         apart = np.linalg.norm(both[0] - both[1], axis=-1)
-        least = int(np.argmin(apart))
-        begin, end = float(times[max(least - 1, 0)]), float(times[min(least + 1, 64)])
-    return float(apart[least]), float(times[least]), both[0, least].tolist()
+        nearest_sample = int(np.argmin(apart))
+        begin, end = float(times[max(nearest_sample - 1, 0)]), float(times[min(nearest_sample + 1, 64)])
+    return float(apart[nearest_sample]), float(times[nearest_sample]), both[0, nearest_sample].tolist()

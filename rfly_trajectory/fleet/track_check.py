@@ -41,45 +41,45 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
         path = vehicle.path
         points = min(max(math.ceil(path.length / half_cell), 16), MAX_POINTS) + 1
         s = np.linspace(0.0, path.length, points)
-        place = fleet.points_at(index, s)[:, :2]
-        on_map = terrain.inside(place[:, 0], place[:, 1])
+        position = fleet.points_at(index, s)[:, :2]
+        on_map = terrain.inside(position[:, 0], position[:, 1])
         if not on_map.all():
-            first = _first(place, ~on_map)
+            first = _first(position, ~on_map)
             share = path.length * float(np.mean(~on_map))
             findings.append(
                 Finding(
                     vehicle.name,
                     f"about {share:.1f} m of its {path.length:.0f} m long track are off the map, first at "
                     f"{_position_text(first)}; the ground there has the altitude of the map's edge",
-                    vehicle.where.get("shape", ""),
+                    vehicle.locations.get("shape", ""),
                     first,
                 )
             )
         climb = fleet.climb(index, s)
         if vehicle.absolute or climb is not None:
-            under = terrain.altitude(place[:, 0], place[:, 1]) - (vehicle.height if climb is None else climb)
+            under = terrain.altitude(position[:, 0], position[:, 1]) - (vehicle.height if climb is None else climb)
             if under.max() > 0.0:
-                first = _first(place, under > 0.0)
+                first = _first(position, under > 0.0)
                 what = "the altitude of its waypoints" if climb is not None else f"its altitude of {vehicle.height:g} m"
                 findings.append(
                     Finding(
                         vehicle.name,
                         f"{what} is up to {under.max():.1f} m below the ground, first at "
                         f"{_position_text(first)}; it is raised to the ground there",
-                        vehicle.where.get("altitude" if vehicle.absolute else "shape", ""),
+                        vehicle.locations.get("altitude" if vehicle.absolute else "shape", ""),
                         first,
                     )
                 )
     return findings + check_limits(fleet)
 
 
-def _first(place: NDArray[np.float64], where: NDArray[np.bool_]) -> tuple[float, float]:
-    x, y = place[int(np.argmax(where))].tolist()
+def _first(position: NDArray[np.float64], where: NDArray[np.bool_]) -> tuple[float, float]:
+    x, y = position[int(np.argmax(where))].tolist()
     return x, y
 
 
-def _position_text(place: tuple[float, float]) -> str:
-    return f"x {place[0]:.1f}, y {place[1]:.1f}"
+def _position_text(position: tuple[float, float]) -> str:
+    return f"x {position[0]:.1f}, y {position[1]:.1f}"
 
 
 class WheelGap(NamedTuple):

@@ -257,7 +257,9 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
     for index, value in enumerate(_list(fence.get("polygons") or [], "geoFence.polygons")):
         where = f"geoFence.polygons[{index}]"
         entry = _object(value, where)
-        points = [_place(p, f"{where}.polygon[{i}]") for i, p in enumerate(_list(_get(entry, "polygon", where), where))]
+        points = [
+            _geo_position(p, f"{where}.polygon[{i}]") for i, p in enumerate(_list(_get(entry, "polygon", where), where))
+        ]
         vertices += len(points)
         if len(points) < 3 or vertices > MAX_FENCE_VERTICES:
             raise MissionFileError(f"{where}: {len(points)} corners, expected 3 to {MAX_FENCE_VERTICES} in all")
@@ -267,7 +269,7 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
         where = f"geoFence.circles[{index}]"
         entry = _object(value, where)
         circle = _object(_get(entry, "circle", where), f"{where}.circle")
-        center = _place(_get(circle, "center", where), f"{where}.circle.center")
+        center = _geo_position(_get(circle, "center", where), f"{where}.circle.center")
         radius = _number(_get(circle, "radius", where), f"{where}.circle.radius")
         if not radius > 0.0:
             raise MissionFileError(f"{where}.circle.radius: {radius!r}, expected a positive number of metres")
@@ -332,14 +334,14 @@ def _read_waypoints(
         if not rows:
             raise MissionFileError("no rows, expected home in the first")
         first_row = rows.pop(0)
-        place = geo_point(first_row.params[4:], f"{first_row.where}, home: columns 9 to 11")
+        home_point = geo_point(first_row.params[4:], f"{first_row.where}, home: columns 9 to 11")
     elif home is None:
         raise MissionFileError("home: not given, expected latitude, longitude and altitude where the first row is none")
     else:
-        place = geo_point(home, "home")
+        home_point = geo_point(home, "home")
     if len(rows) > MAX_ITEMS:
         raise MissionFileError(f"{len(rows)} items, at most {MAX_ITEMS} are read")
-    return _finish(rows, place, settings, Geofence())
+    return _finish(rows, home_point, settings, Geofence())
 
 
 def _read_row(columns: list[str], line: int, is_home: bool) -> MavlinkItem:
@@ -436,7 +438,7 @@ def _boolean(value: Any, where: str) -> bool:
     return value
 
 
-def _place(value: Any, where: str) -> tuple[float, float]:
+def _geo_position(value: Any, where: str) -> tuple[float, float]:
     numbers = [_number(v, where) for v in _list(value, where)]
     if len(numbers) != 2 or abs(numbers[0]) > 90.0 or abs(numbers[1]) > 180.0:
         raise MissionFileError(f"{where}: {_short(value)}, expected latitude within ±90° and longitude within ±180°")

@@ -182,9 +182,9 @@ class FixedWing:
 
     def _roll(self, go: bool, dt: float) -> None:
         """On the ground: faster until lift-off, or to a stop."""
-        wanted = self.limits.min_speed if go else 0.0
+        setpoint = self.limits.min_speed if go else 0.0
         old = self._speed
-        self._speed += clip(wanted - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
+        self._speed += clip(setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt)
         self._rate = self._sink = 0.0
         self._advance(0.5 * (old + self._speed) * dt)
         floor = self.ground.down(self.position[0], self.position[1])
@@ -241,14 +241,14 @@ class FixedWing:
 
     def _return(self, home: Vector, dt: float) -> None:
         down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
-        place = (home[0], home[1], down)
+        point = (home[0], home[1], down)
         if not self._arrived:
             self._arrived = (
                 math.hypot(home[0] - self.position[0], home[1] - self.position[1]) <= 0.5 * self.loiter_radius
             )
-            self._fly_to(place, dt)
+            self._fly_to(point, dt)
         else:
-            self._circle(place, self.loiter_radius, dt)
+            self._circle(point, self.loiter_radius, dt)
 
     def _land(self, touchdown: Vector, dt: float) -> None:
         radius = self.turn_radius(self._cruise)
@@ -291,10 +291,10 @@ class FixedWing:
         the least in its way. After approaches that failed it is the next best.
         """
         high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
-        wanted = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
+        setpoint = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
         ranked = []
         for rank, turn in enumerate((0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8)):
-            course = wanted + turn * math.pi / 8
+            course = setpoint + turn * math.pi / 8
             for stretch in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0):
                 length = stretch * high / GLIDE
                 obstruction, down = self._approach_obstruction(touchdown, course, length, high)

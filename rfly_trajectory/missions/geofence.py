@@ -24,10 +24,10 @@ class FencePolygon:
     def holds(self, north: float, east: float) -> bool:
         """Whether a point lies in it (even-odd rule)."""
         a, b = self.vertices, np.roll(self.vertices, -1, axis=0)
-        beside = (a[:, 1] > east) != (b[:, 1] > east)
+        spans = (a[:, 1] > east) != (b[:, 1] > east)
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = a[:, 0] + (east - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
-        return bool(np.count_nonzero(beside & (north < crossing)) % 2)
+        return bool(np.count_nonzero(spans & (north < crossing)) % 2)
 
     def crossed_by(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> bool:
         """Whether the straight line between two points cuts its border."""

@@ -205,27 +205,27 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
 def _lost(row: MavlinkItem) -> list[str]:
     """What is flown, and would be written, as another command; parameters neither 0 nor missing without a place."""
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
-    places: tuple[int, ...] = ()
+    indices: tuple[int, ...] = ()
     if kind is MissionMode.RTL:
-        places = (0, 1, 2, 3, 4, 5, 6)
+        indices = (0, 1, 2, 3, 4, 5, 6)
     elif row.command == SPLINE_WAYPOINT:
-        places = (3,)
+        indices = (3,)
     elif row.command == LOITER_TURNS:
-        places = (1,)
+        indices = (1,)
     elif row.command == LOITER_UNLIMITED:
-        places = (0, 1, 3)
+        indices = (0, 1, 3)
     elif row.command == DO_ORBIT:
-        places = (2,)
+        indices = (2,)
     elif kind is MissionMode.CUSTOM:
         here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
-        places = (3, 4, 5, 6) if here and row.command > LAST_NAVIGATION else (3,)
+        indices = (3, 4, 5, 6) if here and row.command > LAST_NAVIGATION else (3,)
         if row.command == CONDITION_CHANGE_ALT:
-            places = (3,)
+            indices = (3,)
     changed = [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"] if row.command in _FLOWN_AS else []
     return changed + [
-        f"{row.where} (command {row.command}): params[{place}] = {row.params[place]:g} has no place in {kind.name}"
-        for place in places
-        if not math.isnan(row.params[place]) and row.params[place] != 0.0
+        f"{row.where} (command {row.command}): params[{index}] = {row.params[index]:g} has no place in {kind.name}"
+        for index in indices
+        if not math.isnan(row.params[index]) and row.params[index] != 0.0
     ]
 
 
@@ -261,12 +261,12 @@ def to_mavlink_items(
         )
         if placed:
             latitude, longitude, _ = ned_to_geodetic(item.position, home).tolist()
-            place = (latitude, longitude, 0.0 - position[2])
+            last_three = (latitude, longitude, 0.0 - position[2])
         else:
-            place = (0.0, 0.0, 0.0)
+            last_three = (0.0, 0.0, 0.0)
         last = (0.0, 0.0, 0.0) if item.mode is MissionMode.RTL else position
         frame = RELATIVE_FRAME if placed else MISSION_FRAME
-        rows.append(MavlinkItem(command, frame, (*params, *place), index + 1, where))
+        rows.append(MavlinkItem(command, frame, (*params, *last_three), index + 1, where))
         _refuse(rows[-1])
     return rows, tuple(changed)
 

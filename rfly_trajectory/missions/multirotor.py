@@ -130,13 +130,13 @@ class Multirotor:
         if value != -1.0:
             limits = self.limits
             default = (limits.speed, limits.speed, limits.climb, limits.descent)[kind]
-            wanted = default if value == -2.0 else min(value, limits.max_speed)
+            setpoint = default if value == -2.0 else min(value, limits.max_speed)
             if kind < 2:
-                self._speed = wanted
+                self._speed = setpoint
             elif kind == 2:
-                self._climb = wanted
+                self._climb = setpoint
             else:
-                self._descent = wanted
+                self._descent = setpoint
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
@@ -156,18 +156,18 @@ class Multirotor:
         mode, target = item.mode, tuple(item.position.tolist())
         yaw = math.nan
         if mode is MissionMode.ORBIT:
-            wanted = self._around(target, float(item.params[0]))
+            setpoint = self._around(target, float(item.params[0]))
         elif mode in (MissionMode.LAND, MissionMode.RTL):
-            wanted = self._descend_at(home if mode is MissionMode.RTL else target)
+            setpoint = self._descend_at(home if mode is MissionMode.RTL else target)
         elif mode is MissionMode.TAKEOFF:
-            wanted = self._climb_to(target)
+            setpoint = self._climb_to(target)
         elif mode is MissionMode.WAYPOINT:
-            wanted = self._along(tuple(previous.position.tolist()), target)
+            setpoint = self._along(tuple(previous.position.tolist()), target)
             if math.dist(self.position, target) <= 3.0 * max(float(item.params[1]), 1.0):
                 yaw = float(item.params[0])
         else:
-            wanted = self._toward(target[0], target[1], target[2])
-        self._move(wanted, yaw, dt)
+            setpoint = self._toward(target[0], target[1], target[2])
+        self._move(setpoint, yaw, dt)
 
     def _toward(self, north: float, east: float, down: float, speed: float | None = None) -> Vector:
         """The velocity that goes to a point and stops there."""
@@ -182,13 +182,13 @@ class Multirotor:
         speed = min(math.sqrt(1.4 * self.limits.vertical_acceleration * abs(error)), 1.5 * abs(error))
         return clip(math.copysign(speed, error), -self._climb, self._descent)
 
-    def _over_ground(self, wanted: Vector) -> Vector:
+    def _over_ground(self, setpoint: Vector) -> Vector:
         """Climbs before what lies ahead within the way that braking takes, and waits for the height."""
-        speed = math.hypot(wanted[0], wanted[1])
+        speed = math.hypot(setpoint[0], setpoint[1])
         if self.ground.terrain is None or speed < 1e-6:
-            return wanted
+            return setpoint
         allowed = math.inf
-        for north, east, _ in (wanted, self.velocity):  # where it shall go, and where it goes as long as it turns
+        for north, east, _ in (setpoint, self.velocity):  # where it shall go, and where it goes as long as it turns
             speed = math.hypot(north, east)
             distance = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
             course = math.atan2(east, north)
@@ -196,9 +196,9 @@ class Multirotor:
         allowed -= CLEARANCE
         low = self.position[2] - allowed
         if low <= 0.0:
-            return wanted[0], wanted[1], min(wanted[2], max(0.0, self._vertical(allowed)))
+            return setpoint[0], setpoint[1], min(setpoint[2], max(0.0, self._vertical(allowed)))
         share = clip(1.0 - low / 2.0, 0.0, 1.0)
-        return wanted[0] * share, wanted[1] * share, min(wanted[2], self._vertical(allowed - 0.5))
+        return setpoint[0] * share, setpoint[1] * share, min(setpoint[2], self._vertical(allowed - 0.5))
 
     def _along(self, start: Vector, end: Vector) -> Vector:
         """Along the line, height included; from beside it, back to it."""
@@ -242,15 +242,15 @@ class Multirotor:
         north, east = north / distance, east / distance
         inward = clip(distance - radius, -speed, speed)
         along = self._turn * math.sqrt(max(0.0, speed * speed - inward * inward))
-        wanted = (-inward * north - along * east, -inward * east + along * north, self._vertical(center[2]))
-        return self._over_ground(wanted)
+        setpoint = (-inward * north - along * east, -inward * east + along * north, self._vertical(center[2]))
+        return self._over_ground(setpoint)
 
-    def _move(self, wanted: Vector, yaw: float, dt: float) -> None:
+    def _move(self, setpoint: Vector, yaw: float, dt: float) -> None:
         limits, old = self.limits, self.velocity
-        by_north, by_east = wanted[0] - old[0], wanted[1] - old[1]
+        by_north, by_east = setpoint[0] - old[0], setpoint[1] - old[1]
         change = math.hypot(by_north, by_east)
         share = min(1.0, limits.acceleration * dt / change) if change > 0.0 else 0.0
-        by_down = clip(wanted[2] - old[2], -limits.vertical_acceleration * dt, limits.vertical_acceleration * dt)
+        by_down = clip(setpoint[2] - old[2], -limits.vertical_acceleration * dt, limits.vertical_acceleration * dt)
         new = (old[0] + by_north * share, old[1] + by_east * share, old[2] + by_down)
         north = self.position[0] + 0.5 * (old[0] + new[0]) * dt
         east = self.position[1] + 0.5 * (old[1] + new[1]) * dt

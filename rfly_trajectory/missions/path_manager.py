@@ -113,18 +113,18 @@ class PathManager:
         """
         position = finite_numbers(pose, 4, "pose")[:3]
         items = self._checked(mission)
-        wanted = command_of(command)
-        launch = finite_numbers(home, 3, "home")
+        requested = command_of(command)
+        home_position = finite_numbers(home, 3, "home")
         if is_mode_done not in (0, 1):
             raise ValueError(f"is_mode_done: {is_mode_done!r}, expected true or false")
 
-        self._advance(items, bool(is_mode_done), wanted)
-        self._switch(wanted, position)
+        self._advance(items, bool(is_mode_done), requested)
+        self._switch(requested, position)
         state = self.state
         assert state.current is not None
         assert state.previous is not None
         if state.current.mode is MissionMode.RTL:
-            state.current = replace(state.current, position=launch)
+            state.current = replace(state.current, position=home_position)
         return MissionParams(state.current, with_line(state.previous, state.current))
 
     def _checked(self, mission: Sequence[MissionItem]) -> tuple[MissionItem, ...]:

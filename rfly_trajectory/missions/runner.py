@@ -284,7 +284,7 @@ class MissionRunner:
             return before[-1] is MissionMode.LAND
         return after[0] is MissionMode.TAKEOFF if after else on_ground
 
-    def _done(self, at: tuple[float, ...], said: bool | None) -> bool:
+    def _done(self, at: tuple[float, ...], reported: bool | None) -> bool:
         """Whether the item that was shown last has been carried out; jumps are carried out here."""
         mission = self.manager.state
         if self._last is None or self._fresh or mission.kind != "item" or mission.finished:
@@ -296,8 +296,8 @@ class MissionRunner:
             return self._jump(mission.index, item, targets[int(item.params[1])])
         if command == DO_CHANGE_SPEED:
             return True
-        if said is not None:
-            return said
+        if reported is not None:
+            return reported
         if self._mode is not None and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
             return self._mode == ("FLIGHT" if item.mode is MissionMode.TAKEOFF else "DRIVE")
         if self._last.driven:  # as seen from above
@@ -414,7 +414,7 @@ class MissionRunner:
 
     def _for_custom(self, item: MissionItem) -> MissionItem:
         command = mavlink_command(item)
-        place = item.position
+        position = item.position
         if command is not None and command > LAST_NAVIGATION and command != CONDITION_CHANGE_ALT:
             ahead = self._next_position() if command == CONDITION_DISTANCE else None
             if ahead is not None:
@@ -426,15 +426,15 @@ class MissionRunner:
             return MissionItem(MissionMode.HOLD, np.array(self._begun_at), np.array(params))
         radius = float(item.params[3]) if command == LOITER_TIME else math.nan
         radius = float(item.params[2]) if command == LOITER_TO_ALTITUDE else radius
-        return self._hover_or_loiter(place, radius)
+        return self._hover_or_loiter(position, radius)
 
-    def _hover_or_loiter(self, place: np.ndarray, radius: float) -> MissionItem:
+    def _hover_or_loiter(self, position: np.ndarray, radius: float) -> MissionItem:
         """A multirotor stands, a fixed wing circles."""
         if not self._fixed_wing:
-            return MissionItem.waypoint(place, math.nan)
+            return MissionItem.waypoint(position, math.nan)
         sign = float(np.sign(radius)) if math.isfinite(radius) else 0.0
         size = abs(radius) if math.isfinite(radius) and radius != 0.0 else self._loiter_radius
-        return MissionItem.orbit(place, size, sign, math.inf)
+        return MissionItem.orbit(position, size, sign, math.inf)
 
     def _guide(self, params: MissionParams, flown: MissionItem, at: tuple[float, ...], driven: bool, dt: float) -> None:
         """Move the vehicle, or the guide ahead of it; during an instantaneous item it goes on as before."""
@@ -451,8 +451,8 @@ class MissionRunner:
                 self._last_begun = switches, driven
                 mover.begin(flown, previous, driven)
         self._last_given = flown, previous
-        place = flown.position if flown.mode is MissionMode.RTL else self._home
-        north, east, down = (float(value) for value in place)
+        position = flown.position if flown.mode is MissionMode.RTL else self._home
+        north, east, down = (float(value) for value in position)
         if mover is self.guide and math.dist(mover.position, at[:3]) > mover.lead:
             return
         mover.step(flown, previous, (north, east, down), dt)
@@ -491,20 +491,20 @@ def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[fl
     last: tuple[float, float] = (home[0], home[1])
     for index, item in enumerate(items):
         if item.mode is MissionMode.RTL:
-            place = (home[0], home[1])
+            position = (home[0], home[1])
         elif (mavlink_command(item) or 0) > LAST_NAVIGATION:
             continue
         else:
-            place = (float(item.position[0]), float(item.position[1]))
-        breach = fence.breach_of_line(last, place)
+            position = (float(item.position[0]), float(item.position[1]))
+        breach = fence.breach_of_line(last, position)
         if item.mode is MissionMode.ORBIT and not breach:
             radius = float(item.params[0])
             for angle in np.linspace(0.0, 2 * math.pi, CIRCLE_CHECKS, endpoint=False).tolist():
-                point = place[0] + radius * math.cos(angle), place[1] + radius * math.sin(angle)
+                point = position[0] + radius * math.cos(angle), position[1] + radius * math.sin(angle)
                 breach = breach or fence.breach(*point)
         if breach:
             raise ConfigError(f"mission item {index} ({item.mode.name}), or the way to it, breaches {breach}")
-        last = place
+        last = position
 
 
 def _distance(item: MissionItem, at: Sequence[float]) -> float:

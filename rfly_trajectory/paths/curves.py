@@ -75,9 +75,9 @@ def _integrate_speed(curve: Curve, begin: Floats, end: Floats) -> Floats:
     return half * (_speed(curve, u.ravel()).reshape(u.shape) @ _WEIGHTS)
 
 
-def _measure(curve: Curve, begin: float, end: float, fewest: int = 64) -> _ArcLength:
+def _measure(curve: Curve, begin: float, end: float, min_pieces: int = 64) -> _ArcLength:
     before = np.inf
-    panels = fewest // 2
+    panels = min_pieces // 2
     while panels < 4096:
         panels *= 2
         edges = np.linspace(begin, end, panels + 1)

@@ -77,8 +77,8 @@ class Path:
         share = np.linspace(1e-9, 1.0 - 1e-9, 17)  # inside: at a joint the next piece has its own curvature
         s = (self.start[:, None] + share * (ends - self.start)[:, None]).reshape(-1)
         curvature = self.at(s).curvature
-        least, most = int(np.argmin(curvature)), int(np.argmax(curvature))
-        return Bend(float(s[least]), float(curvature[least])), Bend(float(s[most]), float(curvature[most]))
+        lowest, highest = int(np.argmin(curvature)), int(np.argmax(curvature))
+        return Bend(float(s[lowest]), float(curvature[lowest])), Bend(float(s[highest]), float(curvature[highest]))
 
     @functools.cached_property
     def _table(self) -> PathTable:

@@ -107,7 +107,7 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     return np.array(points, float).reshape(-1, len(columns)), geodetic
 
 
-def _heading(row: list[str], place: str, heights: bool) -> tuple[list[int], bool]:
+def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], bool]:
     names = [cell.strip().lower() for cell in row]
     found = {key: next((names.index(word) for word in words if word in names), None) for key, words in _COLUMNS.items()}
     for a, b, geodetic in (("x", "y", False), ("latitude", "longitude", True)):
@@ -115,7 +115,7 @@ def _heading(row: list[str], place: str, heights: bool) -> tuple[list[int], bool
         if first is not None and second is not None:
             third = found["z"] if heights else None
             return [first, second] if third is None else [first, second, third], geodetic
-    raise ConfigError(f"file: {place}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}")
+    raise ConfigError(f"file: {location}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}")
 
 
 def _number(text: str) -> float | None:

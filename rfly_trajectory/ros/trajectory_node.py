@@ -90,7 +90,7 @@ class TrajectoryNode(Node):
         self._whole = self._plan = whole
         if len(mine) < len(whole):
             shard = whole.vehicles[mine.start : mine.stop]
-            self._plan = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.where)
+            self._plan = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.locations)
         self._fleet = self._plan
         few = self._given.publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
         one_by_one = self._plan.vehicles if few or self._given.publish_per_vehicle == "always" else ()

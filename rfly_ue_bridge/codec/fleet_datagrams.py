@@ -141,5 +141,5 @@ def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np
 
 
 def _first(array: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    place = np.argwhere(wrong)[0]
-    return f"{array[tuple(place)]!s} at {place.tolist()}"
+    index = np.argwhere(wrong)[0]
+    return f"{array[tuple(index)]!s} at {index.tolist()}"

@@ -36,20 +36,20 @@ class ObjectRegistry:
         """All objects, by id."""
         return tuple(self._objects[key] for key in sorted(self._objects))
 
-    def checked(self, wanted: PlacedObject) -> PlacedObject:
+    def checked(self, placed: PlacedObject) -> PlacedObject:
         """The object with the id it would get; nothing is kept. Raises PlacementError where that id is in use."""
         if len(self._objects) >= MAX_OBJECTS:
             raise PlacementError(f"{MAX_OBJECTS} objects are placed already, no more are taken")
-        if wanted.id == 0:
+        if placed.id == 0:
             free = (i for i in itertools.count(self._maybe_free) if i not in self._objects and not self._owner_of(i))
             self._maybe_free = next(free)
-            return dataclasses.replace(wanted, id=self._maybe_free)
-        if wanted.id in self._objects:
-            raise PlacementError(f"id {wanted.id} is a placed object already: move or remove it, or give id 0")
-        owner = self._owner_of(wanted.id)
+            return dataclasses.replace(placed, id=self._maybe_free)
+        if placed.id in self._objects:
+            raise PlacementError(f"id {placed.id} is a placed object already: move or remove it, or give id 0")
+        owner = self._owner_of(placed.id)
         if owner:
-            raise PlacementError(f"id {wanted.id} is a vehicle of {owner}: give another id, or 0 to have one chosen")
-        return wanted
+            raise PlacementError(f"id {placed.id} is a vehicle of {owner}: give another id, or 0 to have one chosen")
+        return placed
 
     def keep(self, placed: PlacedObject) -> None:
         """Take the object in, or what replaces one of its id."""

@@ -47,15 +47,15 @@ def find_contacts(poses: WorldPoses, terrain: HeightMap) -> Contacts:
     good = ((size >= SCALES[0]) & (size <= SCALES[1])).all(axis=1)
     rows = np.flatnonzero(good & (np.abs(poses.position_ned) < MAX_DISTANCE).all(axis=1))
     found, _ = contacts_or_ground(_scene(terrain), _bodies(poses, rows, terrain))
-    place = np.asarray(enu_to_ned(found.position))
+    position = np.asarray(enu_to_ned(found.position))
     on_ground = (found.b == TERRAIN) & (found.depth > GROUND_TOLERANCE_M)
     deep = rows[found.a[on_ground]]
-    crash_type[deep], point[deep] = CRASH_GROUND, place[on_ground]
+    crash_type[deep], point[deep] = CRASH_GROUND, position[on_ground]
     pairs = np.flatnonzero(found.b != TERRAIN)
     pairs = pairs[np.argsort(found.depth[pairs], kind="stable")]  # of several the last one written counts
     ends = np.column_stack((found.a[pairs], found.b[pairs]))
     one, other, which = rows[ends.reshape(-1)], rows[ends[:, ::-1].reshape(-1)], np.repeat(pairs, 2)
-    crash_type[one], point[one] = poses.id[other], place[which]
+    crash_type[one], point[one] = poses.id[other], position[which]
     return Contacts(crash_type, point)
 
 

@@ -148,9 +148,9 @@ class VehicleLayer:
         colour: NDArray[np.uint8],
         phase: NDArray[np.float64],
     ) -> None:
-        if part.places is not None:
-            k = len(part.places)
-            offset = quat_rotate(quat[:, None], part.places[None] * scale[:, None])
+        if part.positions is not None:
+            k = len(part.positions)
+            offset = quat_rotate(quat[:, None], part.positions[None] * scale[:, None])
             position = (position[:, None] + offset).reshape(-1, 3)
             quat, scale, colour, phase = (np.repeat(a, k, axis=0) for a in (quat, scale, colour, phase))
         if part.turns:

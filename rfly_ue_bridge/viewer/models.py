@@ -31,12 +31,12 @@ TARGET_TYPE = 151
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A mesh in one colour, drawn once at each of `places`; one that `turns` does so with the motors."""
+    """A mesh in one colour, drawn once at each of `positions`; one that `turns` does so with the motors."""
 
     mesh: Mesh
     colour: tuple[int, int, int] | None = None
     """None: the vehicle's own"""
-    places: NDArray[np.float64] | None = None
+    positions: NDArray[np.float64] | None = None
     """(k, 3) in body axes; None: at the origin"""
     turns: str = ""
     """"z" or "y": the body axis that it turns about"""
@@ -54,7 +54,7 @@ class Model:
 
 def _multirotor() -> Model:
     arm, radius = 0.32, 0.22
-    places = np.array([(arm * x, arm * y, 0.075) for x, y in ((1, -1), (-1, 1), (1, 1), (-1, -1))])
+    positions = np.array([(arm * x, arm * y, 0.075) for x, y in ((1, -1), (-1, 1), (1, 1), (-1, -1))])
     arms = [
         box(2 * math.sqrt(2) * arm, 0.05, 0.035).moved((0, 0, -0.01)).turned_z(a) for a in (math.pi / 4, -math.pi / 4)
     ]
@@ -63,13 +63,13 @@ def _multirotor() -> Model:
         *arms,
         tapered_box(0.16, 0.09, 0.05, (0.0, 0.08, -0.03, 0.03)).moved((0.16, 0, -0.01)),
     )
-    posts = [tube([0.045, 0.045], [-0.03, 0.07], 8).moved((x, y, 0)) for x, y, _ in places]
+    posts = [tube([0.045, 0.045], [-0.03, 0.07], 8).moved((x, y, 0)) for x, y, _ in positions]
     legs = [box(0.36, 0.03, 0.03).moved((0, side * 0.17, -0.2)) for side in (-1, 1)]
     legs += [box(0.03, 0.03, 0.18).moved((x, side * 0.15, -0.19)) for side in (-1, 1) for x in (-0.1, 0.1)]
     blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.035], 8))
     return Model(
         "multirotor",
-        (Part(body), Part(join(*posts, *legs), DARK), Part(blade, WHITE, places, turns="z")),
+        (Part(body), Part(join(*posts, *legs), DARK), Part(blade, WHITE, positions, turns="z")),
     )
 
 
@@ -82,15 +82,15 @@ def _car() -> Model:
     lamps = [box(0.06, 0.4, 0.14).moved((2.11, side * 0.6, 0.5)) for side in (-1, 1)]
     wheel = lying(tube([0.30, 0.34, 0.34, 0.30], [-0.12, -0.08, 0.08, 0.12], 14), "y")
     hub = lying(join(tube([0.16, 0.16], [-0.125, 0.125], 6), box(0.28, 0.06, 0.25).moved((0, 0, -0.125))), "y")
-    places = np.array([(x, y, 0.34) for x in (1.35, -1.35) for y in (0.86, -0.86)])
+    positions = np.array([(x, y, 0.34) for x in (1.35, -1.35) for y in (0.86, -0.86)])
     return Model(
         "car",
         (
             Part(hull),
             Part(cabin, GLASS),
             Part(join(*lamps), WHITE),
-            Part(wheel, DARK, places, turns="y"),
-            Part(hub, (150, 152, 156), places, turns="y"),
+            Part(wheel, DARK, positions, turns="y"),
+            Part(hub, (150, 152, 156), positions, turns="y"),
         ),
     )
 

@@ -60,16 +60,16 @@ class SceneState:
         self._load = load or (lambda name: HeightMap.load(name, search_path))
         self._events: deque[Event | MapChanged] = deque(maxlen=MAX_EVENTS)
 
-    def apply(self, said: StateBatch | Packet, now_s: float) -> None:
+    def apply(self, update: StateBatch | Packet, now_s: float) -> None:
         """Take over vehicle states, or one packet of another kind. Nothing that a datagram can say raises."""
-        if isinstance(said, StateBatch):
-            self.vehicles.update(said, now_s)
+        if isinstance(update, StateBatch):
+            self.vehicles.update(update, now_s)
             return
-        handler = _HANDLERS.get(said.name)
+        handler = _HANDLERS.get(update.name)
         if handler is None:
-            self.say(f"{said.name}: nothing to show for it")
+            self.say(f"{update.name}: nothing to show for it")
             return
-        handler(self, said.values, now_s)
+        handler(self, update.values, now_s)
 
     def say(self, text: str) -> None:
         """A line of the log; the same one again is left out."""
@@ -106,8 +106,8 @@ class SceneState:
             case console.CollisionMode():
                 self.collision_mode = not self.collision_mode
                 self.say(f"collision mode is {'on' if self.collision_mode else 'off'}")
-            case console.UnsupportedCommand(said, reason):
-                self.say(f"{said}: {reason}")
+            case console.UnsupportedCommand(text, reason):
+                self.say(f"{text}: {reason}")
             case _:
                 self._events.append(command)
 

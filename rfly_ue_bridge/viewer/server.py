@@ -126,8 +126,8 @@ class Viewer:
         """Take what has arrived, do what it says, and send the browsers what changed."""
         state = self.state
         arrived = self.listener.take()
-        for said in read_batches(arrived, self.counters):
-            state.apply(said, now_s)
+        for update in read_batches(arrived, self.counters):
+            state.apply(update, now_s)
         state.labels.expire(now_s)
         self.panel.run_actions()
         for event in state.take_events():

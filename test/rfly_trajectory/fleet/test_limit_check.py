@@ -89,7 +89,7 @@ vehicles:
     limits: {turn_radius: 3}
 """
         findings = check_limits(parse_fleet(text.encode(), "f.yaml"))
-        assert [(finding.vehicle, finding.where) for finding in findings] == [
+        assert [(finding.vehicle, finding.location) for finding in findings] == [
             ("vehicle_1", "f.yaml:4: defaults.limits.max_speed"),
             ("vehicle_2", "f.yaml:11: vehicles[1].limits.turn_radius"),
         ]
@@ -145,10 +145,10 @@ class TestSeparation:
     def test_every_close_pair_is_named_nearest_first(self):
         rows = [vehicle(i, EAST, 10.0, shift=(0.0, y)) for i, y in enumerate([0.0, 3.0, 5.0, 50.0])]
         text = "version: 1\nmin_separation: 4\nvehicles: [{id: 1, type: 3, speed: 1, shape: {type: line, "
-        where = parse_fleet((text + "from: [0, 0], to: [9, 0]}}]").encode(), "f.yaml").where
-        findings = check_separation(Fleet(rows, min_separation=4.0, where=where))
+        where = parse_fleet((text + "from: [0, 0], to: [9, 0]}}]").encode(), "f.yaml").locations
+        findings = check_separation(Fleet(rows, min_separation=4.0, locations=where))
         assert [(finding.vehicle, finding.text[:29]) for finding in findings] == [
             ("v1", "comes within 2 m of 'v2' afte"),
             ("v0", "comes within 3 m of 'v1' afte"),
         ]
-        assert findings[0].where == "f.yaml:2: min_separation"
+        assert findings[0].location == "f.yaml:2: min_separation"
