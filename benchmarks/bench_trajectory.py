@@ -8,21 +8,21 @@ one vehicle after the other. Processor time, since all of them only compute.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Row, agreement, measure
 from benchmarks.plain_fleet import PlainTerrain, PlainVehicle
-from rfly_common.kernels import jit
 from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.height_map import dispatch, kernels_numpy
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.motion.speed_profile import AtEnd, SpeedProfile
 from rfly_trajectory.paths.path import Path
 from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line
@@ -161,18 +161,8 @@ def _in_numpy(fleet: Fleet) -> VehicleStates:
 @contextmanager
 def numpy_alone() -> Iterator[None]:
     """As where numba is not installed."""
-    known = os.environ.get("RFLY_DISABLE_NUMBA")
-    os.environ["RFLY_DISABLE_NUMBA"] = "1"
-    try:
-        _ask_again()
+    with (
+        patch.object(KERNELS, "choose", lambda: motion_kernels_numpy),
+        patch.object(dispatch.KERNELS, "choose", lambda _: kernels_numpy),
+    ):
         yield
-    finally:
-        os.environ.pop("RFLY_DISABLE_NUMBA")
-        if known is not None:
-            os.environ["RFLY_DISABLE_NUMBA"] = known
-        _ask_again()
-
-
-def _ask_again() -> None:
-    jit.use_numba.cache_clear()
-    dispatch.functions.cache_clear()

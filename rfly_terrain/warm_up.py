@@ -15,11 +15,11 @@ def warm_up() -> None:
     """
     if not use_numba():
         return
-    from rfly_terrain.height_map import (  # once they are imported, all queries and rays use them
-        kernels,
-        ray_kernels,  # noqa: F401
-    )
+    from rfly_terrain.height_map import dispatch, kernels, ray_cast
     from rfly_terrain.height_map.height_map import HeightMap
+
+    dispatch.KERNELS.load()  # from now on all queries and rays use compiled kernels
+    ray_cast.KERNELS.load()
 
     heights = np.zeros((2, 2), np.float32)
     height_map = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)

@@ -11,7 +11,7 @@ def warm_up() -> None:
     """Runs every kernel once with the types of argument that a fleet passes. Without numba there is nothing to do."""
     if not use_numba():
         return
-    from rfly_terrain.height_map import kernels  # noqa: F401  once it is imported, height maps use the compiled kernels
+    from rfly_terrain.height_map.dispatch import KERNELS
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_trajectory.fleet.fleet import Fleet, Vehicle
     from rfly_trajectory.kernels.tables import POLYNOMIAL
@@ -19,6 +19,7 @@ def warm_up() -> None:
     from rfly_trajectory.paths.path import make_path
     from rfly_trajectory.paths.shapes import Circle, with_heights
 
+    KERNELS.load()  # from now on height maps use compiled kernels
     path = Circle((0.0, 0.0), 0.5).path()
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)
     eastwards = make_path([0.0], [POLYNOMIAL], [[0.0, 1.0, *[0.0] * 10]], 0.5, False)

@@ -19,8 +19,7 @@ from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, rotated
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 
 
 @kernel(nogil=True, error_model="numpy")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.bilinear import clamp, gradient, interpolate, unit_normal
 
 

@@ -16,8 +16,7 @@ from rfly_amphibious.dynamics.scratch import new_scratch
 from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 
 CRASH_ROTOR_SPEED = 0.2
 """of the largest speed: a faster rotor whose hub touches the ground has crashed. Eq. 6.5"""

@@ -9,8 +9,7 @@ from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.kernels import ground_normal
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 
 MIN_UPRIGHT = 0.2
 """n_B·ẑ below which a tyre does not act. Eq. 5.3"""

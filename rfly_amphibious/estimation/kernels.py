@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_common.kernels.jit import inner_kernel, use_numba
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import inner_kernel, kernel, use_numba
 from rfly_common.kernels.rotations import rotation_matrix
 from rfly_terrain.height_map.bilinear import altitude as ground_altitude
 

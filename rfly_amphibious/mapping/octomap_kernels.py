@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import kernel
 
 DEPTH = 16
 """of an octree of OctoMap: 65536 voxels along each side"""

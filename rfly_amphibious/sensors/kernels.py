@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rfly_common.kernels.jit import kernel_or_plain as kernel
+from rfly_common.kernels.jit import kernel
 from rfly_common.kernels.rotations import rotation_matrix
 
 GAIN, WHITE, WALK, KEEP, ADD, LOW, HIGH = range(7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
+from rfly_common.kernels.jit import inner_kernel, kernel
 
 BINS = 512
 """sectors around the sensor, each with a list of the bodies that it holds"""
@@ -25,14 +25,14 @@ def sector(x: float, y: float) -> int:
     return min(int(turn * (BINS / 4.0)), BINS - 1)
 
 
-@kernel_or_plain(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def sectors(x: Any, y: Any, out: Any) -> None:
     """`sector` of arrays (n,)."""
     for k in range(x.size):
         out[k] = sector(x[k], y[k])
 
 
-@kernel_or_plain(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def limits(origins: Any, times: Any, out: Any) -> None:
     """Lowest and highest x, y, z, time of rays -> out (2, 4)."""
     for c in range(3):
@@ -119,7 +119,7 @@ def _tube_hit(
     return at if 0.0 <= o_along + at * d_along <= length else -1.0
 
 
-@kernel_or_plain(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def nearest_bodies(
     origins: Any,
     directions: Any,

@@ -1,4 +1,4 @@
-"""Compiled kernels: boxes around bodies over a step, and which of them overlap. `kernels_numpy` has the same functions.
+"""Compiled broad phase: boxes around bodies over a step, and which of them overlap.
 
 A hashed grid of several levels: on level k cells are as wide as the largest box / 2^k, and a box is kept, by its
 middle, on the finest level whose cells are no smaller than the box. Two boxes that overlap then lie in neighbouring

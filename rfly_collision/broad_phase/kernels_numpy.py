@@ -1,4 +1,4 @@
-"""The functions of `kernels` as whole-array NumPy: used where numba is not installed."""
+"""NumPy twin of `kernels`: boxes around bodies and their overlaps."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,9 @@ from numpy.typing import NDArray
 from rfly_collision.narrow_phase.bodies import Bodies
 from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.errors import CrowdError
-from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.jit import KernelModule
+
+KERNELS = KernelModule("rfly_collision.broad_phase.kernels")
 
 ROOM = 4
 """pairs for each body that fit at the first go"""
@@ -33,7 +34,7 @@ def place(table: ShapeTable, bodies: Bodies, dt: float) -> Placed:
     n = len(bodies)
     placed = Placed(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
     motion = (bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity, dt)
-    _kernels().swept_boxes(table, bodies.shape_index, *motion, *placed)
+    KERNELS.choose().swept_boxes(table, bodies.shape_index, *motion, *placed)
     return placed
 
 
@@ -46,7 +47,7 @@ def pairs_of(bodies: Bodies, placed: Placed, most: int) -> NDArray[np.int64]:
     ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
     ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
     keys = np.empty(ROOM * n + 1024, np.int64)
-    function = _kernels().overlaps
+    function = KERNELS.choose().overlaps
     while True:
         count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, keys)
         if count > most:
@@ -59,14 +60,3 @@ def pairs_of(bodies: Bodies, placed: Placed, most: int) -> NDArray[np.int64]:
     np.floor_divide(keys, n, out=pairs[:, 0])
     pairs[:, 1] = keys - pairs[:, 0] * n
     return pairs
-
-
-def _kernels() -> ModuleType:
-    """Compiled or NumPy's, the same results."""
-    if use_numba():
-        from rfly_collision.broad_phase import kernels
-
-        return kernels
-    from rfly_collision.broad_phase import kernels_numpy
-
-    return kernels_numpy

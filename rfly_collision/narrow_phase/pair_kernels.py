@@ -16,7 +16,7 @@ from rfly_collision.narrow_phase.contact_point import contact_point
 from rfly_collision.narrow_phase.distance_kernels import Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
 from rfly_collision.shapes.shape_table import BOX, ROUND, TOUCHING, ShapeTable
-from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
+from rfly_common.kernels.jit import inner_kernel, kernel
 
 ARRIVED = 1e-6
 """m: the separation at which the search for the time of impact ends"""
@@ -68,7 +68,7 @@ def pose_before(
         pose[i, 2] = cosine * r + sine * (p * y - q * x) + along * z
 
 
-@kernel_or_plain(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def pair_contacts(
     table: ShapeTable,
     shape_index: Any,

@@ -28,7 +28,7 @@ from rfly_collision.narrow_phase.ground_distance import distance_to_ground
 from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, deepest, highest, normal_at, polynomial
 from rfly_collision.narrow_phase.pair_kernels import ARRIVED, COARSE_STEPS, FINE_STEPS, pose_before
 from rfly_collision.shapes.shape_table import ROUND, TOUCHING, ShapeTable
-from rfly_common.kernels.jit import inner_kernel, kernel_or_plain
+from rfly_common.kernels.jit import inner_kernel, kernel
 
 FLATNESS = 1e-3
 """of a shape's extent: how much less deep than the deepest corners still count as lying flat"""
@@ -158,7 +158,7 @@ def rise(
     return most, math.sqrt(steepest)
 
 
-@kernel_or_plain(nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def terrain_contacts(
     terrain: Terrain,
     table: ShapeTable,

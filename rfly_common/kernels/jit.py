@@ -1,12 +1,26 @@
-"""Numba where it is installed: kernels cached on disk, and the choice to use them."""
+"""The choice between compiled kernels and plain ones, made here for the whole suite.
+
+numba is a dependency, but everything runs without it: on a ROS machine that lacks it, and in a process that ends before
+the import of numba, half a second, would pay. Kernels come in two forms:
+
+- a loop over numbers, written once, with `@kernel(…)`, `@inner_kernel` or `@inlined_kernel`. Where numba is not used it
+  is the same function in plain Python.
+- a module of loops over arrays, of which a `KernelModule` knows the NumPy twin: `NAME_numpy` beside `NAME`, with the
+  same functions.
+
+Promise: with and without numba, results are equal to 1e-12 relative to the largest number that goes into them. They
+need not be equal bit by bit, since a compiler may order sums and fuse operations as it likes.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import logging
 import os
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -14,28 +28,31 @@ F = TypeVar("F", bound=Callable[..., Any])
 _logger = logging.getLogger(__name__)
 
 
-@functools.lru_cache(maxsize=1)
+@functools.cache
 def use_numba() -> bool:
-    """True where compiled kernels are to be used; else the NumPy path with the same results, said once in the log.
+    """Whether kernels are compiled; where not, that is said once in the log.
 
-    The environment variable RFLY_DISABLE_NUMBA=1 asks for the NumPy path.
+    The environment variable RFLY_DISABLE_NUMBA=1 asks for plain kernels.
     """
     if os.environ.get("RFLY_DISABLE_NUMBA", "0") not in ("", "0"):
-        _logger.info("RFLY_DISABLE_NUMBA is set: using the NumPy path")
+        _logger.info("RFLY_DISABLE_NUMBA is set: kernels are not compiled")
         return False
     if importlib.util.find_spec("numba") is None:
-        _logger.warning("numba is not installed: using the NumPy path, same results, slower (pip install numba)")
+        _logger.warning("numba is not installed: the same results, slower (pip install numba)")
         return False
     return True
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
-    """`numba.njit(**options)` with the suite's cache on disk. Import modules with kernels only where `use_numba()`."""
-    import numba
-
-    from rfly_common.kernels.cache import KernelCache
+    """A decorator: `numba.njit(**options)` with the suite's cache on disk, or nothing where numba is not used."""
 
     def compile_lazily(function: F) -> F:
+        if not use_numba():
+            return function
+        import numba
+
+        from rfly_common.kernels.cache import KernelCache
+
         dispatcher = numba.njit(**options)(function)
         dispatcher._cache = KernelCache(function)
         return dispatcher
@@ -43,15 +60,10 @@ def kernel(**options: Any) -> Callable[[F], F]:
     return compile_lazily
 
 
-def kernel_or_plain(**options: Any) -> Callable[[F], F]:
-    """`kernel` where `use_numba()` is true; else the function stays plain Python: the same results, much slower."""
-    return kernel(**options) if use_numba() else lambda function: function
-
-
 def inner_kernel(function: F) -> F:
-    """For what only other kernels call: compiled into those, with no cache and no entry from Python of its own.
+    """`kernel` for what only other kernels call: compiled into those, not cached and not to be called from Python.
 
-    Releases the GIL and divides as NumPy does, as its callers have to. Plain Python where `use_numba()` is not true.
+    Releases the GIL and divides as NumPy does, as its callers have to.
     """
     return _inner(function)
 
@@ -72,3 +84,35 @@ def _inner(function: F, **options: Any) -> F:
     options |= {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: F = numba.njit(**options)(function)
     return compiled
+
+
+class KernelModule:
+    """A module of compiled kernels and its NumPy twin, imported as needed.
+
+    `numpy_first`: work (in a unit of the caller's) that a process hands to the twin before it imports numba; about as
+    much as the twin does in the time that the import takes.
+    """
+
+    def __init__(self, name: str, numpy_first: int = 0) -> None:
+        self._name = name
+        self._numpy_first = numpy_first
+        self._work = 0
+        self._compiled: ModuleType | None = None
+
+    @property
+    def compiled(self) -> ModuleType | None:
+        """The compiled module where this process has loaded it, else None."""
+        return self._compiled
+
+    def load(self) -> None:
+        """From now on this process uses the compiled module, where numba is used at all."""
+        if self._compiled is None and use_numba():
+            self._compiled = importlib.import_module(self._name)
+
+    def choose(self, work: int = 0) -> ModuleType:
+        """The module that is the quicker choice for so much work: the compiled one or its twin."""
+        if self._compiled is None:
+            self._work += work  # two threads may lose a sum; numba is then imported a little later
+            if self._work >= self._numpy_first:
+                self.load()
+        return self._compiled or importlib.import_module(f"{self._name}_numpy")

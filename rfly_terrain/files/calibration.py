@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.geodesy import GeoPoint, fits_geo_point
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.dispatch import compiled_kernels
+from rfly_terrain.height_map.dispatch import KERNELS
 
 ThirdPixelRule = Literal["truncate", "round"]
 """How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie away from zero)."""
@@ -214,7 +214,7 @@ def heights_up(
     heights = np.empty(pixels.shape, dtype)
     flat_pixels, flat_heights = np.ascontiguousarray(pixels).reshape(-1), heights.reshape(-1)
     flat_pixels.flags.writeable = False  # numba compiles once for one kind of array
-    kernels = compiled_kernels()
+    kernels = KERNELS.compiled
     fill: Callable[[NDArray[Any], NDArray[Any]], None]
     if kernels is not None and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
         numbers = (float(calibration.count_left_bottom + 32_768), calibration.z_offset_cm, calibration.z_scale_cm)

@@ -1,25 +1,19 @@
-"""Argument checks and broadcasting in front of the height map's kernels.
-
-Broadcasting, types, threads, and the choice of compiled or NumPy kernels.
-"""
+"""Argument checks, broadcasting and threads in front of the height map's kernels."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map import kernels_numpy
 from rfly_terrain.height_map.ground import Ground
 
-POINTS_BEFORE_NUMBA = 100_000
-"""Elements that a process handles on the NumPy path before it imports numba, which takes as long as 10,000,000."""
+KERNELS = KernelModule("rfly_terrain.height_map.kernels", numpy_first=100_000)
+"""Work is counted in points. A script with a handful of look-ups never imports numba."""
 
 CHUNK = 32_768
 """Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's thread."""
@@ -29,36 +23,6 @@ _TAKE_FLOAT32 = {"altitudes"}
 
 The arithmetic is float64 in any case
 """
-
-
-class _Seen:
-    """What this process has handled so far. Two threads may lose a sum; numba is then imported a little later."""
-
-    elements = 0
-
-
-def compiled_kernels() -> ModuleType | None:
-    """`rfly_terrain.height_map.kernels` where this process has imported it already and is to use it, else None."""
-    module = sys.modules.get("rfly_terrain.height_map.kernels")
-    # during its import by another thread the module is there but not complete
-    return module if use_numba() and hasattr(module, "LOADED") else None
-
-
-def kernels_for(elements: int) -> ModuleType:
-    """The module whose kernels are the quicker choice for this many elements: compiled or NumPy's, the same results.
-
-    A script with a handful of look-ups never imports numba; a process that has loaded the kernels (`warm_up()`)
-    always uses them.
-    """
-    loaded = compiled_kernels()
-    if loaded is not None:
-        return loaded
-    _Seen.elements += elements
-    if _Seen.elements <= POINTS_BEFORE_NUMBA or not use_numba():
-        return kernels_numpy
-    from rfly_terrain.height_map import kernels
-
-    return kernels
 
 
 def flat_arrays(
@@ -121,7 +85,7 @@ def run(
     shape, arrays = flat_arrays(names, values, keep_float32=kernel in _TAKE_FLOAT32)
     count = arrays[0].size
     results: list[NDArray[Any]] = [np.empty((count, *trailing), dtype) for trailing, dtype in outputs]
-    function = getattr(kernels_for(count), kernel)
+    function = getattr(KERNELS.choose(count), kernel)
     if count < 2 * CHUNK:
         finite = function(ground, *arrays, *options, *results)
     else:

@@ -15,7 +15,7 @@ from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
 from rfly_terrain.height_map import scalar
-from rfly_terrain.height_map.dispatch import check_finite, compiled_kernels, flat_arrays, kernels_for, run
+from rfly_terrain.height_map.dispatch import KERNELS, check_finite, flat_arrays, run
 from rfly_terrain.height_map.ground import Ground, ground_of_grid
 from rfly_terrain.height_map.point_cloud import Region, point_cloud
 
@@ -298,7 +298,7 @@ class HeightMap:
         shape, arrays = flat_arrays(names, (x, y, vx, vy))
         (n,) = shape
         out = np.empty((7, n))
-        if not kernels_for(n).surfaces(self.ground, *arrays, out):
+        if not KERNELS.choose(n).surfaces(self.ground, *arrays, out):
             check_finite(names, shape, arrays)
         self._use_compiled_kernels()
         return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
@@ -410,8 +410,8 @@ class HeightMap:
         return results
 
     def _use_compiled_kernels(self) -> None:
-        """Scalar queries go to the compiled kernel from now on, where the process has loaded it; same results."""
-        kernels = compiled_kernels()
+        """Scalar queries go to the compiled kernel from now on, where the process has loaded it."""
+        kernels = KERNELS.compiled
         if kernels is not None and self._altitude_at is not kernels.altitude_at:
             kernels.altitude_at(self._state_address, 0.0, 0.0)  # compiles it, where nobody has
             object.__setattr__(self, "_altitude_at", kernels.altitude_at)

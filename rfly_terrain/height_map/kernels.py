@@ -1,10 +1,10 @@
-"""Compiled kernels of the height map. `kernels_numpy.py` holds the same functions with the same results, bit by bit.
+"""Compiled look-ups in a height map: altitude, gradient and its rate, normal, inside, point cloud.
 
 What all of them share:
 - `ground`: a `ground.Ground`; rows u and columns v are clamped each on its own (`bilinear`).
 - x, y: one-dimensional; results go to the last arguments. Kernels that return a bool return False where an x or y was
   NaN or infinite (its result is without meaning); the caller then looks which one.
-- No fastmath and no fused multiply-add: the NumPy path has to give the same bits. All release the GIL.
+- No fastmath, which drops the checks for NaN. All release the GIL.
 """
 
 from __future__ import annotations
@@ -285,7 +285,3 @@ def heights_from_pixels(numbers: tuple[float, float, float], pixels: Any, out: A
     first, offset, scale = numbers
     for n in range(pixels.size):
         out[n] = (offset + (np.float64(pixels[n]) - first) * scale) / 100.0
-
-
-LOADED = True
-"""The last name of this module: who finds it may use the others."""

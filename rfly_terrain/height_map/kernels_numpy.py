@@ -1,6 +1,6 @@
-"""The kernels of the height map in NumPy: the same functions as `kernels.py`, the same results bit by bit.
+"""NumPy twin of `kernels`: look-ups in a height map.
 
-Used where numba is missing or not worth its import. Works in blocks, so that temporaries stay in the cache and small
+Works in blocks, so that temporaries stay in the cache and small
 beside the map. The conventions are those that `kernels.py` states.
 """
 

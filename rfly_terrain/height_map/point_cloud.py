@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.dispatch import kernels_for
+from rfly_terrain.height_map.dispatch import KERNELS
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -29,7 +29,7 @@ def point_cloud(height_map: HeightMap, stride: int, region: Region | None, *, ne
     x_of_row = (height_map.origin_x + row * height_map.step_x).astype(np.float32)
     y_of_column = (height_map.origin_y + column * height_map.step_y).astype(np.float32)
     points = np.empty((row.size, column.size, 3), np.float32)
-    fill = kernels_for(row.size * column.size).cloud
+    fill = KERNELS.choose(row.size * column.size).cloud
 
     def work(start: int, stop: int) -> None:
         first = first_row + start * stride

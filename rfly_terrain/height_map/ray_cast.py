@@ -5,23 +5,20 @@ The conventions are those of `HeightMap.cast`.
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map import ray_kernels_numpy
 from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-RAYS_BEFORE_NUMBA = 10_000
-"""Rays that a process casts on the NumPy path before it imports numba, which takes as long."""
+KERNELS = KernelModule("rfly_terrain.height_map.ray_kernels", numpy_first=10_000)
+"""Work is counted in rays."""
 
 CHUNK = 2_048
 """rays a thread takes at once, about 0.7 ms of work"""
@@ -31,29 +28,6 @@ START_LEVEL = 3
 
 The root costs near rays some steps down; small blocks cost far rays some steps up.
 """
-
-
-class _Seen:
-    """What this process has cast so far. Two threads may lose a sum; numba is then imported a little later."""
-
-    rays = 0
-
-
-def _kernels_for(rays: int) -> ModuleType:
-    """The module whose `cast` is the quicker choice, compiled or NumPy's, the same results.
-
-    As `array_path.kernels_for`.
-    """
-    module = sys.modules.get("rfly_terrain.height_map.ray_kernels")
-    # during its import by another thread the module is there but not complete
-    if module is not None and use_numba() and hasattr(module, "LOADED"):
-        return module
-    _Seen.rays += rays
-    if _Seen.rays <= RAYS_BEFORE_NUMBA or not use_numba():
-        return ray_kernels_numpy
-    from rfly_terrain.height_map import ray_kernels
-
-    return ray_kernels
 
 
 def cast(
@@ -90,7 +64,7 @@ def _run(
     height_map: HeightMap, inputs: list[NDArray[Any]], ranges: NDArray[np.float64], normals: NDArray[np.float64]
 ) -> bool:
     pyramid = pyramid_of(height_map)
-    function = _kernels_for(ranges.size).cast
+    function = KERNELS.choose(ranges.size).cast
     surface = (height_map.ground, height_map.z_max)
     blocks = (pyramid.maxima, pyramid.levels, BLOCK_BITS, START_LEVEL)
     all_good = True

@@ -1,4 +1,4 @@
-"""Compiled kernels of ray casting. `ray_kernels_numpy.py` holds the same functions with the same results, bit by bit.
+"""Compiled ray casting against a bilinear height map.
 
 A ray is o + t·d with d of length 1, so that t is metres. In rows u and columns v it is a straight
 line as well, and over one cell of the map the height of the ray above the ground is a quadratic in t:
@@ -13,7 +13,7 @@ share their borders without a gap.
 
 - `ground`: a `ground.Ground`. `high`: the highest height.
 - `maxima`: all levels of the pyramid, one after the other; `levels`: (n, 2) int64, where each begins and its columns.
-- No fastmath and no fused multiply-add: the NumPy path has to give the same bits. All release the GIL.
+- No fastmath, which drops the checks for NaN. Releases the GIL.
 """
 
 from __future__ import annotations
@@ -249,7 +249,3 @@ def cast(
                 new_j >>= 1
             bi, bj = new_i, new_j
     return good
-
-
-LOADED = True
-"""The last name of this module: who finds it may use the others."""

@@ -1,4 +1,4 @@
-"""Ray casting in NumPy: the same function as `ray_kernels.py`, the same results bit by bit.
+"""NumPy twin of `ray_kernels`: ray casting against a bilinear height map.
 
 All rays of a block take one step at a time, each in its own part of the map; those that are done leave the arrays.
 """

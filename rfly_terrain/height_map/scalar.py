@@ -32,7 +32,7 @@ class State:
 def altitude_function(ground: Ground) -> Callable[[int, float, float], float]:
     """`altitude(_, x, y)`: the bilinear height at two floats, NaN where one is not finite; ignores its first argument.
 
-    The same results and arguments as `kernels.altitude_at`, without numba.
+    The arguments of `kernels.altitude_at`, without numba.
     """
     rows, columns = ground.rows, ground.columns
     origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y

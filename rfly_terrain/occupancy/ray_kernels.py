@@ -1,4 +1,4 @@
-"""Compiled kernels of the occupancy map's rays. `ray_kernels_numpy.py` holds the same functions with the same results.
+"""Compiled rays over an occupancy grid: touched cells and first hits.
 
 A cell is touched by a segment if its closed square, widened by SNAP on all sides, meets the segment. The walk of
 Amanatides and Woo (Eurographics 1987) would have to look at each step for crossings that coincide and for grid lines
@@ -9,7 +9,7 @@ touched ones, corners and edges included, with nothing special about any of them
 What all functions share:
 - `segments`: (n, 4) float64 u0, v0, u1, v1, cell coordinates; finite.
 - a is the longer axis, b the other one; `size`: cells along a and along b; slabs and cells count from the bottom left.
-- No fastmath: the NumPy path has to give the same bits. All release the GIL.
+- No fastmath, which may move a point on an edge into the next cell. All release the GIL.
 """
 
 from __future__ import annotations
@@ -335,7 +335,3 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
                 break
             remaining -= 1
             slab += 1 if forward else -1
-
-
-LOADED = True
-"""The last name of this module: who finds it may use the others."""

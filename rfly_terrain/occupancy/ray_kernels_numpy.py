@@ -1,6 +1,6 @@
-"""The kernels of the occupancy map's rays in NumPy: the same functions as `ray_kernels.py`, the same results.
+"""NumPy twin of `ray_kernels`: rays over an occupancy grid.
 
-Used where numba is missing or not worth its import. The conventions are those that `ray_kernels.py` states.
+The conventions are those that `ray_kernels.py` states.
 Touched cells are made for all slabs of all segments at once; hits are looked for slab by slab, all segments together.
 """
 

@@ -5,42 +5,20 @@ Arrays of rays go to compiled kernels on all cores, or to the NumPy path where n
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.occupancy import ray_kernels_numpy
 from rfly_terrain.occupancy.cell_grid import Bools, Floats, Ints
 
-SLABS_BEFORE_NUMBA = 500_000
-"""columns or rows of cells that a process sweeps on the NumPy path before it imports numba"""
+KERNELS = KernelModule("rfly_terrain.occupancy.ray_kernels", numpy_first=500_000)
+"""Work is counted in rays times the columns or rows (the larger number) of the grid."""
 
 _RAYS_IN_CHUNK = 256
 _LARGEST_CLEARANCE = 255
-
-
-class _Seen:
-    """What this process has swept so far. Two threads may lose a sum; numba is then imported a little later."""
-
-    slabs = 0
-
-
-def _kernels(rays: int, shape: tuple[int, ...]) -> ModuleType:
-    """The module whose kernels are the quicker choice for that many rays over such a grid, the same results."""
-    module = sys.modules.get("rfly_terrain.occupancy.ray_kernels")
-    if module is not None and hasattr(module, "LOADED") and use_numba():
-        return module
-    _Seen.slabs += rays * max(shape)
-    if _Seen.slabs <= SLABS_BEFORE_NUMBA or not use_numba():
-        return ray_kernels_numpy
-    from rfly_terrain.occupancy import ray_kernels
-
-    return ray_kernels
 
 
 def segments_between(start_uv: Floats, end_uv: Floats) -> Floats:
@@ -64,7 +42,7 @@ def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np
     Returns (k, 2) row, column; (n + 1,) offsets; (k,) whether the segment ends in the cell, its border included. Those
     of segment n are those from offsets[n] to offsets[n + 1], in the order in which it first meets them.
     """
-    kernels = _kernels(len(segments), (rows, columns))
+    kernels = KERNELS.choose(len(segments) * max(rows, columns))
     offsets, plain = np.zeros(len(segments) + 1, np.int64), np.zeros(len(segments), bool)
 
     def count(start: int, stop: int) -> None:
@@ -79,7 +57,7 @@ def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np
         part = slice(start, stop)
         kernels.fill_touched(segments[part], rows, columns, offsets[start : stop + 1], plain[part], cells, is_end)
 
-    if kernels is ray_kernels_numpy:
+    if kernels is not KERNELS.compiled:  # NumPy takes whole arrays at once
         fill(0, len(segments))
     else:
         in_chunks(fill, len(segments), _RAYS_IN_CHUNK)
@@ -88,20 +66,20 @@ def touched_cells(segments: Floats, rows: int, columns: int) -> tuple[NDArray[np
 
 def free_touched(segments: Floats, occupied: Bools) -> None:
     """Sets every cell that a segment touches to False, in place."""
-    kernels = _kernels(len(segments), occupied.shape)
+    kernels = KERNELS.choose(len(segments) * max(occupied.shape))
     # chunks may write the same cell at once: all write the same value
     in_chunks(lambda start, stop: kernels.free_touched(segments[start:stop], occupied), len(segments), _RAYS_IN_CHUNK)
 
 
 def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, Floats]:
     """((n,) distance in cells, inf for a miss; (n, 2) u, v of the first point on a closed occupied cell, or NaN)."""
-    kernels = _kernels(len(segments), clearance.shape)
+    kernels = KERNELS.choose(len(segments) * max(clearance.shape))
     distances, hits = np.empty(len(segments)), np.empty((len(segments), 2))
 
     def work(start: int, stop: int) -> None:
         kernels.first_hits(segments[start:stop], clearance, distances[start:stop], hits[start:stop])
 
-    if kernels is ray_kernels_numpy:
+    if kernels is not KERNELS.compiled:  # NumPy takes whole arrays at once
         work(0, len(segments))
     else:
         in_chunks(work, len(segments), _RAYS_IN_CHUNK)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.kernels.jit import kernel_or_plain
+from rfly_common.kernels.jit import kernel
 from rfly_terrain.planning.kernels import BLOCKED, piece_cost, piece_end, shortest_dubins, shortest_to_point, word_cost
 
 HEADINGS = 72
@@ -19,7 +19,7 @@ FOUND, UNREACHABLE, GAVE_UP = 0, 1, 2
 """how a search ends"""
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
     """Puts a node into the binary heap of `size` entries; there is room."""
     at = size
@@ -32,7 +32,7 @@ def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
     heap_f[at], heap_n[at] = f, node
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def _pop(heap_f: Any, heap_n: Any, size: int) -> None:
     """Takes the first entry, that of the least f, out of a heap of `size` entries."""
     f, last = heap_f[size - 1], heap_n[size - 1]
@@ -51,7 +51,7 @@ def _pop(heap_f: Any, heap_n: Any, size: int) -> None:
     heap_f[at], heap_n[at] = f, last
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def _slot(keys: Any, key: int) -> int:
     """Where a key above 0 lies in an open-addressed table of 2**k slots, or where it would be put (0 there)."""
     mask = keys.size - 1
@@ -61,7 +61,7 @@ def _slot(keys: Any, key: int) -> int:
     return int(at)
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, float, float, float, float, float]:
     """The shortest way from a pose to the goal where nothing is in between."""
     if free_goal:
@@ -69,7 +69,7 @@ def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, 
     return shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radius: float) -> float:
     """What the way from a pose to the goal costs at least, or nearly so."""
     row, column = int((pose[1] - grid[1]) / grid[2]), int((pose[0] - grid[0]) / grid[2])
@@ -81,7 +81,7 @@ def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radi
     return max(over_grid, word[0] + word[1] + word[2])
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def _key(pose: Any, grid: Any, lattice: float, across: int) -> int:
     """Number, from 1 on, of the lattice cell and heading sector of a pose."""
     cell = int((pose[1] - grid[1]) / lattice) * across + int((pose[0] - grid[0]) / lattice)
@@ -161,7 +161,7 @@ def search(
     return Found(FOUND, np.array(poses), np.array(pieces))
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def expand(
     weight: Any,
     grid: Any,
@@ -243,7 +243,7 @@ def expand(
     return goal_parent
 
 
-@kernel_or_plain(nogil=True)
+@kernel(nogil=True)
 def shorten(
     weight: Any, grid: Any, poses: Any, pieces: Any, free_start: bool, free_goal: bool, radius: float
 ) -> tuple[Any, Any, float]:

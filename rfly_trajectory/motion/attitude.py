@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 
 Floats = NDArray[np.float64]
 
@@ -83,5 +83,5 @@ def poses(
     ground, *gradients = terrain
     rows = [np.ascontiguousarray(columns.T) for columns in (progress, points)]
     slopes = [np.ascontiguousarray(columns.T) for columns in gradients]
-    dispatch.functions().poses(kind, height, absolute, *rows, ground, *slopes, *made)
+    KERNELS.choose().poses(kind, height, absolute, *rows, ground, *slopes, *made)
     return made

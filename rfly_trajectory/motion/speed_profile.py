@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import Departures
 
 AtEnd = Literal["repeat", "ping_pong", "stop"]
@@ -231,5 +231,5 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
 
     Before its departure a vehicle stands at the start of its motion. A closed path's s grows beyond its length.
     """
-    rows: Floats = dispatch.functions().progress(departures, vehicle, time)
+    rows: Floats = KERNELS.choose().progress(departures, vehicle, time)
     return rows

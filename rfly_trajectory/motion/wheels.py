@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -59,7 +59,7 @@ def wheel_contact(
     speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels' plane at the origin is
     not to be below, and gradient (k, 2) the ground's there.
     """
-    functions = dispatch.functions()
+    functions = KERNELS.choose()
     q, p = np.ascontiguousarray(slope.T)
     for _ in range(_STEPS):
         x, y = functions.wheel_places(wheelbase, track, points, q, p)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import AltitudeTable
 
 if TYPE_CHECKING:
@@ -76,5 +76,5 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
 
     Only for paths with a profile. Before its start and behind its end an open path goes on as steep as it is there.
     """
-    rows: Floats = dispatch.functions().altitudes(table, path, s)
+    rows: Floats = KERNELS.choose().altitudes(table, path, s)
     return rows

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, PathTable
 from rfly_trajectory.paths.altitude import AltitudeProfile
 
@@ -114,7 +114,7 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
 
     One call for all of them; `path` holds indices of the table.
     """
-    points: Floats = dispatch.functions().path_points(table, path, np.ascontiguousarray(s))
+    points: Floats = KERNELS.choose().path_points(table, path, np.ascontiguousarray(s))
     return points
 
 
@@ -123,7 +123,7 @@ def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Flo
 
     0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.
     """
-    bends: Floats = dispatch.functions().curvature_bends(table, path, s)
+    bends: Floats = KERNELS.choose().curvature_bends(table, path, s)
     return bends
 
 

@@ -13,7 +13,7 @@ from rfly_trajectory.warm_up import warm_up
 warm_up()
 from rfly_terrain.height_map import kernels as terrain_kernels
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_trajectory.kernels import compiled as kernels
+from rfly_trajectory.kernels import motion_kernels as kernels
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight

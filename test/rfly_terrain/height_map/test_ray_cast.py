@@ -38,7 +38,7 @@ def either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     module = ray_kernels_numpy
     if request.param == "compiled":
         module = pytest.importorskip("rfly_terrain.height_map.ray_kernels", reason="numba is not installed")
-    monkeypatch.setattr(ray_cast, "_kernels_for", lambda _rays: module)
+    monkeypatch.setattr(ray_cast.KERNELS, "choose", lambda _rays: module)
     return str(request.param)
 
 

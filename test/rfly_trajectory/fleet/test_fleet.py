@@ -15,7 +15,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.track_check import check_tracks
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line, Polyline
 
@@ -67,12 +67,12 @@ def mixed_vehicles(count, seed=3):
 VEHICLES = mixed_vehicles(120)
 
 
-BACKENDS = ["numpy_functions"] + ["compiled"] * bool(importlib.util.find_spec("numba"))
+BACKENDS = ["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba"))
 
 
 def use_backend(monkeypatch, name):
     module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
-    monkeypatch.setattr(dispatch, "functions", lambda: module)
+    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 @pytest.fixture(params=BACKENDS)

@@ -11,7 +11,7 @@ import pytest
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.formation import formation_offsets, turned
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
@@ -24,10 +24,10 @@ def fleet_of(*vehicles):
     return parse_fleet("\n".join(["version: 1", "vehicles:", *(f"  - {each}" for each in vehicles)]).encode(), "f.yaml")
 
 
-@pytest.fixture(params=["numpy_functions"] + ["compiled"] * bool(importlib.util.find_spec("numba")))
+@pytest.fixture(params=["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba")))
 def either_backend(request, monkeypatch):
     module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
-    monkeypatch.setattr(dispatch, "functions", lambda: module)
+    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 @pytest.mark.parametrize(

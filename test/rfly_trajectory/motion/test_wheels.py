@@ -17,18 +17,18 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 from rfly_trajectory.fleet.track_check import wheel_gaps
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
 
 BASE, TRACK = 2.8, 1.6
-BACKENDS = ["numpy_functions"] + ["compiled"] * bool(importlib.util.find_spec("numba"))
+BACKENDS = ["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba"))
 
 
 @pytest.fixture(params=BACKENDS, autouse=True)
 def either_backend(request, monkeypatch):
     module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
-    monkeypatch.setattr(dispatch, "functions", lambda: module)
+    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 def grid(function, cells=20, step=10.0):
@@ -221,7 +221,7 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
     results = []
     for name in BACKENDS:
         module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
-        monkeypatch.setattr(dispatch, "functions", lambda module=module: module)
+        monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
         results.append(Fleet(vehicles, terrain).sample_times(np.arange(20.0)))
     for name in results[0]._fields:
         np.testing.assert_allclose(getattr(results[0], name), getattr(results[-1], name), rtol=1e-9, atol=1e-9)

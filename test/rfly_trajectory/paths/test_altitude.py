@@ -19,21 +19,21 @@ from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet
 from rfly_trajectory.fleet.limit_check import check_limits
 from rfly_trajectory.fleet.track_check import check_tracks
-from rfly_trajectory.kernels import dispatch
+from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.altitude import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.shapes import Line, Polyline, with_heights
 from rfly_trajectory.paths.splines import Spline
 
-BACKENDS = ["numpy_functions"] + ["compiled"] * bool(importlib.util.find_spec("numba"))
+BACKENDS = ["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba"))
 HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)]
 
 
 @pytest.fixture(params=BACKENDS)
 def either_backend(request, monkeypatch):
     module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
-    monkeypatch.setattr(dispatch, "functions", lambda: module)
+    monkeypatch.setattr(KERNELS, "choose", lambda: module)
 
 
 def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
@@ -189,7 +189,7 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
     results = []
     for name in BACKENDS:
         module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
-        monkeypatch.setattr(dispatch, "functions", lambda module=module: module)
+        monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
         results.append([Fleet(vehicles, terrain).sample_times(np.arange(0.0, 90.0, 0.7)) for terrain in (None, hill())])
     for first, last in zip(results[0], results[-1], strict=True):
         for name in first._fields:

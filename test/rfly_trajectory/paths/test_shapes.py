@@ -16,14 +16,16 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ellipe, ellipeinc, fresnel
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.kernels import dispatch, numpy_functions
+from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.paths.curves import fit_path
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points
 from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
 from rfly_trajectory.paths.splines import Spline
 
-kernels = importlib.import_module("rfly_trajectory.kernels.compiled") if importlib.util.find_spec("numba") else None
+kernels = (
+    importlib.import_module("rfly_trajectory.kernels.motion_kernels") if importlib.util.find_spec("numba") else None
+)
 SHAPES = [
     pytest.param(Line((10.0, -5.0), (40.0, 35.0)), id="line"),
     pytest.param(Circle((100.0, 50.0), 30.0, 20.0), id="circle"),
@@ -58,10 +60,10 @@ def test_tangent_curvature_and_its_rate_are_derivatives(shape):
     np.testing.assert_allclose(rate[~joints], at.curvature_rate[~joints], atol=1e-7)
 
 
-@pytest.mark.parametrize("functions", [numpy_functions, *([kernels] if kernels else [])])
+@pytest.mark.parametrize("functions", [motion_kernels_numpy, *([kernels] if kernels else [])])
 def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate(functions, monkeypatch):
     """Of two paths at once; on clothoids the curvature has no bend."""
-    monkeypatch.setattr(dispatch, "functions", lambda: functions)
+    monkeypatch.setattr(KERNELS, "choose", lambda: functions)
     paths = [FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0).path(), Polyline([(0, 0), (90, 0), (90, 80)], 15.0).path()]
     h, which = 1e-4, np.repeat([0, 1], 400)
     s = np.concatenate([np.linspace(1.0, path.length - 1.0, 400) for path in paths])

@@ -1,4 +1,4 @@
-"""Compiled loops over vehicles: points of paths, progress in time, poses. `numpy_functions` has the same functions."""
+"""Compiled loops over vehicles: points of paths, progress in time, poses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of `compiled` as whole-array NumPy: used where numba is not installed, and the oracle of its tests."""
+"""NumPy twin of `motion_kernels`: whole arrays instead of loops."""
 
 from __future__ import annotations
 
