@@ -1,6 +1,6 @@
 # Every target makes .venv ready itself (wheels/setup.sh) and then runs its command in it.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-lib lint bench fuzz lock clean
+.PHONY: help env demo test test-lib lint docs bench fuzz lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
 JOBS ?= 2
@@ -27,6 +27,10 @@ lint: ## ruff and mypy
 	@$(IN_ENV) --lib ruff check .
 	@$(IN_ENV) --lib mypy
 
+docs: ## the documents and the API reference as a searchable site: build/site/index.html
+	@$(IN_ENV) --lib --docs python -m sphinx --fail-on-warning --keep-going --quiet -j auto -d build/doctrees docs build/site
+	@echo "build/site/index.html"
+
 bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
 	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --peers python -m benchmarks
 
@@ -37,6 +41,6 @@ lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requireme
 	@$(IN_ENV) --lib python wheels/lock.py
 
 clean: ## remove .venv, build/wheels and caches; never colcon's folders
-	@rm -rf .venv .venv.removed build/wheels .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv.removed build/wheels build/site build/doctrees .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rmdir build 2>/dev/null || true
 	@find . -name __pycache__ -type d -not -path './install/*' -prune -exec rm -rf {} +

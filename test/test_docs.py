@@ -138,6 +138,16 @@ def test_named_python_objects_exist(page):
             pkgutil.resolve_name(named)
 
 
+def test_every_page_is_in_a_menu_of_the_site():
+    """`make docs` builds it, and refuses broken links and undocumented names; that nothing is left out is seen here."""
+    packages = {path.parent.name for path in ROOT.glob("rfly_*/__init__.pyi") if path.read_text("utf-8")}
+    assert {path.stem for path in (ROOT / "docs" / "api").glob("*.md")} == packages
+    menus = set((ROOT / "docs" / "index.md").read_text(encoding="utf-8").splitlines())
+    pages = [path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")]
+    lost = {str(page) for page in pages if not menus & {str(page), f"{page.parent}/*"}}
+    assert lost == {"index"}
+
+
 @pytest.mark.parametrize(("page", "line"), RFLY_LINES)
 def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
     command = line[1]

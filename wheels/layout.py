@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WHEELS = ROOT / "wheels"
 VENV = ROOT / ".venv"
 BUILD = ROOT / "build" / "wheels"
+DOCS_TOOLS = BUILD / "docs"
 STATE = VENV / "rfly_suite.json"
 INSTALLED = VENV / "rfly_suite_installed.txt"
 PYTHON = VENV / "bin" / "python"
@@ -19,4 +20,5 @@ LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"
 PEERS_LOCK = WHEELS / "requirements-peers.txt"
 AUTOPILOT_LOCK = WHEELS / "requirements-autopilot.txt"
+DOCS_LOCK = WHEELS / "requirements-docs.txt"
 SOURCED = os.environ.get("RFLY_ROS") == "sourced"  # by setup.sh: a ROS 2 installation is sourced and is used

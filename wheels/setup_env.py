@@ -1,13 +1,14 @@
 """Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
 
-    sh wheels/setup.sh [--lib | --browser | --autopilot | --peers ...] [command ...]
+    sh wheels/setup.sh [--lib | --browser | --autopilot | --peers | --docs ...] [command ...]
 
 (setup.sh picks the Python and calls this.)
 
 With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they lack. `--lib` is the
 quick way for library tests: no ROS, no compiler, the packages imported from the tree. `--browser` also
 installs Chromium where one can, for the tests that look at `rfly view`, `--autopilot` builds Betaflight's firmware, for
-the tests that fly with it, and `--peers` installs the libraries that the benchmarks compare with.
+the tests that fly with it, `--peers` installs the libraries that the benchmarks compare with, and `--docs` what
+builds the site of the documents, in a folder of its own beside .venv, as its versions need not fit those of ROS.
 
 What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done again, so a second
 run takes a blink. A step that was interrupted, a moved checkout and a vanished Python start over. Standard library
@@ -30,6 +31,8 @@ import machine
 from layout import (
     AUTOPILOT_LOCK,
     BUILD,
+    DOCS_LOCK,
+    DOCS_TOOLS,
     INSTALLED,
     LIBRARY_LOCK,
     PEERS_LOCK,
@@ -56,7 +59,7 @@ from tree import (
 )
 from variables import base_environment, run_environment, uv_settings
 
-OPTIONS = ("--lib", "--browser", "--autopilot", "--peers")
+OPTIONS = ("--lib", "--browser", "--autopilot", "--peers", "--docs")
 
 
 class Environment:
@@ -131,6 +134,17 @@ class Environment:
                 build = ["--build-constraints", AUTOPILOT_LOCK]
                 self.steps.run([*uv, *build, "-r", AUTOPILOT_LOCK], {**env, **uv_settings(env)}, may_fail=True)
         self._write_state(autopilot=key)
+
+    def ensure_docs(self) -> None:
+        """Sphinx and its like, which `make docs` needs."""
+        key = digest([DOCS_LOCK])
+        if self.state.get("docs") == key and DOCS_TOOLS.is_dir():
+            return
+        with self.steps.step("tools that build the site of the documents"):
+            remove(DOCS_TOOLS)
+            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            self.steps.run([*pip, "--target", DOCS_TOOLS, "-r", DOCS_LOCK], run_environment())
+        self._write_state(docs=key)
 
     def _read_state(self) -> dict[str, str]:
         try:
@@ -355,6 +369,8 @@ def main(arguments: list[str]) -> None:
                 environment.ensure_autopilot()
             if "--peers" in given:
                 environment.ensure_peers()
+            if "--docs" in given:
+                environment.ensure_docs()
     except SetupError as error:
         sys.exit(f"rfly_suite: {error}")
     except KeyboardInterrupt:
@@ -362,7 +378,7 @@ def main(arguments: list[str]) -> None:
     if command:
         env = run_environment()
         if lib:
-            env["PYTHONPATH"] = str(ROOT)
+            env["PYTHONPATH"] = os.pathsep.join([*([str(DOCS_TOOLS)] if "--docs" in given else []), str(ROOT)])
         program = shutil.which(command[0], path=env["PATH"])
         if program is None:
             sys.exit(f"rfly_suite: {command[0]}: not found in .venv or on PATH")

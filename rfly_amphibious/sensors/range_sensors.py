@@ -26,6 +26,7 @@ from rfly_amphibious.sensors.weather import Weather
 Floats = NDArray[np.float64]
 
 LIDAR, DEPTH_CAMERA, COLOR_CAMERA = "lidar", "depth_camera", "color_camera"
+"""the sensors of `RangeSensors`, by their sections in a sensor file"""
 SLACK = 1e-9
 """s by which a time may have been rounded"""
 

@@ -89,6 +89,7 @@ class ConvexHull:
 
 
 Shape: TypeAlias = Sphere | Capsule | Box | ConvexHull
+"""all convex; in the axes of the body that has them"""
 
 
 class Polyhedron(NamedTuple):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DRIVE, FLY, MIXED = 0, 1, 2
+"""how a vehicle moves: of a planner's question, and DRIVE or FLY of each segment of its answer"""
 MODES = {"drive": DRIVE, "fly": FLY, "mixed": MIXED}
 
 

@@ -1,0 +1,116 @@
+"""Sphinx: the pages of docs/ and the reference of the packages' public names, as a site; `make docs` builds it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import logging
+
+ROOT = Path(__file__).resolve().parents[1]
+
+project = "rfly_suite"
+html_theme = "furo"
+html_title = "rfly_suite"
+html_copy_source = False
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_heading_anchors = 4
+highlight_language = "none"  # indented blocks are commands, numbers and formulas
+autodoc_default_options = {
+    "members": True,
+    "imported-members": True,
+    "inherited-members": "BaseException,Enum,IntEnum,OSError,int,tuple",
+}
+autodoc_member_order = "groupwise"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "OptionalArray", "Scalar", "StrPath")}
+toc_object_entries_show_parents = "hide"
+autodoc_preserve_defaults = True
+autodoc_inherit_docstrings = True
+maximum_signature_line_length = 90
+python_use_unqualified_type_names = True
+
+log = logging.getLogger(__name__)  # a warning fails `make docs`
+
+
+def as_rst(text: list[str]) -> list[str]:
+    """A docstring's Markdown (code in backticks, indented blocks, lists) as reStructuredText."""
+    lines: list[str] = []
+    in_block = False
+    for line in text:
+        indented = line.startswith("    ")
+        if indented and not in_block and (not lines or not lines[-1].strip()):
+            lines += ["::", ""]
+            in_block = True
+        elif line.strip() and not indented:
+            in_block = False
+        lines.append(line if in_block else _inline(line))
+    return lines
+
+
+def _inline(line: str) -> str:
+    parts = re.split(r"(`+)(.+?)\1", line)
+    for i in range(0, len(parts), 3):
+        parts[i] = re.sub(r"([*|\\])|(?<=\w)(_)(?!\w)", r"\\\1\2", parts[i])
+    for i in range(1, len(parts), 3):
+        name = re.fullmatch(r"[A-Za-z_][\w.]*", parts[i + 1])
+        parts[i], parts[i + 1] = "", rf"\ :py:obj:`{parts[i + 1]}`\ " if name else rf"\ ``{parts[i + 1]}``\ "
+    return "".join(parts)
+
+
+def public_constants(app: Sphinx) -> None:
+    """Gives autodoc the docstrings of public constants, which lie where they are defined."""
+    for stub in ROOT.glob("rfly_*/__init__.pyi"):
+        package = stub.parent.name
+        face = ModuleAnalyzer.for_module(package)
+        face.analyze()
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            assert isinstance(node, ast.ImportFrom)
+            name = node.names[0].name
+            member = getattr(importlib.import_module(package), name)
+            if not (callable(member) or inspect.ismodule(member)):
+                docstring = ModuleAnalyzer.for_module(str(node.module)).find_attr_docs().get(("", name))
+                if docstring is None:
+                    log.warning("%s.%s: a public constant without a docstring", package, name)
+                face.attr_docs["", name] = docstring or [""]
+
+
+def is_left_out(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Warns of public names without a docstring; the errors are described once, in rfly_common."""
+    if what == "module" and getattr(member, "__module__", "") == "rfly_common.errors":
+        return bool(app.env.docname != "api/rfly_common")
+    function = member.fget if isinstance(member, property) else member
+    ours = callable(function) and str(getattr(function, "__module__", "")).startswith("rfly_")
+    if skip and ours and not name.startswith("_"):
+        log.warning("%s: a public name without a docstring", function.__qualname__)
+    return False if isinstance(member, Enum) else None
+
+
+def markdown_docstring(app: Sphinx, what: str, name: str, member: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = as_rst(lines)
+
+
+def short_types(
+    app: Sphinx, what: str, name: str, member: Any, options: Any, signature: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """NDArray[float64] and ArrayLike as the source has them, and not what they stand for."""
+
+    def short(text: str) -> str:
+        text = re.sub(r"[\w.~]*ndarray\[tuple\[[\w.~]*Any, \.\.\.\], [\w.~]*dtype\[([^]]+)\]\]", r"NDArray[\1]", text)
+        return re.sub(r"[\w.~]*TypeAliasForwardRef\('(\w+)'\)", r"\1", text)
+
+    return signature and short(signature), result and short(result)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", public_constants)
+    app.connect("autodoc-skip-member", is_left_out)
+    app.connect("autodoc-process-signature", short_types)
+    app.connect("autodoc-process-docstring", markdown_docstring)
