@@ -42,7 +42,7 @@ class AttitudeSetpoint(NamedTuple):
 class AttitudeLoop(Protocol):
     """Strategy of the inner loop of a `FlightController`: this package's own law, or firmware outside.
 
-    It hears what the sensors say, and answers an attitude setpoint with rotor speeds.
+    It takes samples of the sensors, and answers an attitude setpoint with rotor speeds.
     """
 
     level_gains: tuple[float, float]

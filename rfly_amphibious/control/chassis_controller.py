@@ -15,8 +15,8 @@ from rfly_amphibious.control.skid_steer import SkidSteer
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
     SpeedController,
-    bend_steering,
-    brake_in,
+    brake_torque_in,
+    curvature_to_steering,
     max_virtual_steering,
     steering_lever,
     understeer_gradient,
@@ -157,7 +157,7 @@ class ChassisController:
         if mode is None or (mode is Mode.DRIVE and old):
             return WheelCommand(time, brake_torque=np.full(4, HOLD_SHARE * self.params.max_brake_torque))
         if mode is not Mode.DRIVE:
-            brake = brake_in(mode, self.params, self._contact.wheels_down, self._touched)
+            brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
             return WheelCommand(time, brake_torque=np.full(4, brake))
         assert estimate is not None
         return self._drive(time, estimate, dt)
@@ -211,20 +211,20 @@ class ChassisController:
             return self._ramp(_DriveSetpoint(0.0, steering), speed, dt), steering, 0.0
         if setpoint.follows_pose:
             heading = math.atan2(rotation[1, 0], rotation[0, 0])
-            wanted, bend = self._pose_follower.command(estimate.position[:2], heading, speed, self._time)
+            wanted, curvature = self._pose_follower.command(estimate.position[:2], heading, speed, self._time)
         elif setpoint.yaw_rate is not None:
             wanted = self._ramp(setpoint, speed, dt)
             if self._skid is not None:
                 return wanted, 0.0, setpoint.yaw_rate
-            bend = setpoint.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
+            curvature = setpoint.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
         else:
             wanted = self._ramp(setpoint, speed, dt)
             most = max_virtual_steering(self.params)
             steering = min(max(setpoint.steering, -most), most)
             return wanted, steering, wanted * math.tan(steering) / self._lever if self._skid is not None else 0.0
         if self._skid is not None:
-            return wanted, 0.0, wanted * bend
-        return wanted, bend_steering(self.params, bend, speed, self._gradient), 0.0
+            return wanted, 0.0, wanted * curvature
+        return wanted, curvature_to_steering(self.params, curvature, speed, self._gradient), 0.0
 
     def _ramp(self, setpoint: _DriveSetpoint, speed: float, dt: float) -> float:
         """m/s: the speed on the way to the one that is ordered."""

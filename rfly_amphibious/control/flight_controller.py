@@ -200,13 +200,13 @@ class FlightController:
 
     @property
     def missing(self) -> list[str]:
-        """What has to be heard of before anything can be done."""
-        heard = {
+        """Inputs that have to come before anything can be done."""
+        received = {
             "estimate": self._dead_reckoning.estimate is not None and not self._estimate_is_old,
             "wheel_loads": self._loads is not None,
             "height_above_ground": not math.isnan(self._clearance.height),
         }
-        return [name for name, there in heard.items() if not there]
+        return [name for name, there in received.items() if not there]
 
     @property
     def _estimate_is_old(self) -> bool:

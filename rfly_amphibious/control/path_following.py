@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.control.speed_controller import (
     SPEED_GAIN,
-    bend_steering,
+    curvature_to_steering,
     max_virtual_steering,
     steering_lever,
     understeer_gradient,
@@ -88,7 +88,7 @@ class DrivePathFollower:
         self._corners = path.slow_down([*corners, 0.0], BRAKING)
 
     def missed_by(self, place: Floats) -> float:
-        """m from the last way-point."""
+        """m from the last waypoint."""
         return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))
 
     def command(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
@@ -112,13 +112,13 @@ class DrivePathFollower:
         forward, left_of = cosine * to[0] + sine * to[1], cosine * to[1] - sine * to[0]
         distance = math.hypot(forward, left_of)
         if forward > 0.0:
-            bend = 2.0 * left_of / distance**2
-            steering = bend_steering(p, bend, speed, self._gradient)
+            curvature = 2.0 * left_of / distance**2
+            steering = curvature_to_steering(p, curvature, speed, self._gradient)
         else:  # behind: as sharp a turn as can be
             steering = math.copysign(max_virtual_steering(p), left_of)
-            bend = math.tan(steering) / self._lever
+            curvature = math.tan(steering) / self._lever
         most = min(
-            _slowing(self._corners[k], max(left, 0.0)), path.speeds[k], math.sqrt(SIDEWAYS / max(abs(bend), 1e-6))
+            _slowing(self._corners[k], max(left, 0.0)), path.speeds[k], math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6))
         )
         return max(most, SLOWEST), steering
 

@@ -10,7 +10,7 @@ import numpy as np
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
-from rfly_amphibious.control.speed_controller import SpeedController, brake_in
+from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.vehicle.parameters import GRAVITY
@@ -101,5 +101,5 @@ class Pilot:
             limit = self.speed_controller.steering_limit(speed)
             steering = min(max(setpoint.steering, -limit), limit)
             return Controls(steering=steering, drive_torque=drive, brake_torque=brake)
-        brake_torque = brake_in(mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched)
+        brake_torque = brake_torque_in(mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched)
         return Controls(rotor_speed=self.flight_modes.rotor_speeds(now), brake_torque=brake_torque)

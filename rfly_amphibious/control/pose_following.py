@@ -32,7 +32,7 @@ AWAY = 0.5
 
 
 class PoseFollower:
-    """The pose heard last, with its velocity: told, or read off the last poses."""
+    """The newest pose, with its velocity: given, or derived from the last poses."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
@@ -53,7 +53,7 @@ class PoseFollower:
         self._place, self._time = place, time
 
     def command(self, place: Floats, heading: float, speed: float, now: float) -> tuple[float, float]:
-        """(speed m/s, bend 1/m) for a vehicle at place (2,), with its heading (rad) and speed, at a time."""
+        """(speed m/s, curvature 1/m) for a vehicle at place (2,), with its heading (rad) and speed, at a time."""
         p = self._params
         lead_speed = math.hypot(*self._velocity.tolist())
         target = self._place + self._velocity * min(max(now - self._time, 0.0), SMOOTHING)
@@ -76,12 +76,12 @@ class PoseFollower:
         forward, left = c * px + s * py, c * py - s * px
         if forward > 0.0:
             reach = max(math.hypot(forward, left), SHORTEST_PREVIEW * p.wheelbase)
-            bend = 2.0 * left / reach**2
+            curvature = 2.0 * left / reach**2
         else:  # behind: as sharp a turn as can be
-            bend = math.copysign(math.tan(max_virtual_steering(p)) / steering_lever(p), left)
+            curvature = math.copysign(math.tan(max_virtual_steering(p)) / steering_lever(p), left)
         going = max(0.0, float(self._velocity @ (c, s)))
         behind = max(ahead if forward > 0.0 else distance, 0.0)
         braking = BRAKING * (math.sqrt(SPEED_LAG**2 + 2.0 * behind / BRAKING) - SPEED_LAG)
         wanted = going + min(KEEPING_UP * (behind - PREVIEW_TIME * lead_speed), braking)
-        wanted = min(wanted, math.sqrt(SIDEWAYS / max(abs(bend), 1e-6)))
-        return (max(wanted, SLOWEST if lead_speed < STANDS else 0.0) if behind > 0.0 else 0.0), bend
+        wanted = min(wanted, math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6)))
+        return (max(wanted, SLOWEST if lead_speed < STANDS else 0.0) if behind > 0.0 else 0.0), curvature

@@ -28,7 +28,7 @@ SKID_STEERING = 1.2
 """rad: a chassis without steered wheels turns as if it had some that go so far"""
 
 
-def brake_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
+def brake_torque_in(mode: Mode, params: VehicleParameters, wheels: float, down: bool) -> float:
     """N m at each wheel, in modes other than DRIVE: the chassis node's column of the table in docs/model, section 9.
 
     `wheels`: with load, low-passed; `down`: whether the vehicle has touched the ground since an abort.
@@ -46,7 +46,7 @@ def max_virtual_steering(params: VehicleParameters) -> float:
 
 
 def steering_lever(params: VehicleParameters) -> float:
-    """m: tan(steering) over the bend of the way."""
+    """m: tan(steering) over the curvature of the path."""
     return params.wheelbase * (0.5 if params.steered == "all" else 1.0)
 
 
@@ -62,11 +62,11 @@ def understeer_gradient(params: VehicleParameters) -> float:
     return p.mass / p.wheelbase * (to_rear / front - to_front / rear)
 
 
-def bend_steering(params: VehicleParameters, bend: float, speed: float, gradient: float) -> float:
-    """rad for a bend (1/m, positive = left) at a speed, with the understeer `gradient` fed forward."""
+def curvature_to_steering(params: VehicleParameters, curvature: float, speed: float, gradient: float) -> float:
+    """rad for a curvature (1/m, positive = left) at a speed, with the understeer `gradient` fed forward."""
     lever = steering_lever(params)
-    aside = gradient * speed * speed * bend if params.steered != "none" else 0.0
-    return math.atan(lever * bend) + lever / params.wheelbase * aside
+    aside = gradient * speed * speed * curvature if params.steered != "none" else 0.0
+    return math.atan(lever * curvature) + lever / params.wheelbase * aside
 
 
 class SpeedController:
@@ -86,7 +86,7 @@ class SpeedController:
     ) -> tuple[Floats, Floats]:
         """Drive (4,) and brake (4,) torques, N m, for a speed wanted and the speed now, m/s.
 
-        `grade`: angle of the way, rad, positive uphill. `hold`: whether brakes hold what is to stand.
+        `grade`: slope of the path, rad, positive uphill. `hold`: whether brakes hold what is to stand.
         """
         p = self.params
         if hold and wanted == 0.0 and abs(speed) < HOLD_SPEED:

@@ -38,7 +38,7 @@ class StateEstimator:
 
     Readings are taken in by their own times, however late they come within the parameters' `history`: the filter goes
     back to the reading's time and on again, so that the result depends on what was read, not on the order in which it
-    came. What comes later than that is dropped and counted. Where the IMU's time leaps ahead, all begins anew.
+    came. What comes later than that is dropped and counted. Where the IMU's time leaps ahead, it is reset.
     `terrain`: the map the vehicle carries, with which height above ground tells altitude; without it the ground below
     is estimated along. `geo_origin`: latitude, longitude (deg)
     and altitude (m) of the world's origin; by default the map's.
@@ -79,7 +79,7 @@ class StateEstimator:
         )
 
     def reset(self) -> None:
-        """Forgets everything; it has to be aligned anew."""
+        """To the initial state: it has to be aligned again."""
         self._alignment: Alignment | None = Alignment(self.parameters, self.sensors, self._constants)
         self._rows = self._count = 0
         self._dirty = 1
@@ -281,7 +281,7 @@ class StateEstimator:
         while place and (log[place - 1, at.LOG_TIME], log[place - 1, at.LOG_KIND]) >= (time, kind):
             place -= 1
         if place < self._count and log[place, at.LOG_TIME] == time and log[place, at.LOG_KIND] == kind:
-            return  # heard twice
+            return  # received twice
         if self._count == len(log):
             self._forget(self._rows - self._keep)
             if self._count == len(log):  # no samples of the IMU carry it on

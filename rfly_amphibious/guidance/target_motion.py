@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 FASTEST = 40.0
 """m/s: beyond it a target has jumped"""
 SILENCE = 0.5
-"""s between two poses, after which a target begins anew"""
+"""s between two poses, after which a target is a new one"""
 
 
 class TargetMotion:

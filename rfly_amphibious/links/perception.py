@@ -23,10 +23,10 @@ class Perception:
 
     def __init__(self, params: VehicleParameters) -> None:
         self.params = params
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
-        """As before the first sample: the simulation begins anew."""
+    def reset(self) -> None:
+        """To the initial state, as before the first sample."""
         self._since = math.nan
         self.imu: samples.ImuSamples | None = None
         self.pose: Estimate | None = None

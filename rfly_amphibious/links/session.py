@@ -125,7 +125,7 @@ class LinkSession(ControllerSession[Command]):
     # --- in the transport's thread
 
     def opened(self, peer: str) -> None:
-        """A new controller, or one that was silent for long: its sequences begin anew."""
+        """A new controller, or one that was silent for long: its sequence numbers start again."""
         if self._stream:
             before, self._reader = self._reader.counters, FrameReader()
             self._reader.counters = before

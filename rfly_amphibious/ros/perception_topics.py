@@ -158,7 +158,7 @@ class PerceptionTopics:
     def _forget_if_back(self, stamp_ns: int) -> None:
         """The simulation begins anew: a tick of its own, without samples, says so before any sample does."""
         if stamp_ns < self._stamp_ns:
-            self._perception.forget()
+            self._perception.reset()
 
     def _new(self, stamp_ns: int) -> None:
         self._stamp_ns = stamp_ns

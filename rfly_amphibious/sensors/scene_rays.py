@@ -59,12 +59,6 @@ class SceneBodies:
         return len(self.position)
 
 
-def no_bodies() -> SceneBodies:
-    """Nothing but the ground."""
-    none, three = np.empty(0, np.int64), np.empty((0, 3))
-    return SceneBodies((), none, three, np.empty((0, 4)), three, np.empty(0), none)
-
-
 def joined(parts: Sequence[SceneBodies]) -> SceneBodies:
     """All bodies of several scenes."""
     shapes = tuple(shape for part in parts for shape in part.shapes)

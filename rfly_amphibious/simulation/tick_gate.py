@@ -35,7 +35,7 @@ class TickGate:
 
     def tick(self, stamp_ns: int, count: Sequence[int]) -> None:
         """The simulation says that a tick has ended, and how many messages it has published in it."""
-        if stamp_ns < self._last:  # the simulation begins anew
+        if stamp_ns < self._last:  # the simulation was reset
             self._waiting.clear()
             self._answered = self._opened = self._last = -1
         if stamp_ns == self._last or self._last < 0:

@@ -8,7 +8,7 @@ import pytest
 from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pose_following import PoseFollower
-from rfly_amphibious.control.speed_controller import SpeedController, bend_steering, understeer_gradient
+from rfly_amphibious.control.speed_controller import SpeedController, curvature_to_steering, understeer_gradient
 from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples
@@ -42,7 +42,9 @@ def joints(time, wheel_rate):
 def test_understeer_gradient_of_the_validation_table(params):
     assert understeer_gradient(params) == pytest.approx(0.001669, rel=1e-3)
     assert understeer_gradient(VehicleParameters.load("full")) == pytest.approx(0.001777, rel=1e-3)
-    assert bend_steering(params, 0.1, 4.0, 0.001669) == pytest.approx(math.atan(0.066) + 0.001669 * 1.6, rel=1e-12)
+    assert curvature_to_steering(params, 0.1, 4.0, 0.001669) == pytest.approx(
+        math.atan(0.066) + 0.001669 * 1.6, rel=1e-12
+    )
 
 
 def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):

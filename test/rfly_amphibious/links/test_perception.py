@@ -75,6 +75,6 @@ def test_the_slow_sensors_are_waited_for_and_those_that_never_come_are_not():
     assert np.isnan(told.wheel_load).all()
     take_the_rest(perception)
     assert perception.ready(0.26)
-    perception.forget()
+    perception.reset()
     assert not perception.ready(10.0)
     assert np.isnan(perception.report(0.0).rotor_speed).all()
