@@ -13,7 +13,7 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from rfly_trajectory.missions.items import MissionItem, MissionMode, finite_numbers
+from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive, check_uav_type, finite_numbers
 from rfly_trajectory.missions.mavlink import (
     CONDITION_CHANGE_ALT,
     CONDITION_DELAY,
@@ -61,8 +61,7 @@ class CompletionMonitor:
         clock: Callable[[], float] = time.monotonic,
         log: Callable[[str], None] = _logger.info,
     ) -> None:
-        if uav_type not in ("multirotor", "fixed-wing"):
-            raise ValueError(f"uav_type: {uav_type!r}, expected 'multirotor' or 'fixed-wing'")
+        check_uav_type(uav_type)
         numbers = {
             "takeoff_tolerance": takeoff_tolerance,
             "waypoint_tolerance": waypoint_tolerance,
@@ -71,8 +70,7 @@ class CompletionMonitor:
         if orbit_tolerance is not None:
             numbers["orbit_tolerance"] = orbit_tolerance
         for name, value in numbers.items():
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name}: {value!r}, expected a positive finite number of metres")
+            check_positive(name, value, "metres")
         fixed_wing = uav_type == "fixed-wing"
         self._takeoff_tolerance, self._waypoint_tolerance = takeoff_tolerance, waypoint_tolerance
         self._orbit_tolerance = orbit_tolerance

@@ -20,7 +20,7 @@ from rfly_common.errors import ConfigError, MissionFileError
 from rfly_common.files import StrPath
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_trajectory.missions.items import MissionItem, MissionMode
+from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive
 from rfly_trajectory.missions.mavlink import (
     DO_JUMP,
     DO_JUMP_TAG,
@@ -102,8 +102,7 @@ def read_mission(
     Raises MissionFileError that names file, item, field and value; OSError where the file can't be read.
     """
     for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
-        if not (math.isfinite(radius) and radius > 0.0):
-            raise ValueError(f"{name}: {radius!r}, expected a positive finite number of metres")
+        check_positive(name, radius, "metres")
     settings = ImportSettings(float(default_radius), float(loiter_radius), terrain)
     try:
         text = _read_text(path)

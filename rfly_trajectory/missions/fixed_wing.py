@@ -9,7 +9,7 @@ import numpy as np
 
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.multirotor import GRAVITY, RETURN_HEIGHT, Vector, checked_limits, clip
+from rfly_trajectory.missions.multirotor import GRAVITY, RETURN_HEIGHT, Vector, check_limits, clip
 
 TURN_MARGIN = 1.15
 """a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""
@@ -61,7 +61,7 @@ class FixedWing:
         airborne: bool = False,
     ) -> None:
         self.limits = limits or FixedWingLimits()
-        checked_limits(self.limits)
+        check_limits(self.limits)
         if not self.limits.min_speed <= self.limits.speed <= self.limits.max_speed:
             raise ValueError(f"speed: {self.limits.speed!r}, expected one from min_speed to max_speed")
         if self.limits.bank >= math.pi / 2:

@@ -15,7 +15,7 @@ import numpy as np
 from rfly_common.frames import up_to_down
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.multirotor import Vector, checked_limits, clip
+from rfly_trajectory.missions.multirotor import Vector, check_limits, clip
 from rfly_trajectory.motion.wheels import wheel_contact
 
 TURN_MARGIN = 1.1
@@ -56,7 +56,7 @@ class GroundVehicle:
         ground: Ground | None = None,
     ) -> None:
         self.limits = limits or GroundVehicleLimits()
-        checked_limits(self.limits)
+        check_limits(self.limits)
         self.ground = ground or Ground()
         self.position = position
         self._course, self._speed, self._curvature = yaw, 0.0, 0.0

@@ -132,6 +132,18 @@ def command_of(value: int) -> MissionCommand:
     return command
 
 
+def check_positive(name: str, value: float, unit: str = "") -> None:
+    """ValueError for a value that is not positive and finite; `unit` as in "of metres"."""
+    if not (math.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name}: {value!r}, expected a positive finite number{unit and f' of {unit}'}")
+
+
+def check_uav_type(uav_type: str) -> None:
+    """ValueError for what is neither a multirotor nor a fixed-wing aircraft."""
+    if uav_type not in ("multirotor", "fixed-wing"):
+        raise ValueError(f"uav_type: {uav_type!r}, expected 'multirotor' or 'fixed-wing'")
+
+
 def finite_numbers(values: ArrayLike, count: int, name: str) -> NDArray[np.float64]:
     """(count,) float64, a read-only copy. ValueError that names what is wrong of it."""
     array = _numbers(values, count, name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol
 
 from rfly_trajectory.missions.ground import Ground
-from rfly_trajectory.missions.items import MissionItem, MissionMode
+from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive
 
 GRAVITY = 9.80665
 Vector = tuple[float, float, float]
@@ -58,12 +58,10 @@ class Follower(Protocol):
         """Move for dt seconds."""
 
 
-def checked_limits(limits: object) -> None:
+def check_limits(limits: object) -> None:
     """ValueError that names the first limit that is not positive and finite."""
     for field in fields(limits):  # type: ignore[arg-type]
-        value = getattr(limits, field.name)
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"{field.name}: {value!r}, expected a positive finite number")
+        check_positive(field.name, getattr(limits, field.name))
 
 
 def clip(value: float, low: float, high: float) -> float:
@@ -101,7 +99,7 @@ class Multirotor:
         ground: Ground | None = None,
     ) -> None:
         self.limits = limits or MultirotorLimits()
-        checked_limits(self.limits)
+        check_limits(self.limits)
         self.ground = ground or Ground()
         self.position, self.velocity = position, (0.0, 0.0, 0.0)
         self.euler = (0.0, 0.0, yaw)

@@ -21,6 +21,8 @@ from rfly_trajectory.missions.items import (
     MissionItem,
     MissionMode,
     MissionParams,
+    check_positive,
+    check_uav_type,
     command_of,
     finite_numbers,
 )
@@ -67,10 +69,8 @@ class PathManager:
         loiter_radius: float = 25.0,
         hold_turn_direction: int = 0,
     ) -> None:
-        if uav_type not in ("multirotor", "fixed-wing"):
-            raise ValueError(f"uav_type: {uav_type!r}, expected 'multirotor' or 'fixed-wing'")
-        if not (math.isfinite(loiter_radius) and loiter_radius > 0):
-            raise ValueError(f"loiter_radius: {loiter_radius!r}, expected a positive finite number of metres")
+        check_uav_type(uav_type)
+        check_positive("loiter_radius", loiter_radius, "metres")
         if hold_turn_direction not in (-1, 0, 1):
             raise ValueError(f"hold_turn_direction: {hold_turn_direction!r}, expected -1, 0 or 1")
         fixed_wing = uav_type == "fixed-wing"

@@ -23,6 +23,7 @@ from rfly_trajectory.missions.items import (
     MissionItem,
     MissionMode,
     MissionParams,
+    check_positive,
     command_of,
     finite_numbers,
 )
@@ -228,8 +229,7 @@ class MissionRunner:
         FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and waypoints before TAKEOFF and
         after LAND are driven. ValueError where a pose is missing or not finite.
         """
-        if not (math.isfinite(dt) and dt > 0.0):
-            raise ValueError(f"dt: {dt!r}, expected a positive finite number of seconds")
+        check_positive("dt", dt, "seconds")
         if self.follower is not None:
             pose = self.follower.pose if pose is None else pose
             mode = self.follower.mode if mode is None else mode
