@@ -1,4 +1,4 @@
-"""Shared options of `rfly terrain`: argument types, map loading, progress on stderr.
+"""Shared options of the commands: argument types, map loading, progress on stderr.
 
 typer 0.9 (Ubuntu 24.04) reads Optional[...] but not `... | None`, no annotations that are still text, and no None as
 the default of a tuple: none of these modules has `from __future__ import annotations`, and all NaN stands for a tuple
