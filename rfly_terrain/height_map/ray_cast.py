@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
+from rfly_terrain.height_map.ray_kernels_numpy import Rays
+from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -66,13 +67,12 @@ def _run(
     pyramid = pyramid_of(height_map)
     function = KERNELS.choose(ranges.size).cast
     surface = (height_map.ground, height_map.z_max)
-    blocks = (pyramid.maxima, pyramid.levels, BLOCK_BITS, START_LEVEL)
     all_good = True
 
     def work(start: int, stop: int) -> None:
         nonlocal all_good
         parts = [array if len(array) == 1 else array[start:stop] for array in inputs]
-        if not function(*surface, *blocks, *parts, ranges[start:stop], normals[start:stop]):
+        if not function(*surface, pyramid, START_LEVEL, Rays(*parts), ranges[start:stop], normals[start:stop]):
             all_good = False
 
     in_chunks(work, ranges.size, CHUNK)

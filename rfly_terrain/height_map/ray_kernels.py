@@ -12,53 +12,58 @@ at which a ray crosses the lines of the grid come from one formula for blocks of
 share their borders without a gap.
 
 - `ground`: a `ground.Ground`. `high`: the highest height.
-- `maxima`: all levels of the pyramid, one after the other; `levels`: (n, 2) int64, where each begins and its columns.
 - No fastmath, which drops the checks for NaN. Releases the GIL.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_common.kernels.jit import kernel
-from rfly_terrain.height_map.bilinear import unit_normal
+from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_terrain.height_map.bilinear import corners, unit_normal
 from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ray_kernels_numpy import NEVER, PARALLEL, Rays
+from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, Pyramid
 
-NEVER = 1e300
-"""stands for 1 / 0: cells a ray moves along an axis per metre, turned over, where it does not move along it"""
-PARALLEL = 1e-100
-"""rows or columns per metre below which a ray does not move along that axis: no map is long enough to tell"""
+
+class Ray(NamedTuple):
+    """The part of a ray over the map and not above its highest point; t (m) counts from where that begins."""
+
+    begin: float
+    """m from the ray's origin: far origins cost no precision"""
+    end: float
+    """t; below 0: the ray never comes there"""
+    u: float
+    """row at t = 0"""
+    v: float
+    """column"""
+    z: float
+    """m"""
+    du: float
+    """rows per metre"""
+    dv: float
+    dz: float
+    per_u: float
+    """metres per row, 1 / du, or ± NEVER"""
+    per_v: float
+    up_u: int
+    """1 where the ray goes to higher rows, else 0"""
+    up_v: int
 
 
 @kernel(nogil=True, error_model="numpy")
 def cast(
-    ground: Ground,
-    high: float,
-    maxima: Any,
-    levels: Any,
-    bits: int,
-    start_level: int,
-    origins: Any,
-    directions: Any,
-    max_range: Any,
-    ranges: Any,
-    normals: Any,
+    ground: Ground, high: float, pyramid: Pyramid, start_level: int, rays: Rays, ranges: Any, normals: Any
 ) -> bool:
     """Ranges -> ranges (n,), inf for a miss; where normals is (n, 3) and not (0, 3) the unit normals, NaN for a miss.
 
-    origins, directions (n or 1, 3), max_range (n or 1,): one serves all rays. Returns False where a number is not
-    finite, a direction is 0 or a max_range is NaN or negative; the caller then looks which one.
+    Returns False where a number is not finite, a direction is 0 or a max_range is NaN or negative; the caller then
+    looks which one.
     """
-    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
-    slack_u, slack_v, rows, columns = ground.slack_u, ground.slack_v, ground.rows, ground.columns
-    last_u, last_v = float(rows - 1), float(columns - 1)
-    last_i, last_j = rows - 2, columns - 2
-    top = levels.shape[0] - 1
-    flat = ground.heights
-    width = np.uint64(columns)
-    one = np.uint64(1)
+    origins, directions, max_range = rays
+    heights, maxima, levels = ground.heights, pyramid.maxima, pyramid.levels  # in a loop each look-up would count them
     o_stride = 1 if origins.shape[0] > 1 else 0
     d_stride = 1 if directions.shape[0] > 1 else 0
     r_stride = 1 if max_range.size > 1 else 0
@@ -67,185 +72,217 @@ def cast(
     for n in range(ranges.size):
         ranges[n] = np.inf
         if want_normals:
-            normals[n, 0] = np.nan
-            normals[n, 1] = np.nan
-            normals[n, 2] = np.nan
-        dx: float = np.float64(directions[n * d_stride, 0])
-        dy: float = np.float64(directions[n * d_stride, 1])
-        dz: float = np.float64(directions[n * d_stride, 2])
-        x: float = np.float64(origins[n * o_stride, 0])
-        y: float = np.float64(origins[n * o_stride, 1])
-        z: float = np.float64(origins[n * o_stride, 2])
-        limit = max_range[n * r_stride]
-        square = dx * dx + dy * dy + dz * dz
-        if not (1e-200 < square < 1e200):
-            largest = max(abs(dx), abs(dy), abs(dz))
-            if not (0.0 < largest < np.inf) or square != square:
-                good = False
-                continue
-            dx, dy, dz = dx / largest, dy / largest, dz / largest
-            square = dx * dx + dy * dy + dz * dz
-        if not (abs(x) < np.inf and abs(y) < np.inf and abs(z) < np.inf and limit >= 0.0):
+            normals[n, 0] = normals[n, 1] = normals[n, 2] = np.nan
+        o, d, limit = n * o_stride, n * d_stride, max_range[n * r_stride]
+        x, y, z = np.float64(origins[o, 0]), np.float64(origins[o, 1]), np.float64(origins[o, 2])
+        dx, dy, dz = unit_vector(
+            np.float64(directions[d, 0]), np.float64(directions[d, 1]), np.float64(directions[d, 2])
+        )
+        if not (abs(x) < np.inf and abs(y) < np.inf and abs(z) < np.inf and limit >= 0.0 and dx == dx):
             good = False
             continue
-        norm = np.sqrt(square)
-        dx, dy, dz = dx / norm, dy / norm, dz / norm
-        u, v = (x - origin_x) / step_x, (y - origin_y) / step_y
-        du, dv = dx / step_x, dy / step_y
-        # a point on the edge may seem to lie outside by rounding
-        if u < 0.0 and u >= -slack_u:
-            u = 0.0
-        elif u > last_u and u <= last_u + slack_u:
-            u = last_u
-        if v < 0.0 and v >= -slack_v:
-            v = 0.0
-        elif v > last_v and v <= last_v + slack_v:
-            v = last_v
-        # the part of the ray over the map and not above its highest point
-        first, last = 0.0, limit
-        if abs(du) > PARALLEL:
-            per_u = 1.0 / du
-            near, far = (0.0 - u) * per_u, (last_u - u) * per_u
-            if du < 0.0:
-                near, far = far, near
-            first, last = max(first, near), min(last, far)
-        else:
-            du = 0.0
-            if u < 0.0 or u > last_u:
-                continue
-            per_u = NEVER if u < last_u else -NEVER
-        if abs(dv) > PARALLEL:
-            per_v = 1.0 / dv
-            near, far = (0.0 - v) * per_v, (last_v - v) * per_v
-            if dv < 0.0:
-                near, far = far, near
-            first, last = max(first, near), min(last, far)
-        else:
-            dv = 0.0
-            if v < 0.0 or v > last_v:
-                continue
-            per_v = NEVER if v < last_v else -NEVER
-        from_above = False
-        if z > high:
-            if dz >= 0.0:
-                continue
-            down = (high - z) / dz
-            from_above = down >= first
-            first = max(first, down)
-        if dz > 0.0:
-            last = min(last, (high - z) / dz)
-        if first > last:
+        ray = over_map(ground, high, x, y, z, dx, dy, dz, limit)
+        if ray.end < 0.0:
             continue
-        if first > 0.0:
-            # times count from here: far origins cost no precision
-            u, v, z = u + first * du, v + first * dv, high if from_above else z + first * dz
-            u, v = min(max(u, 0.0), last_u), min(max(v, 0.0), last_v)
-        up_u, up_v = 1 if per_u > 0.0 else 0, 1 if per_v > 0.0 else 0
-        # by the formula of all lines of the grid: no block beyond the map can be entered by rounding
-        edge_u, edge_v = ((last_u if up_u else 0.0) - u) * per_u, ((last_v if up_v else 0.0) - v) * per_v
-        end = min(last - first, edge_u, edge_v)
+        step, t, i, j = first_hit(ground, heights, maxima, levels, start_level, ray)
+        if step >= 0.0:
+            ranges[n] = ray.begin + t + step
+            if want_normals:
+                normals[n, 0], normals[n, 1], normals[n, 2] = normal_at_hit(ground, ray, step, t, i, j)
+    return good
 
-        i, j = min(int(u), last_i), min(int(v), last_j)
-        if up_u == 0 and i > 0 and np.float64(i) == u:
-            i -= 1
-        if up_v == 0 and j > 0 and np.float64(j) == v:
-            j -= 1
-        turn_u, turn_v = 2 * up_u - 1, 2 * up_v - 1
-        t = 0.0
-        level = min(start_level, top)
-        shift = bits + level
-        bi, bj = i >> shift, j >> shift
-        begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
-        while True:
-            t_u = (np.float64((bi + up_u) << shift) - u) * per_u
-            t_v = (np.float64((bj + up_v) << shift) - v) * per_v
-            leave = min(t_u, t_v, end)
-            lowest = z + dz * (leave if dz < 0.0 else t)
-            if lowest <= maxima[np.uint64(begin + bi * wide + bj)]:
-                if level > 0:
-                    level -= 1
-                    shift -= 1
-                    begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
-                    middle_u = (np.float64((2 * bi + 1) << shift) - u) * per_u
-                    middle_v = (np.float64((2 * bj + 1) << shift) - v) * per_v
-                    bi = 2 * bi + (up_u if t >= middle_u else 1 - up_u)
-                    bj = 2 * bj + (up_v if t >= middle_v else 1 - up_v)
-                    continue
-                # cell by cell through the block
-                i = min(max(int(u + t * du), bi << bits), (bi + 1 << bits) - 1, last_i)
-                j = min(max(int(v + t * dv), bj << bits), (bj + 1 << bits) - 1, last_j)
-                done = False
-                cell_u = (np.float64(i + up_u) - u) * per_u
-                cell_v = (np.float64(j + up_v) - v) * per_v
-                while True:
-                    out = max(min(cell_u, cell_v, end), t)
-                    k = np.uint64(i) * width + np.uint64(j)
-                    z00, z01 = flat[k], flat[k + one]
-                    z10, z11 = flat[k + width], flat[k + width + one]
-                    lowest = z + dz * (out if dz < 0.0 else t)
-                    if lowest <= max(z00, z01, z10, z11):
-                        a, b = u + t * du - i, v + t * dv - j
-                        along_u, along_v = np.float64(z10) - z00, np.float64(z01) - z00
-                        twist = (np.float64(z11) - z10) - along_v
-                        slope_u, slope_v = along_u + twist * b, along_v + twist * a
-                        c = z + t * dz - (z00 + along_u * a + slope_v * b)
-                        span = out - t
-                        m = dz - slope_u * du - slope_v * dv
-                        q = -twist * du * dv
-                        step = -1.0
-                        if c <= 0.0:
-                            step = 0.0
-                        else:
-                            below = c + (m + q * span) * span <= 0.0
-                            # above at both ends it may dip between them: then f is convex with its lowest point there
-                            if below or (q > 0.0 and m < 0.0 and -m < 2.0 * q * span):
-                                root = m * m - 4.0 * q * c
-                                if below or root >= 0.0:
-                                    root = np.sqrt(max(root, 0.0))
-                                    step = (2.0 * c) / (root - m) if m < 0.0 else (m + root) / (-2.0 * q)
-                                    step = step if step < span else span
-                        if step >= 0.0:
-                            ranges[n] = first + t + step
-                            if want_normals:
-                                a, b = a + step * du, b + step * dv
-                                slope_x = (along_u + twist * b) / step_x
-                                slope_y = (along_v + twist * a) / step_y
-                                normals[n, 0], normals[n, 1], normals[n, 2] = unit_normal(slope_x, slope_y)
-                            done = True
-                            break
-                    if out >= end:
-                        done = True
-                        break
-                    t = out
-                    if cell_u <= cell_v:
-                        i += turn_u
-                        if (i >> bits) != bi:
-                            break
-                        cell_u = (np.float64(i + up_u) - u) * per_u
-                    else:
-                        j += turn_v
-                        if (j >> bits) != bj:
-                            break
-                        cell_v = (np.float64(j + up_v) - v) * per_v
-                if done:
-                    break
-                # no larger block next: where the ray is near the ground it would have to look into that too
-                bi, bj = i >> bits, j >> bits
-                continue
-            if leave >= end:
+
+@inlined_kernel
+def unit_vector(dx: float, dy: float, dz: float) -> tuple[float, float, float]:
+    """Of length 1; NaN where a number is not finite or all are 0."""
+    square = dx * dx + dy * dy + dz * dz
+    if not (1e-200 < square < 1e200):
+        largest = max(abs(dx), abs(dy), abs(dz))
+        if not (0.0 < largest < np.inf) or square != square:
+            return np.nan, np.nan, np.nan
+        dx, dy, dz = dx / largest, dy / largest, dz / largest
+        square = dx * dx + dy * dy + dz * dz
+    norm = np.sqrt(square)
+    return dx / norm, dy / norm, dz / norm
+
+
+@inlined_kernel
+def snapped(u: float, slack: float, last: float) -> float:
+    """A row or column; on the edge where it seems to lie outside by rounding."""
+    if u < 0.0 and u >= -slack:
+        return 0.0
+    return last if u > last and u <= last + slack else u
+
+
+@inlined_kernel
+def axis_span(u: float, du: float, last: float) -> tuple[float, float, float, float]:
+    """(du, metres per row, from where, to where (m) the ray is over the map along this axis; swapped: never)."""
+    if abs(du) > PARALLEL:
+        per = 1.0 / du
+        near, far = (0.0 - u) * per, (last - u) * per
+        return (du, per, far, near) if du < 0.0 else (du, per, near, far)
+    if u < 0.0 or u > last:
+        return 0.0, NEVER, np.inf, -np.inf
+    return 0.0, NEVER if u < last else -NEVER, -np.inf, np.inf
+
+
+@inlined_kernel
+def over_map(
+    ground: Ground, high: float, x: float, y: float, z: float, dx: float, dy: float, dz: float, limit: float
+) -> Ray:
+    """The part, at most `limit` metres from the origin, that may meet the ground."""
+    last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
+    u = snapped((x - ground.origin_x) / ground.step_x, ground.slack_u, last_u)
+    v = snapped((y - ground.origin_y) / ground.step_y, ground.slack_v, last_v)
+    du, per_u, near_u, far_u = axis_span(u, dx / ground.step_x, last_u)
+    dv, per_v, near_v, far_v = axis_span(v, dy / ground.step_y, last_v)
+    first, last = max(0.0, near_u, near_v), min(limit, far_u, far_v)
+    from_above = False
+    if z > high and dz < 0.0:
+        down = (high - z) / dz
+        from_above = down >= first
+        first = max(first, down)
+    if dz > 0.0:
+        last = min(last, (high - z) / dz)
+    if first > last or (z > high and dz >= 0.0):
+        return Ray(0.0, -1.0, u, v, z, du, dv, dz, per_u, per_v, 0, 0)
+    if first > 0.0:
+        u, v, z = u + first * du, v + first * dv, high if from_above else z + first * dz
+        u, v = min(max(u, 0.0), last_u), min(max(v, 0.0), last_v)
+    up_u, up_v = 1 if per_u > 0.0 else 0, 1 if per_v > 0.0 else 0
+    # by the formula of all lines of the grid: no block beyond the map can be entered by rounding
+    edge_u, edge_v = ((last_u if up_u else 0.0) - u) * per_u, ((last_v if up_v else 0.0) - v) * per_v
+    return Ray(first, min(last - first, edge_u, edge_v), u, v, z, du, dv, dz, per_u, per_v, up_u, up_v)
+
+
+@inlined_kernel
+def first_hit(
+    ground: Ground, heights: Any, maxima: Any, levels: Any, start_level: int, ray: Ray
+) -> tuple[float, float, int, int]:
+    """From block to block of the pyramid, as large as the ray passes above, and through the cells of others.
+
+    Returns (step, t, i, j): the ray meets the ground `step` metres after t, at which it enters cell i, j; below 0:
+    nowhere.
+    """
+    i, j = min(int(ray.u), ground.rows - 2), min(int(ray.v), ground.columns - 2)
+    if ray.up_u == 0 and i > 0 and np.float64(i) == ray.u:
+        i -= 1
+    if ray.up_v == 0 and j > 0 and np.float64(j) == ray.v:
+        j -= 1
+    step, t = -1.0, 0.0
+    top = levels.shape[0] - 1
+    level = min(start_level, top)
+    shift = BLOCK_BITS + level
+    block_i, block_j = i >> shift, j >> shift
+    begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
+    while True:
+        t_u = (np.float64((block_i + ray.up_u) << shift) - ray.u) * ray.per_u
+        t_v = (np.float64((block_j + ray.up_v) << shift) - ray.v) * ray.per_v
+        leave = min(t_u, t_v, ray.end)
+        lowest = ray.z + ray.dz * (leave if ray.dz < 0.0 else t)
+        if lowest > maxima[np.uint64(begin + block_i * wide + block_j)]:
+            if leave >= ray.end:
                 break
             t = leave
-            new_i, new_j = bi, bj
+            next_i, next_j = block_i, block_j
             if t_u <= t_v:
-                new_i += turn_u
+                next_i += 2 * ray.up_u - 1
             else:
-                new_j += turn_v
-            if level < top and ((new_i ^ bi) | (new_j ^ bj)) > 1:
+                next_j += 2 * ray.up_v - 1
+            if level < top and ((next_i ^ block_i) | (next_j ^ block_j)) > 1:
                 # into another parent: its blocks may be passed in one step
                 level += 1
                 shift += 1
                 begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
-                new_i >>= 1
-                new_j >>= 1
-            bi, bj = new_i, new_j
-    return good
+                next_i >>= 1
+                next_j >>= 1
+            block_i, block_j = next_i, next_j
+        elif level > 0:
+            level -= 1
+            shift -= 1
+            begin, wide = levels[np.uint64(level), 0], levels[np.uint64(level), 1]
+            middle_u = (np.float64((2 * block_i + 1) << shift) - ray.u) * ray.per_u
+            middle_v = (np.float64((2 * block_j + 1) << shift) - ray.v) * ray.per_v
+            block_i = 2 * block_i + (ray.up_u if t >= middle_u else 1 - ray.up_u)
+            block_j = 2 * block_j + (ray.up_v if t >= middle_v else 1 - ray.up_v)
+        else:
+            step, t, i, j = hit_in_block(ground, heights, ray, t, block_i, block_j)
+            if step >= 0.0 or t >= ray.end:
+                break
+            # no larger block next: where the ray is near the ground it would have to look into that too
+            block_i, block_j = i >> BLOCK_BITS, j >> BLOCK_BITS
+    return step, t, i, j
+
+
+@inlined_kernel
+def hit_in_block(
+    ground: Ground, heights: Any, ray: Ray, t: float, block_i: int, block_j: int
+) -> tuple[float, float, int, int]:
+    """As `first_hit`, cell by cell through a block that is entered at t; or t and the next cell where it is left."""
+    last_i, last_j, width = ground.rows - 2, ground.columns - 2, np.uint64(ground.columns)
+    i = min(max(int(ray.u + t * ray.du), block_i << BLOCK_BITS), (block_i + 1 << BLOCK_BITS) - 1, last_i)
+    j = min(max(int(ray.v + t * ray.dv), block_j << BLOCK_BITS), (block_j + 1 << BLOCK_BITS) - 1, last_j)
+    cell_u = (np.float64(i + ray.up_u) - ray.u) * ray.per_u
+    cell_v = (np.float64(j + ray.up_v) - ray.v) * ray.per_v
+    step = -1.0
+    while True:
+        leave = max(min(cell_u, cell_v, ray.end), t)
+        k = np.uint64(i) * width + np.uint64(j)
+        z00, z01 = heights[k], heights[k + np.uint64(1)]
+        z10, z11 = heights[k + width], heights[k + width + np.uint64(1)]
+        lowest = ray.z + ray.dz * (leave if ray.dz < 0.0 else t)
+        if lowest <= max(z00, z01, z10, z11):
+            step = hit_in_cell(ray, t, leave, i, j, np.float64(z00), np.float64(z01), np.float64(z10), np.float64(z11))
+            if step >= 0.0:
+                break
+        t = leave
+        if t >= ray.end:
+            break
+        if cell_u <= cell_v:
+            i += 2 * ray.up_u - 1
+            if (i >> BLOCK_BITS) != block_i:
+                break
+            cell_u = (np.float64(i + ray.up_u) - ray.u) * ray.per_u
+        else:
+            j += 2 * ray.up_v - 1
+            if (j >> BLOCK_BITS) != block_j:
+                break
+            cell_v = (np.float64(j + ray.up_v) - ray.v) * ray.per_v
+    return step, t, i, j
+
+
+@inlined_kernel
+def hit_in_cell(
+    ray: Ray, t: float, leave: float, i: int, j: int, z00: float, z01: float, z10: float, z11: float
+) -> float:
+    """Metres after t to the first root of f = c + m·t + q·t² in cell i, j, crossed from t to `leave`; below 0: none."""
+    a, b = ray.u + t * ray.du - i, ray.v + t * ray.dv - j
+    along_u, along_v = z10 - z00, z01 - z00
+    twist = (z11 - z10) - along_v
+    slope_u, slope_v = along_u + twist * b, along_v + twist * a
+    c = ray.z + t * ray.dz - (z00 + along_u * a + slope_v * b)
+    if c <= 0.0:
+        return 0.0
+    span = leave - t
+    m = ray.dz - slope_u * ray.du - slope_v * ray.dv
+    q = -twist * ray.du * ray.dv
+    step = -1.0
+    below = c + (m + q * span) * span <= 0.0
+    # above at both ends it may dip between them: then f is convex with its lowest point there
+    if below or (q > 0.0 and m < 0.0 and -m < 2.0 * q * span):
+        root = m * m - 4.0 * q * c
+        if below or root >= 0.0:
+            root = np.sqrt(max(root, 0.0))
+            step = (2.0 * c) / (root - m) if m < 0.0 else (m + root) / (-2.0 * q)
+            step = step if step < span else span
+    return step
+
+
+@inlined_kernel
+def normal_at_hit(ground: Ground, ray: Ray, step: float, t: float, i: int, j: int) -> tuple[float, float, float]:
+    """The unit normal of the surface `step` metres after t, at which the ray enters cell i, j."""
+    z00, z01, z10, z11 = corners(ground, i, j)
+    twist = (z11 - z10) - (z01 - z00)
+    a = ray.u + t * ray.du - i + step * ray.du
+    b = ray.v + t * ray.dv - j + step * ray.dv
+    return unit_normal(((z10 - z00) + twist * b) / ground.step_x, ((z01 - z00) + twist * a) / ground.step_y)

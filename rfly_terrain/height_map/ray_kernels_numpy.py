@@ -6,33 +6,37 @@ All rays of a block take one step at a time, each in its own part of the map; th
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_terrain.height_map.ground import Ground
+from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, Pyramid
 
 Array = NDArray[Any]
 
 NEVER = 1e300
+"""stands for 1 / 0: metres a row for a ray that does not move along that axis"""
 PARALLEL = 1e-100
+"""rows or columns per metre below which a ray does not move along that axis: no map is long enough to tell"""
 
 _BLOCK = 4_096
 
 
+class Rays(NamedTuple):
+    """n rays; an array of length 1 serves all of them."""
+
+    origins: Array
+    """(n or 1, 3) m"""
+    directions: Array
+    """(n or 1, 3), of any length"""
+    max_range: Array
+    """(n or 1,) m"""
+
+
 def cast(
-    ground: Ground,
-    high: float,
-    maxima: Array,
-    levels: Array,
-    bits: int,
-    start_level: int,
-    origins: Array,
-    directions: Array,
-    max_range: Array,
-    ranges: Array,
-    normals: Array,
+    ground: Ground, high: float, pyramid: Pyramid, start_level: int, rays: Rays, ranges: Array, normals: Array
 ) -> bool:
     """Ranges -> ranges (n,) and unit normals -> normals (n, 3) or none (0, 3); see `ray_kernels.cast`."""
     ranges[:] = np.inf
@@ -43,12 +47,12 @@ def cast(
         count = part.stop - start
         inputs = [
             np.broadcast_to(array if len(array) == 1 else array[part], (count, *array.shape[1:])).astype(np.float64)
-            for array in (origins, directions, max_range)
+            for array in rays
         ]
         with np.errstate(all="ignore"):  # what is not finite is reported, not computed
-            rays, all_good = _start(ground, high, *inputs)
+            running, all_good = _start(ground, high, *inputs)
             good &= all_good
-            _traverse(rays, ground, maxima, levels, bits, start_level, ranges[part], normals[part])
+            _traverse(running, ground, pyramid, start_level, ranges[part], normals[part])
     return good
 
 
@@ -124,28 +128,19 @@ def _time(rays: _Rays, axis: str, line: Array) -> Array:
     return crossed
 
 
-def _traverse(
-    rays: _Rays,
-    ground: Ground,
-    maxima: Array,
-    levels: Array,
-    bits: int,
-    start_level: int,
-    ranges: Array,
-    normals: Array,
-) -> None:
+def _traverse(rays: _Rays, ground: Ground, pyramid: Pyramid, start_level: int, ranges: Array, normals: Array) -> None:
     """From block to block, down where a ray may touch and up where it leaves a larger one."""
-    top = len(levels) - 1
+    top = len(pyramid.levels) - 1
     rays.level = np.full(rays.ray.size, min(start_level, top))
-    rays.i, rays.j = rays.i >> (bits + rays.level), rays.j >> (bits + rays.level)
+    rays.i, rays.j = rays.i >> (BLOCK_BITS + rays.level), rays.j >> (BLOCK_BITS + rays.level)
     while rays.ray.size:
-        shift = bits + rays.level
+        shift = BLOCK_BITS + rays.level
         t_u = _time(rays, "u", (rays.i + rays.up_u) << shift)
         t_v = _time(rays, "v", (rays.j + rays.up_v) << shift)
         leave = np.minimum(np.minimum(t_u, t_v), rays.end)
         lowest = rays.z + rays.dz * np.where(rays.dz < 0.0, leave, rays.t)
-        begin, wide = levels[rays.level].T
-        touches = lowest <= maxima[begin + rays.i * wide + rays.j]
+        begin, wide = pyramid.levels[rays.level].T
+        touches = lowest <= pyramid.maxima[begin + rays.i * wide + rays.j]
         down, inside, passed = touches & (rays.level > 0), touches & (rays.level == 0), ~touches
         done = passed & (leave >= rays.end)
         new_i, new_j, new_level = rays.i.copy(), rays.j.copy(), rays.level.copy()
@@ -161,9 +156,9 @@ def _traverse(
         new_i += np.where(passed & (t_u <= t_v), 2 * rays.up_u - 1, 0)
         new_j += np.where(passed & ~(t_u <= t_v), 2 * rays.up_v - 1, 0)
         if inside.any():
-            finished, left = _through_block(rays.keep(inside), bits, ground, ranges, normals)
+            finished, left = _through_block(rays.keep(inside), ground, ranges, normals)
             done[inside] = finished
-            new_i[inside], new_j[inside] = left.i >> bits, left.j >> bits
+            new_i[inside], new_j[inside] = left.i >> BLOCK_BITS, left.j >> BLOCK_BITS
             rays.t[inside] = left.t
         up = passed & (rays.level < top) & (((new_i ^ rays.i) | (new_j ^ rays.j)) > 1)
         rays.level = np.where(up, new_level + 1, new_level)
@@ -171,17 +166,17 @@ def _traverse(
         rays = rays.keep(~done)
 
 
-def _through_block(rays: _Rays, bits: int, ground: Ground, ranges: Array, normals: Array) -> tuple[Array, _Rays]:
+def _through_block(rays: _Rays, ground: Ground, ranges: Array, normals: Array) -> tuple[Array, _Rays]:
     """Cell by cell through the smallest blocks: which rays are done, and where in cells and time the others left."""
     bi, bj = rays.i, rays.j
     last_i, last_j = ground.rows - 2, ground.columns - 2
     rays.i = np.minimum(
-        np.maximum((rays.u + rays.t * rays.du).astype(np.int64), bi << bits),
-        np.minimum(((bi + 1) << bits) - 1, last_i),
+        np.maximum((rays.u + rays.t * rays.du).astype(np.int64), bi << BLOCK_BITS),
+        np.minimum(((bi + 1) << BLOCK_BITS) - 1, last_i),
     )
     rays.j = np.minimum(
-        np.maximum((rays.v + rays.t * rays.dv).astype(np.int64), bj << bits),
-        np.minimum(((bj + 1) << bits) - 1, last_j),
+        np.maximum((rays.v + rays.t * rays.dv).astype(np.int64), bj << BLOCK_BITS),
+        np.minimum(((bj + 1) << BLOCK_BITS) - 1, last_j),
     )
     rays.place = np.arange(rays.ray.size)
     finished = np.zeros(rays.ray.size, bool)
@@ -197,7 +192,7 @@ def _through_block(rays: _Rays, bits: int, ground: Ground, ranges: Array, normal
         rays.i = rays.i + np.where(across, 2 * rays.up_u - 1, 0)
         rays.j = rays.j + np.where(across, 0, 2 * rays.up_v - 1)
         left.put(rays.place, {"i": rays.i, "j": rays.j, "t": rays.t})
-        here = (rays.i >> bits == bi[rays.place]) & (rays.j >> bits == bj[rays.place])
+        here = (rays.i >> BLOCK_BITS == bi[rays.place]) & (rays.j >> BLOCK_BITS == bj[rays.place])
         rays = rays.keep(~done & here)
     return finished, left
 

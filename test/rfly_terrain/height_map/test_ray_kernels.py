@@ -14,7 +14,8 @@ from kernels_as_python import as_python
 
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map import bilinear, ray_cast, ray_kernels_numpy
-from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
+from rfly_terrain.height_map.ray_kernels_numpy import Rays
+from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
 ray_kernels = pytest.importorskip("rfly_terrain.height_map.ray_kernels", reason="numba is not installed")
 
@@ -44,7 +45,7 @@ def run(function: Any, terrain: HeightMap, rays: Any, level: int = ray_cast.STAR
     ranges, normals = np.full(count, 77.0), np.full((count, 3), 77.0)
     pyramid = pyramid_of(terrain)
     surface = (terrain.ground, terrain.z_max)
-    good = function(*surface, *pyramid, BLOCK_BITS, level, *rays, ranges, normals)
+    good = function(*surface, pyramid, level, Rays(*rays), ranges, normals)
     return bool(good), ranges, normals
 
 
@@ -70,7 +71,9 @@ def test_the_python_source_gives_the_same(rows, columns):
     """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
     terrain, *rays = example(rows * 10 + columns, rows, columns, 500)
     with np.errstate(all="ignore"):
-        assert_same(run(ray_kernels.cast, terrain, rays), run(as_python(ray_kernels.cast, bilinear), terrain, rays))
+        assert_same(
+            run(ray_kernels.cast, terrain, rays), run(as_python(ray_kernels.cast, bilinear, ray_kernels), terrain, rays)
+        )
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 9])
