@@ -58,7 +58,7 @@ MODULES = {name_of(path) for package in PACKAGES for path in modules(package)}
 
 
 def is_ros_module(path: Path) -> bool:
-    return path.parent.name == "ros" and path.name != "__init__.py"
+    return path.parent.name == "ros" and path.stem not in {"__init__", "node_parameters"}
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 
@@ -88,6 +88,8 @@ class PlannerParameters:
 @dataclass(frozen=True)
 class PlannedVehicleParameters:
     """Of each vehicle in `vehicles`, after its name and a dot."""
+
+    PREFIX: ClassVar = "NAME."
 
     id: int = parameter(-1, "its id in vehicle_states")
     vehicle_class: str = parameter("", "its vehicle class; empty: the first one")

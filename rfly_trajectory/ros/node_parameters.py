@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -78,6 +78,8 @@ class MissionParameters:
 @dataclass(frozen=True)
 class MissionVehicleParameters:
     """Of each vehicle in `vehicles`, after its name and a dot."""
+
+    PREFIX: ClassVar = "NAME."
 
     uav_type: UavType = parameter("multirotor", "how it flies, or drives")
     id: int = parameter(

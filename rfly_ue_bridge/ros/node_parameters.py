@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -62,6 +62,8 @@ class BridgeFrameParameters:
 @dataclass(frozen=True)
 class RobotParameters:
     """Of each foreign robot in `vehicles`, after its name and a dot."""
+
+    PREFIX: ClassVar = "NAME."
 
     message: Literal["pose", "odometry", "vehicle_state"] = parameter("pose", "what its topic carries")
     id: int = parameter(0, "its CopterID, which must be set", low=0, high=2**31 - 1)

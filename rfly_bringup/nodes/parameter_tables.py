@@ -1,0 +1,77 @@
+"""Tables of all nodes' parameters, from the dataclasses that declare them: docs/reference/parameters.md.
+
+`python -m rfly_bringup.nodes.parameter_tables` writes the page anew. No ROS.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from rfly_bringup.nodes.entry_points import MODULES
+from rfly_common.ros.node_parameters import Parameter, parameters_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "parameters.md"
+_INTRODUCTION = """# Parameters of the nodes
+
+All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file); those marked *changeable* take `ros2 param
+set` while the node runs, too. `NAME.` stands for the name of each vehicle that the parameter `vehicles` lists.
+Beside these every node has `use_sim_time`, and `qos_overrides.…` for the QoS of its topics.
+Written by `python -m rfly_bringup.nodes.parameter_tables` from the dataclasses in `*/ros/node_parameters.py`.
+"""
+_TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}
+_TYPES |= {list[kind]: f"{name}[]" for kind, name in tuple(_TYPES.items())}  # type: ignore[valid-type]
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    sections = [_INTRODUCTION]
+    for node, module in MODULES.items():
+        groups = importlib.import_module(module.rpartition(".")[0] + ".node_parameters").NODES[node]
+        sections.append(f"## {node}\n\n" + "\n".join(_table(groups)) + "\n")
+    return "\n".join(sections)
+
+
+def _table(groups: tuple[type, ...]) -> Iterator[str]:
+    yield "| parameter | type | default | allowed | meaning |"
+    yield "| --- | --- | --- | --- | --- |"
+    for group in groups:
+        for each in parameters_of(group):
+            name = getattr(group, "PREFIX", "") + each.name
+            meaning = each.description + (" (*changeable*)" if each.changeable else "")
+            cells = (f"`{name}`", _TYPES[each.type], _default(each), _allowed(each), meaning)
+            yield f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
+
+
+def _default(each: Parameter) -> str:
+    if each.shown:
+        return each.shown
+    if each.type is float:
+        return f"{each.default:g}" if abs(each.default) >= 1e6 else str(each.default)
+    if each.type is bool:
+        return str(each.default).lower()
+    if isinstance(each.default, list):
+        return f"[{', '.join(map(str, each.default))}]"
+    return str(each.default) or '""'
+
+
+def _allowed(each: Parameter) -> str:
+    if each.choices:
+        return ", ".join(each.choices)
+    if each.low is None and each.high is None:
+        return ""
+    if each.high is None:
+        return f"≥ {each.low:g}"
+    if each.low is None:
+        return f"≤ {each.high:g}"
+    return f"{_number(each.low)} … {_number(each.high)}"
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
