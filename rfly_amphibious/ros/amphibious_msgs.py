@@ -33,7 +33,7 @@ WORLD = "map"
 UNKNOWN = 1e6
 """variance of what a sensor says nothing about"""
 WENT_BACK_S = 0.05
-"""a stamp this much older than the last one means that the simulation began anew"""
+"""a stamp this much older than the last one means that the simulation was reset"""
 
 
 def frame_of(vehicle: str, name: str) -> str:

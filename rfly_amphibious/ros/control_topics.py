@@ -156,18 +156,18 @@ class Ticks:
         """
         self._compute, self._again, self._reset, self._begun = compute, again, reset, begun
         self._last_ns: int | None = None
-        self._told_ns = -1
+        self._tick_ns = -1
         self.gate = TickGate(watched, self._open, answers=True)
         subscription(node, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
 
     def _on_simulation_tick(self, message: SimulationTick) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
-        if stamp_ns < self._told_ns:
+        if stamp_ns < self._tick_ns:
             self._last_ns = None
             self._reset()
-        if stamp_ns != self._told_ns:
+        if stamp_ns != self._tick_ns:
             self._begun()
-        self._told_ns = stamp_ns
+        self._tick_ns = stamp_ns
         self.gate.tick(stamp_ns, message.count)
 
     def unanswered(self) -> None:

@@ -156,7 +156,7 @@ class PerceptionTopics:
         self._new(stamp_ns)
 
     def _forget_if_back(self, stamp_ns: int) -> None:
-        """The simulation begins anew: a tick of its own, without samples, says so before any sample does."""
+        """The simulation was reset: a tick of its own, without samples, says so before any sample does."""
         if stamp_ns < self._stamp_ns:
             self._perception.reset()
 

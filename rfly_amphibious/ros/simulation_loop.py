@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -30,6 +32,11 @@ BATCH_S = 0.005
 STILL_SHOWN_S = 0.2
 """wall time between two vehicle_states of a simulation that stands still"""
 REFUSED_SHOWN_S = 5.0
+_COMMANDS: dict[str, tuple[Any, Any, str]] = {
+    "cmd/rotors": (msg_to_rotor_command, Simulation.command_rotors, "refused_rotor_commands"),
+    "cmd/wheels": (msg_to_wheel_command, Simulation.command_wheels, "refused_wheel_commands"),
+}
+"""topic: reads a message, gives it to the simulation, counts what is refused"""
 
 
 class SimulationLoop:
@@ -61,13 +68,13 @@ class SimulationLoop:
         self._factor_from: tuple[float, float] | None = None
         self._steps_asked = 0
         self._is_queued = False
-        self._rotors_answered = self._wheels_answered = False
+        self._answered = {"cmd/rotors": False, "cmd/wheels": False}
         self._fresh_at = self._refused_at = -math.inf
         self._refused = ""
         self.pacer = Pacer(given.real_time_factor, period)
         self._period = period
-        subscription(node, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
-        subscription(node, WheelCommand, "cmd/wheels", self._on_cmd_wheels, COMMANDS)
+        subscription(node, RotorCommand, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS)
+        subscription(node, WheelCommand, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS)
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
         self._services = SimulationServices(node, self, entity)
 
@@ -94,7 +101,7 @@ class SimulationLoop:
 
     def _restart(self, simulation: Simulation) -> None:
         """The simulation is at its start, or was reset."""
-        self._rotors_answered = self._wheels_answered = False
+        self._answered = {"cmd/rotors": False, "cmd/wheels": False}
         self._topics.restart(simulation)
         self._restart_pace()
         self._topics.publish_start(simulation)
@@ -142,30 +149,18 @@ class SimulationLoop:
 
     # --- commands
 
-    def _on_cmd_rotors(self, message: RotorCommand) -> None:
+    def _on_command(self, topic: str, message: Any) -> None:
         simulation = self.simulation
         if simulation is None:
             return
+        read, command, counter = _COMMANDS[topic]
         try:
-            simulation.command_rotors(msg_to_rotor_command(message, simulation.time))
+            command(simulation, read(message, simulation.time))
         except CommandError as error:
-            self._refuse("cmd/rotors", "refused_rotor_commands", str(error))
+            self._refuse(topic, counter, str(error))
             return
         if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
-            self._rotors_answered = True
-            self._run_due()
-
-    def _on_cmd_wheels(self, message: WheelCommand) -> None:
-        simulation = self.simulation
-        if simulation is None:
-            return
-        try:
-            simulation.command_wheels(msg_to_wheel_command(message, simulation.time))
-        except CommandError as error:
-            self._refuse("cmd/wheels", "refused_wheel_commands", str(error))
-            return
-        if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
-            self._wheels_answered = True
+            self._answered[topic] = True
             self._run_due()
 
     def _refuse(self, topic: str, counter: str, why: str) -> None:
@@ -182,8 +177,7 @@ class SimulationLoop:
     @property
     def unanswered(self) -> list[str]:
         """In lock-step the topics of commands that are missing for the present tick."""
-        answered = {"cmd/rotors": self._rotors_answered, "cmd/wheels": self._wheels_answered}
-        return [topic for topic, there in answered.items() if not there]
+        return [topic for topic, there in self._answered.items() if not there]
 
     def _on_cmd_mode(self, message: String) -> None:
         """`arm` ends the fail-safe; the other words are for flight_control_node."""
@@ -244,7 +238,7 @@ class SimulationLoop:
     def may_step(self) -> bool:
         """Whether the commands for the next tick are there, or need not be waited for."""
         if self._given.lock_step:
-            return self._rotors_answered and self._wheels_answered
+            return all(self._answered.values())
         simulation = self.simulation
         if not self._given.command_patience or simulation is None or simulation.failsafe:
             return True
@@ -256,7 +250,7 @@ class SimulationLoop:
 
     def _tick(self, simulation: Simulation) -> bool:
         in_failsafe = simulation.failsafe
-        self._rotors_answered = self._wheels_answered = False
+        self._answered = {"cmd/rotors": False, "cmd/wheels": False}
         try:
             samples = simulation.tick()
         except DynamicsError as error:

@@ -77,7 +77,7 @@ class FollowPaths:
         self.forget()
 
     def forget(self) -> None:
-        """The fleet begins anew: what was told before counts no more."""
+        """The fleet restarts: what was told before counts no more."""
         self._unplaced.clear()
         self._wanted.clear()
         self.refused.clear()
@@ -135,7 +135,7 @@ class FollowPaths:
             self._add_path(name, message, time.monotonic() + FRAME_TIMEOUT_S)
 
     def _add_path(self, name: str, message: Any, deadline: float) -> None:
-        """Bring a message's poses to ENU and have its path made; without a way to its frame it waits for one."""
+        """Bring a message's poses to ENU and have its path made; without a transform of its frame it waits for one."""
         frame = message.header.frame_id or self._frame_id
         try:
             to_world = self._frames.resolve(frame, stamp_to_ns(message.header.stamp))
@@ -160,7 +160,7 @@ class FollowPaths:
 
     def _accept(self, name: str, number: int, path: Path | None, error: str) -> None:
         if number != self._newest.get(name):
-            return  # a newer message has come, or the fleet has begun anew
+            return  # a newer message has come, or the fleet was restarted
         if error:
             self._refuse(name, error)
             return

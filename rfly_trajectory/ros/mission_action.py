@@ -17,6 +17,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_trajectory.missions.files import Mission, read_mission
 from rfly_trajectory.missions.items import MissionItem
+from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command
 from rfly_trajectory.missions.runner import MissionRunner, RunnerState
 from rfly_trajectory.ros.mission_msgs import item_to_msg, msg_to_item, params_to_msg, point_to_ned
 from rfly_trajectory.ros.node_parameters import MissionParameters
@@ -173,7 +174,7 @@ class MissionAction:
             ExecuteMission.Goal.HOME_FROM_PARAMETER: lambda: self._vehicle.settings.home,
             ExecuteMission.Goal.HOME_FROM_POSE: lambda: (self._vehicle.pose or (0.0,) * 4)[:3],
         }
-        self._vehicle.load(Mission(tuple(items), (0.0, 0.0, 0.0)), sources[goal.home_source](), goal)
+        self._load(Mission(tuple(items), (0.0, 0.0, 0.0)), sources[goal.home_source](), goal)
 
     def _load_file(self, goal: Any) -> None:
         vehicle = self._vehicle.settings
@@ -204,7 +205,17 @@ class MissionAction:
         if mission.custom:
             listed = ", ".join(f"{index} ({command})" for index, command in mission.custom)
             self._log.info(f"{vehicle.name}: {goal.file}: CUSTOM items (MAVLink command): {listed}")
+        self._load(mission, home, goal)
+
+    def _load(self, mission: Mission, home: Any, goal: Any) -> None:
         self._vehicle.load(mission, home, goal)
+        for index, item in enumerate(mission.items):
+            command = mavlink_command(item)
+            if command is not None and command <= LAST_NAVIGATION and command not in TIMED_COMMANDS:
+                self._log.warning(
+                    f"{self._vehicle.settings.name}: mission item {index}: command {command} is not carried out here; "
+                    f"it ends when {self._vehicle.done_topic} says so"
+                )
 
     def _altitude_above_sea(self, latitude: float, longitude: float) -> float:
         """Of the ground, m; degrees."""

@@ -26,7 +26,6 @@ from rfly_trajectory.missions.geofence import Geofence
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionCommand, MissionItem, command_of
 from rfly_trajectory.missions.land_air import mode_request
-from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command
 from rfly_trajectory.missions.multirotor import Follower
 from rfly_trajectory.missions.runner import GROUND_MODES, MissionRunner, RunnerState
 from rfly_trajectory.missions.vehicles import AIRBORNE_HEIGHT, make_follower
@@ -83,13 +82,13 @@ class MissionVehicle:
         self._repeat = False
         self.state: RunnerState | None = None
         name = vehicle.name
-        self._done_topic = f"{name}/is_mode_done"
+        self.done_topic = f"{name}/is_mode_done"
         self._params = publisher(node, MissionParams, f"{name}/mission_params", LATCHED)
         subscription(node, UInt8, f"{name}/mission_command", self._on_mission_command, COMMANDS)
-        subscription(node, Bool, self._done_topic, self._on_is_mode_done, COMMANDS)
+        subscription(node, Bool, self.done_topic, self._on_is_mode_done, COMMANDS)
         node.create_service(SetMissionCommand, f"{name}/set_mission_command", self._serve_command)
         self._mode_topic = f"{name}/mode"
-        self._told_mode: str | None = None
+        self._published_mode: str | None = None
         self._modes = self._targets = self._requests = None
         land_air = vehicle.uav_type == "land-air"
         if shared.simulate and land_air:
@@ -229,13 +228,6 @@ class MissionVehicle:
         self._repeat = bool(goal.repeat)
         if self.follower is None and self.pose is not None:
             self._place_guide(self._runner, self.pose)
-        for index, item in enumerate(mission.items):
-            command = mavlink_command(item)
-            if command is not None and command <= LAST_NAVIGATION and command not in TIMED_COMMANDS:
-                self._log.warning(
-                    f"{self.settings.name}: mission item {index}: command {command} is not carried out here; "
-                    f"it ends when {self._done_topic} says so"
-                )
 
     def _place_guide(self, runner: MissionRunner, pose: Pose) -> None:
         """Let what flies ahead of the vehicle begin where the vehicle is, unless it is near by already."""
@@ -286,7 +278,7 @@ class MissionVehicle:
 
     def _step(self, runner: MissionRunner, dt: float, now_ns: int) -> None:
         steps = min(MAX_STEPS, max(1, math.ceil(dt / MAX_STEP_S)))
-        done = bool(self._mode_done) if self._node.count_publishers(self._done_topic) else None
+        done = bool(self._mode_done) if self._node.count_publishers(self.done_topic) else None
         for _ in range(steps):
             own = None if self.follower else self._pose
             self.state = runner.step(min(dt / steps, MAX_STEP_S), own, done, self._mode)
@@ -300,9 +292,9 @@ class MissionVehicle:
                 self._action.feedback_due()
         assert self.state is not None
         self._params.publish(params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns))
-        if self._modes is not None and self.follower is not None and self.follower.mode != self._told_mode:
-            self._told_mode = self.follower.mode
-            self._modes.publish(String(data=self._told_mode or ""))
+        if self._modes is not None and self.follower is not None and self.follower.mode != self._published_mode:
+            self._published_mode = self.follower.mode
+            self._modes.publish(String(data=self._published_mode or ""))
         if self._targets is not None and runner.guide is not None:
             self._targets.publish(follower_to_pose(runner.guide, self._shared.axes, self._shared.frame_id, now_ns))
         if self._requests is not None and runner.guide is not None and self._mode is not None:

@@ -38,7 +38,7 @@ met the other nodes"""
 LISTEN_TO_KNOWN_S = 2.0
 """the same where another node's `fleet_start` is seen, but has not come yet"""
 JUMP_NS = SECOND // 10
-"""a clock that is set back by less is followed, one that jumps back by more begins the fleet anew"""
+"""a clock that is set back by less is followed, one that jumps back by more restarts the fleet"""
 
 
 class RunControl:

@@ -183,7 +183,7 @@ class FeedbackTopics:
     # --- asking
 
     async def _serve_request(self, request: Any, response: Any) -> Any:
-        response.message, packet = await self._ask(request)
+        response.message, packet = await self._request(request)
         response.success = packet is not None
         if packet is not None:
             response.pose, origin, extent = answer_to_pose(packet, self._header(), self._axes)
@@ -191,7 +191,7 @@ class FeedbackTopics:
             response.box_extent = Vector3(**dict(zip("xyz", extent, strict=True)))
         return response
 
-    async def _ask(self, request: Any) -> tuple[str, Packet | None]:
+    async def _request(self, request: Any) -> tuple[str, Packet | None]:
         """What was wrong, or "" and the answer."""
         timeout = request.timeout or DEFAULT_TIMEOUT_S
         if not 0.0 < timeout <= MAX_TIMEOUT_S:

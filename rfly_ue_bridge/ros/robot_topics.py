@@ -47,7 +47,7 @@ def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameter
 
 
 class RobotTopics:
-    """Subscribes to each robot; a usual pose is sent in its callback, all else goes the way of a fleet of one."""
+    """Subscribes to each robot; a usual pose is sent in its callback, all else as a fleet of one."""
 
     def __init__(self, node: Node, robots: Sequence[RobotParameters], states: StateTopics) -> None:
         self._node, self._states = node, states

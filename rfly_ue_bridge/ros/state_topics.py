@@ -1,4 +1,4 @@
-"""Vehicle states on their way to RflySim3D: checked, converted to NED, sent or held back. Part of ue_bridge_node."""
+"""Vehicle states to RflySim3D: checked, converted to NED, sent or held back. Part of ue_bridge_node."""
 
 from __future__ import annotations
 
