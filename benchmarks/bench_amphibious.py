@@ -15,10 +15,10 @@ from scipy.spatial.transform import Rotation
 from benchmarks.harness import Row, agreement
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParameters, Wind
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_amphibious.vehicle.parameters import GRAVITY
 from rfly_amphibious.vehicle.state_layout import MEMORY
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.kernels.parallel import cores
+from rfly_common.physics import GRAVITY
 from rfly_terrain.height_map.height_map import HeightMap
 
 MAP_SIDE = 1_000

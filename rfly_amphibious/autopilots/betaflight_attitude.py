@@ -21,6 +21,7 @@ from rfly_amphibious.sensors.samples import ImuSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError
+from rfly_common.physics import SEA_LEVEL_PRESSURE
 
 Floats = NDArray[np.float64]
 
@@ -43,8 +44,6 @@ ANSWER_TIME = 0.001
 """s that the firmware's answer to a packet of the state is waited for; if it is later, it counts in the next step"""
 SILENT_TIME, SILENT_STATES = 0.25, 50
 """s without motors, and packets of the state that it has not answered: then it hangs"""
-SEA_LEVEL_PRESSURE = 101325.0
-"""Pa, before the first sample of the barometer"""
 
 
 class BetaflightSticks:
@@ -109,7 +108,7 @@ class BetaflightAttitudeLoop:
         self._status: Status | None = None
         self._is_to_arm = False
         self._sample: ImuSamples | None = None
-        self._pressure = SEA_LEVEL_PRESSURE
+        self._pressure = SEA_LEVEL_PRESSURE  # before the first sample of the barometer
         self._radio_due = 0.0
         self._unanswered = 0
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import PacketError
 from rfly_common.frames import flu_to_frd, quat_enu_flu_to_ned_frd
+from rfly_common.physics import SEA_LEVEL_PRESSURE
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ def state_packet(
     orientation: ArrayLike,
     velocity: ArrayLike = (0.0, 0.0, 0.0),
     geodetic: ArrayLike = (0.0, 0.0, 0.0),
-    pressure: float = 101325.0,
+    pressure: float = SEA_LEVEL_PRESSURE,
 ) -> bytes:
     """144 bytes. Body axes FLU, world ENU; SI.
 

@@ -30,6 +30,7 @@ from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_o
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
 from rfly_common.errors import AutopilotError, PacketError
 from rfly_common.optional import how_to_install
+from rfly_common.physics import SEA_LEVEL_PRESSURE
 
 Floats = NDArray[np.float64]
 
@@ -213,7 +214,7 @@ class BetaflightSession:
         orientation: ArrayLike,
         velocity: ArrayLike = (0.0, 0.0, 0.0),
         geodetic: ArrayLike = (0.0, 0.0, 0.0),
-        pressure: float = 101325.0,
+        pressure: float = SEA_LEVEL_PRESSURE,
     ) -> None:
         """As `state_packet`, all with the same stamp.
 

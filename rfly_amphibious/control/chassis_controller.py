@@ -24,9 +24,10 @@ from rfly_amphibious.control.speed_controller import (
 from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 

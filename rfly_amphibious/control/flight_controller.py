@@ -17,8 +17,9 @@ from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
 from rfly_amphibious.estimation.estimate import Estimate, Motion
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, ConfigError
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 

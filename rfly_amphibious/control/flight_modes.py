@@ -12,7 +12,8 @@ from rfly_amphibious.control.attitude_controller import AttitudeController, Atti
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
 from rfly_amphibious.control.position_controller import PositionController
 from rfly_amphibious.estimation.estimate import Motion
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Motion
-from rfly_amphibious.vehicle.parameters import GRAVITY
 from rfly_common.frames import rotation_matrix
+from rfly_common.physics import GRAVITY
 
 SetpointSource = Callable[[ModelState, Mode], Setpoint]
 """the setpoint in a state and a mode: the same object as long as it is the same"""

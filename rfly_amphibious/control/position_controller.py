@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.vehicle.parameters import GRAVITY, WHEELS, VehicleParameters
+from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 

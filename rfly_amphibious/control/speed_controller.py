@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.vehicle.parameters import AIR_DENSITY, GRAVITY, WHEELS, VehicleParameters
+from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 Floats = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_common.kernels.atmosphere import air_density, pressure_at_temperature, standard_temperature
 from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.bilinear import clamp, gradient, interpolate, unit_normal
 
@@ -44,7 +45,5 @@ def ground_normal(ground: Any, x: float, y: float) -> tuple[float, float, float]
 @kernel(nogil=True, error_model="numpy")
 def density_ratio(p: Any, z: float) -> float:
     """ρ/ρ₀ at height z of the map. Eq. 3.4."""
-    height = z + p.map_altitude
-    temperature = 288.15 - 0.0065 * height
-    pressure = 101325.0 * (temperature / 288.15) ** 5.25588
-    return pressure / (287.053 * temperature) / p.air_density
+    temperature = standard_temperature(z + p.map_altitude)
+    return air_density(pressure_at_temperature(temperature), temperature) / p.air_density

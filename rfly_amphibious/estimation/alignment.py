@@ -13,6 +13,7 @@ from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_common.frames import euler_to_quat, quat_to_euler
+from rfly_common.physics import GRAVITY
 from rfly_terrain.height_map.ground import Ground
 
 Floats = NDArray[np.float64]
@@ -67,7 +68,7 @@ class Alignment:
         return [row for row in self.log if row[at.LOG_KIND] == kind and begin <= row[at.LOG_TIME] <= end]
 
     def _standing(self, force: Floats, rates: Floats) -> bool:
-        if np.linalg.norm(rates) > self._p.align_rate or abs(np.linalg.norm(force) - at.GRAVITY) > self._p.align_force:
+        if np.linalg.norm(rates) > self._p.align_rate or abs(np.linalg.norm(force) - GRAVITY) > self._p.align_force:
             return False
         loads, joints, fixes = self._rows(at.KIND_LOADS), self._rows(at.KIND_JOINTS), self._rows(at.KIND_GPS)
         if joints:
@@ -180,7 +181,7 @@ class Alignment:
         """The mean force is gravity's, the mean rates are the gyroscope's bias; each with what it has changed."""
         c, duration = self._c, 0.5 * self._p.align_time
         h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
-        at.expect_field(x, np.array((0.0, 0.0, at.GRAVITY)), h, expected)
+        at.expect_field(x, np.array((0.0, 0.0, GRAVITY)), h, expected)
         h[:, at.E_FIELD : at.E_FIELD + 3], h[:, at.E_FORCE : at.E_FORCE + 3] = 0.0, np.eye(3)
         variance = c.force_noise**2 / duration + UNSTEADY_FORCE**2 + force[1] ** 2
         at.correct(x, p, h, force[0] - expected, variance, math.inf, False)

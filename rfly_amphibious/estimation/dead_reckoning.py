@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rfly_amphibious.estimation.estimate import Estimate, Motion
 from rfly_amphibious.sensors.samples import ImuSamples
 from rfly_amphibious.sensors.sensor_parameters import Imu
-from rfly_amphibious.vehicle.parameters import GRAVITY
 from rfly_common.frames import euler_to_quat, rotation_matrix
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,9 @@ from rfly_amphibious.estimation.kernels import Constants
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.config.declared import file_schema, number, values_of
+from rfly_common.physics import GRAVITY
 
 SECTIONS = {
     "alignment": "standing, at the beginning",

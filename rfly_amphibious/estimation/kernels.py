@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rfly_common.kernels.atmosphere import pressure_at_temperature, standard_temperature
 from rfly_common.kernels.jit import inner_kernel, kernel, use_numba
 from rfly_common.kernels.rotations import rotation_matrix
+from rfly_common.physics import GRAVITY, LAPSE_RATE, PRESSURE_EXPONENT
 from rfly_terrain.height_map.bilinear import altitude as ground_altitude
 
 POSITION, VELOCITY, QUATERNION, GYRO_BIAS, FORCE_BIAS = 0, 3, 6, 10, 13
@@ -55,7 +57,6 @@ LOG_TIME, LOG_KIND, LOG_VALUES, LOG_WIDTH = 0, 1, 2, 14
 KIND_LOADS, KIND_JOINTS, KIND_GPS, KIND_FIELD, KIND_PRESSURE, KIND_ORIENTATION, KIND_HEIGHT = range(7)
 """rows of the measurements' log, and the order of those of one time. Joints: rates, steering, angles, 4 each"""
 
-GRAVITY = 9.80665
 SAME_TIME = 1e-7
 """s: stamps nearer than this are of one instant"""
 
@@ -501,13 +502,13 @@ def expect_field(x: Any, field: Any, h: Any, out: Any) -> None:
 
 @kernel(nogil=True, error_model="numpy")
 def expect_pressure(x: Any, lever: Any, altitude: float, h: Any, out: Any) -> None:
-    """Pa of the standard atmosphere with the barometer's bias, and its Jacobian (1, 27). `atmosphere.py`."""
+    """Pa of the standard atmosphere with the barometer's bias, and its Jacobian (1, 27). Eq. 3.3."""
     r, arm = np.empty((3, 3)), np.empty(3)
     attitude(x, r)
     turned_lever(r, lever, arm)
-    share = (288.15 - 0.0065 * (altitude + x[POSITION + 2] + arm[2])) / 288.15
-    pressure = 101325.0 * share**5.25588
-    slope = -5.25588 * 0.0065 / 288.15 * pressure / share
+    temperature = standard_temperature(altitude + x[POSITION + 2] + arm[2])
+    pressure = pressure_at_temperature(temperature)
+    slope = -PRESSURE_EXPONENT * LAPSE_RATE * pressure / temperature
     out[0] = pressure + x[BARO_BIAS]
     h[0, E_POSITION + 2] = slope
     h[0, E_ATTITUDE], h[0, E_ATTITUDE + 1] = slope * arm[1], -slope * arm[0]

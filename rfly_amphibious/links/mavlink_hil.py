@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.sensors.samples import GpsSamples
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_common.optional import require
+from rfly_common.physics import GRAVITY, pressure_altitude, standard_temperature
 
 CONTROLS = 16
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
@@ -124,7 +125,7 @@ class HilMessages:
         if math.isfinite(seen.pressure) and seen.pressure > 0.0:
             hectopascal = seen.pressure / 100.0
             altitude = pressure_altitude(seen.pressure)
-            celsius = 15.0 - 0.0065 * altitude
+            celsius = standard_temperature(altitude) - 273.15
         return self._dialect.MAVLink_hil_sensor_message(
             time_usec,
             *_singles((*force, *rates, *field, hectopascal, 0.0, altitude, celsius)),
@@ -172,11 +173,6 @@ class HilMessages:
             0,
             *(_short(a) for a in force.tolist()),
         )
-
-
-def pressure_altitude(pressure: float) -> float:
-    """m, in the standard atmosphere (Eq. 3.3), at a pressure in Pa."""
-    return 288.15 / 0.0065 * (1.0 - (pressure / 101325.0) ** (1.0 / 5.25588))
 
 
 def accuracies(position_covariance: ArrayLike) -> tuple[float, float]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.dynamics.atmosphere import standard_pressure
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors import kernels, samples
@@ -23,6 +22,7 @@ from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, euler_to_quat, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
+from rfly_common.physics import standard_pressure
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

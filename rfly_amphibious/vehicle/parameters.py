@@ -26,11 +26,7 @@ from rfly_common.config.declared import (
 )
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
-
-GRAVITY = 9.80665
-"""m/s²"""
-AIR_DENSITY = 1.225
-"""kg/m³ at sea level, for which the coefficients hold"""
+from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 Steered = Literal["front", "rear", "all", "none"]
 Triple = tuple[float, float, float]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from rfly_amphibious.vehicle.parameters import AIR_DENSITY, GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR, MAX_ROTORS, POINTS, WHEELS
 from rfly_common.config.declared import declarations
 from rfly_common.kernels.jit import use_numba
+from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 _NOT_COPIED = ("steered", "driven", "rotor_azimuth", "rotor_arm")
 """fields that the kernels get in another form; all others go into the record under their own names"""

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from rfly_common.config.documents import check_schema, decode_text, load_schema, read_limited
 from rfly_common.config.marked_yaml import Key, parse_yaml
 from rfly_common.errors import ConfigError
+from rfly_common.physics import GRAVITY
 from rfly_terrain.costmap.traversability import TraversabilityLimits
 
 Floats = NDArray[np.float64]
 
-GRAVITY = 9.80665
-"""m/s², standard"""
 MAX_FILE_BYTES = 1_000_000
 _UNFIT = {"ground": ("fly",), "multirotor": ("drive",), "fixed_wing": ("drive", "fly.hover_power")}
 """keys that a kind of vehicle has no use for"""

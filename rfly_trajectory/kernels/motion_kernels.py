@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels.jit import kernel
+from rfly_common.physics import GRAVITY
 from rfly_trajectory.kernels.tables import (
     ARC,
     FIXED_WING,
-    GRAVITY,
     GROUND,
     SPIRAL,
     SPIRAL_TERMS,

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.frames import euler_to_quat
+from rfly_common.physics import GRAVITY
 from rfly_trajectory.kernels.tables import (
     ARC,
     FIXED_WING,
-    GRAVITY,
     GROUND,
     POLYNOMIAL,
     SPIRAL,

@@ -69,7 +69,5 @@ class Departures(NamedTuple):
 
 
 GROUND, MULTIROTOR, FIXED_WING = 0, 1, 2
-GRAVITY = 9.80665
-"""m/s², standard gravity"""
 STEEPEST = 0.99
 """sine of the steepest slope of a vehicle on wheels: a plane that stands upright has none"""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rfly_common.physics import GRAVITY
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.multirotor import GRAVITY, RETURN_HEIGHT, Vector, check_limits, clip
+from rfly_trajectory.missions.multirotor import RETURN_HEIGHT, Vector, check_limits, clip
 
 TURN_MARGIN = 1.15
 """a target nearer to the tightest turn than this share of it can't be hit, and is flown away from first"""

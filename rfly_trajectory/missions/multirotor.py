@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+from rfly_common.physics import GRAVITY
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive
 
-GRAVITY = 9.80665
 Vector = tuple[float, float, float]
 
 CLEARANCE = 0.3

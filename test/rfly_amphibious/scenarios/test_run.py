@@ -15,7 +15,8 @@ from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv
 from rfly_amphibious.simulation.events import Gust
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_amphibious.vehicle.parameters import GRAVITY, VehicleParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.physics import GRAVITY
 
 FLIGHT = [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
 UP_AND_DOWN = """version: 1

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_conjugate, quat_multiply, quat_rotate, quat_to_euler
+from rfly_common.physics import GRAVITY
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-from rfly_trajectory.kernels.tables import GRAVITY
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line, Polyline
 
