@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rfly_ue_bridge.codec import commands
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, encode_command_lan
 from rfly_ue_bridge.codec.to_rflysim3d import (
     ATTACH_ATTITUDE,
@@ -36,7 +37,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     UE4_EXT_MSG,
     VEHICLE_ATTATCH_25,
 )
-from rfly_ue_bridge.sockets.udp_sender import DEFAULT_HOST, DEFAULT_PORT, LAN_GROUP, resolve
+from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_LABEL_BYTES = 120
 MAX_LABEL_LINE = 5
@@ -55,7 +56,7 @@ class RflySim3D:
     """
 
     def __init__(
-        self, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, windows: int = 1, *, broadcast: bool = False
+        self, host: str = DEFAULT_HOST, port: int = WINDOW_PORT, windows: int = 1, *, broadcast: bool = False
     ) -> None:
         self._address = resolve(host)
         self._port = _integer("port", port, 1, 65535)

@@ -16,8 +16,8 @@ from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, SensorOff
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_amphibious.vehicle.parameters import GRAVITY
 from rfly_common.errors import DynamicsError
+from rfly_common.physics import GRAVITY
 
 Floats = NDArray[np.float64]
 Ending = tuple[bool, str]

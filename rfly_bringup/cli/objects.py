@@ -18,8 +18,8 @@ from rfly_bringup.cli.options import (
     Triple,
 )
 from rfly_common.errors import PlacementError
+from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
-DEFAULT_PORT = 20010
 MAX_BESIDE_M = 1.0
 """a click point farther beside the model than this says little of the ground beneath it"""
 
@@ -92,7 +92,7 @@ def place(
     ] = None,
     search_path: SearchPath = None,
     host: Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     window: Annotated[int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")] = -1,
     bridge: Annotated[
         bool, typer.Option("--bridge", help="let the running ue_bridge_node do it, on its terrain, and keep them")

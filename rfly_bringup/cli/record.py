@@ -8,12 +8,12 @@ from typing import Annotated, Optional
 
 import typer
 
-DEFAULT_PORT = 20010
+from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 
 def record(
     out: Annotated[str, typer.Argument(metavar="OUT.pcap", help="file to write; - is standard output")],
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
     bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
     forward: Annotated[
@@ -59,7 +59,7 @@ def replay(
     ] = 0,
     ports: Annotated[
         str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
-    ] = f"{DEFAULT_PORT}-{DEFAULT_PORT + 63}",
+    ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
 

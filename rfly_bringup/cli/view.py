@@ -11,13 +11,14 @@ import typer
 from rfly_bringup.cli.options import DEMO_MAP, SearchPath
 from rfly_common.errors import ConfigError
 from rfly_common.optional import require
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 
 
 def view(
     map: Annotated[str, typer.Option("--map", "-m", help="name or path of the map; '' for flat ground")] = DEMO_MAP,
     search_path: SearchPath = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="of the web page; 0: any free one")] = 8080,
-    udp_port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = 20010,
+    udp_port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     window: Annotated[int, typer.Option(min=0, help="be window 0, 1, …: listen on the UDP port of that window")] = 0,
     host: Annotated[
         str, typer.Option(help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look")
@@ -26,7 +27,7 @@ def view(
         str, typer.Option(help="this machine's IPv4 address, to take LAN commands too (multicast 224.0.0.10:20009)")
     ] = "",
     feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
-    feedback_port: Annotated[int, typer.Option(min=1, max=65535, help="their UDP port")] = 20006,
+    feedback_port: Annotated[int, typer.Option(min=1, max=65535, help="their UDP port")] = FEEDBACK_PORT,
     scan_folder: Annotated[
         Optional[Path],  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `Path | None`
         typer.Option(help="existing folder that RflyScanTerrainH may write png and txt into", show_default=False),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-DEFAULT_PORT = 20010
+from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 
 def send(
@@ -15,7 +15,7 @@ def send(
         list[str], typer.Argument(help="a console command of RflySim3D; in quotes where a number is negative")
     ],
     host: Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     window: Annotated[int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")] = -1,
     lan: Annotated[
         bool,
@@ -43,7 +43,7 @@ def send(
 
 
 def listen(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
     count: Annotated[int, typer.Option(min=0, help="end after so many datagrams; 0: at Ctrl-C")] = 0,
     json: Annotated[

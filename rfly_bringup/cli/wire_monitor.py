@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from rfly_common.errors import CommandError, ConfigError, PacketError
+from rfly_ue_bridge.codec.addresses import LAN_GROUP
 from rfly_ue_bridge.codec.commands import encode_command, encode_command_lan
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.codec.to_rflysim3d import (
@@ -28,7 +29,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     VEHICLE_ATTATCH_25,
     decode,
 )
-from rfly_ue_bridge.sockets.udp_sender import LAN_GROUP, UdpSender
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 SDK_WINDOWS = 3
 """what "all windows" means to RflySim's SDK: ports 20010, 20011 and 20012"""

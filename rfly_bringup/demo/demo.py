@@ -30,9 +30,9 @@ from rfly_bringup.runner.up import LinePrinter
 from rfly_common.errors import PacketError
 from rfly_common.frames import ned_to_enu
 from rfly_common.optional import how_to_install
+from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 
-UE_PORT = 20010
 START_TIMEOUT_S = 30.0
 SILENCE_S = 3.0
 GROUND_TOLERANCE_M = 0.05
@@ -64,7 +64,7 @@ class DatagramWatch:
         self._socket = _bound_before_a_free_port()
         self._socket.settimeout(0.2)
         self.port: int = self._socket.getsockname()[1]
-        self.port_was_free = self.port == UE_PORT
+        self.port_was_free = self.port == WINDOW_PORT
         self.tracks: dict[int, Track] = {}
         self.total, self.unknown = 0, 0
         self.last_arrival = time.monotonic()
@@ -108,7 +108,7 @@ class DatagramWatch:
 
 def _bound_before_a_free_port() -> socket.socket:
     """A UDP socket on 20010, or another port of loopback, whose next port is free: for the viewer, as window 1."""
-    for port in (UE_PORT, *[0] * 100):
+    for port in (WINDOW_PORT, *[0] * 100):
         opened, after = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         with after:
             try:
@@ -147,7 +147,9 @@ class Demo:
         if viewer.command:
             self._supervisor.commands = [*self._supervisor.commands, (VIEWER, viewer.command)]
         if not self._watch.port_was_free:
-            self._console.print(f"UDP port {UE_PORT} is in use: the demo's datagrams go to {self._watch.port} instead")
+            self._console.print(
+                f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} instead"
+            )
         self._supervisor.start()
         observer = TerrainObserver()
         try:

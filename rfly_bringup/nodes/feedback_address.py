@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Mapping
 
-_ANY_PORT = 20010
+from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 
 def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
@@ -26,13 +26,13 @@ def local_address_towards(host: str) -> str:
     """The IPv4 address from which this machine reaches a host, "" for itself or without a way there. Sends nothing."""
     try:
         destination = (
-            str(socket.getaddrinfo(host, _ANY_PORT, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0]) if host else ""
+            str(socket.getaddrinfo(host, WINDOW_PORT, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0]) if host else ""
         )
         if not destination or ipaddress.IPv4Address(destination).is_loopback:
             return ""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-            sock.connect((destination, _ANY_PORT))
+            sock.connect((destination, WINDOW_PORT))
             return str(sock.getsockname()[0])
     except (OSError, UnicodeError):
         return ""

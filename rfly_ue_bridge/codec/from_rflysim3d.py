@@ -18,10 +18,6 @@ CHECKSUM_REPORT = 1234567897
 CHECKSUM_GIMBAL = 12346
 """The answer's; the request that a host would send bears 12345."""
 
-GROUP = "224.0.0.10"
-"""RflySim3D and CopterSim also multicast what they say to this group."""
-PORT = 20006
-
 CRASH_GROUND, CRASH_STATIC, CRASH_NONE = -2, -1, 0
 """Values of CrashType; 1 and above is the id of the vehicle that was hit."""
 

@@ -17,9 +17,10 @@ from typing import Protocol
 import numpy as np
 
 from rfly_common.errors import ConfigError, PacketError, TruncatedCaptureError
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, WINDOW_PORT
 from rfly_ue_bridge.codec.packets import PacketTable
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.sockets.udp_sender import DEFAULT_HOST, DEFAULT_PORT, UdpSender
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 SPIN_NS = 2_000_000 if sys.platform == "win32" else 200_000
 """waited in a busy loop before each datagram: a sleep may end so much later than asked"""
@@ -90,7 +91,7 @@ class Report:
 class Target:
     """Which ports of the recording are replayed, and where: the first of them goes to `port` of `host`."""
 
-    recorded: range = range(DEFAULT_PORT, DEFAULT_PORT + WINDOWS)
+    recorded: range = range(WINDOW_PORT, WINDOW_PORT + WINDOWS)
     host: str = DEFAULT_HOST
     port: int | None = None
     """None: the same port"""

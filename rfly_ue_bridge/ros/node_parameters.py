@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
-from rfly_ue_bridge.codec.from_rflysim3d import PORT
-from rfly_ue_bridge.sockets.udp_sender import DEFAULT_HOST, DEFAULT_PORT
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, FEEDBACK_PORT, WINDOW_PORT
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class BridgeParameters:
     """Where states go to, how often, and whose."""
 
     host: str = parameter(DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
-    port: int = parameter(DEFAULT_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535)
+    port: int = parameter(WINDOW_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535)
     windows: int = parameter(1, "number of RflySim3D windows at the host", low=1, high=64)
     broadcast: bool = parameter(False, "allow a broadcast address as host")
     multicast_ttl: int = parameter(1, "networks that a datagram to a multicast host may cross", low=0, high=255)
@@ -84,7 +83,7 @@ class FeedbackParameters:
         "127.0.0.1", "IPv4 address of this machine on which RflySim3D's answers are awaited; 0.0.0.0 = all"
     )
     feedback_port: int = parameter(
-        PORT, "UDP port on which RflySim3D's answers are awaited; 0 = do not listen", low=0, high=65535
+        FEEDBACK_PORT, "UDP port on which RflySim3D's answers are awaited; 0 = do not listen", low=0, high=65535
     )
     feedback_multicast_interface: str = parameter(
         "", "IPv4 address of the interface on which the group 224.0.0.10 is joined; empty = not at all"

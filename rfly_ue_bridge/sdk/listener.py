@@ -10,7 +10,8 @@ import errno
 import threading
 
 from rfly_common.errors import FeedbackError
-from rfly_ue_bridge.codec.from_rflysim3d import COPTER_SIM_CRASH, PORT
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
+from rfly_ue_bridge.codec.from_rflysim3d import COPTER_SIM_CRASH
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.sdk.feedback_records import MAX_RECORDS
 from rfly_ue_bridge.sdk.records import RECORD_CLASSES, SdkRecord, reqVeCrashData
@@ -34,7 +35,7 @@ class SdkListener:
         self._gone: dict[str, int] = {}
         self._crashes: dict[int, int] = {}
         self._ended = False
-        self._receiver = FeedbackReceiver(ANY, PORT, multicast_interface=INTERFACE, wake=self._take)
+        self._receiver = FeedbackReceiver(ANY, FEEDBACK_PORT, multicast_interface=INTERFACE, wake=self._take)
         self._forget()
 
     @property
@@ -44,7 +45,9 @@ class SdkListener:
     def start(self) -> None:
         """Listen, with no records at first. FeedbackError (an OSError) if the port cannot be opened, or after `end`."""
         if self._ended:
-            raise FeedbackError(errno.EBADF, "endUE4MsgRec has closed this object's port 20006: make a new UE4CtrlAPI")
+            raise FeedbackError(
+                errno.EBADF, f"endUE4MsgRec has closed this object's port {FEEDBACK_PORT}: make a new UE4CtrlAPI"
+            )
         if self._receiver.listening:
             return
         self._forget()

@@ -9,8 +9,8 @@ import math
 import socket
 import struct
 
+from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM
-from rfly_ue_bridge.sockets.udp_sender import DEFAULT_PORT
 
 BROADCAST = "255.255.255.255"
 _TEXT_BYTES = 52
@@ -25,7 +25,7 @@ def RflySendUE4CMD(text: str = "RflyChangeMapbyName Grasslands", host: str = BRO
     datagram = struct.pack("<i", CHECKSUM) + text.encode().ljust(_TEXT_BYTES, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        sender.sendto(datagram, (host, DEFAULT_PORT))
+        sender.sendto(datagram, (host, WINDOW_PORT))
 
 
 def RflyCameraPosAng(

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import (
@@ -68,7 +69,6 @@ from rfly_ue_bridge.sdk.records import (
     VisionSensorReqNew,
     reqVeCrashData,
 )
-from rfly_ue_bridge.sockets.udp_sender import DEFAULT_PORT, LAN_GROUP
 
 __all__ = [  # what a script finds in the SDK's module of that name
     "CameraData",
@@ -508,10 +508,10 @@ class UE4CtrlAPI:
 
     def _send(self, datagram: bytes, window: int) -> None:
         if window >= 0:
-            self.udp_socket.sendto(datagram, (self.ip, DEFAULT_PORT + window))
+            self.udp_socket.sendto(datagram, (self.ip, WINDOW_PORT + window))
             return
         for k in range(WINDOWS):
-            self.udp_socket.sendto(datagram, (self.ip, DEFAULT_PORT + k))
+            self.udp_socket.sendto(datagram, (self.ip, WINDOW_PORT + k))
 
     def _send_scaled(
         self,

@@ -26,7 +26,8 @@ from types import MappingProxyType
 from typing import cast
 
 from rfly_common.errors import ConfigError, FeedbackError, PacketError
-from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D, GROUP, PORT
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
+from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
 
 QUEUE_SIZE = 4096
@@ -86,7 +87,7 @@ class FeedbackReceiver:
     def __init__(
         self,
         bind: str = "127.0.0.1",
-        port: int = PORT,
+        port: int = FEEDBACK_PORT,
         *,
         multicast_interface: str = "",
         allow: Sequence[str] = (),
@@ -173,13 +174,13 @@ class FeedbackReceiver:
             if sock is not self._unicast:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # every member of the group gets a copy
                 _prepare(sock)
-                sock.bind((GROUP, self.port))
-            membership = socket.inet_aton(GROUP) + socket.inet_aton(self._interface)
+                sock.bind((MULTICAST_GROUP, self.port))
+            membership = socket.inet_aton(MULTICAST_GROUP) + socket.inet_aton(self._interface)
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
         except OSError as error:
             if sock is not self._unicast:
                 sock.close()
-            self.multicast_error = f"{GROUP} on {self._interface}: {error.strerror or error}"
+            self.multicast_error = f"{MULTICAST_GROUP} on {self._interface}: {error.strerror or error}"
             return self.multicast_error
         self._group, self.multicast_error = sock, ""
         if self._nudge is not None:

@@ -15,13 +15,8 @@ import time
 from collections.abc import Iterable
 
 from rfly_common.errors import ConfigError
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, WINDOW_PORT
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
-
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 20010
-"""RflySim3D's window 0; window k listens on DEFAULT_PORT + k"""
-LAN_GROUP = ("224.0.0.10", 20009)
-"""every RflySim3D of a network listens here for commands, and for nothing else"""
 
 _REOPEN_AFTER_NS = 1_000_000_000
 _SEND_BUFFER_BYTES = 1 << 20
@@ -64,7 +59,7 @@ class UdpSender:
     def __init__(
         self,
         host: str = DEFAULT_HOST,
-        port: int = DEFAULT_PORT,
+        port: int = WINDOW_PORT,
         windows: int = 1,
         *,
         broadcast: bool = False,

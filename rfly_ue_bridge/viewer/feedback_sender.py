@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.from_rflysim3d import (
     CAMERA,
     CAMERA_DATA,
@@ -27,7 +28,6 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
     COPTER_SIM_CRASH,
     CRASH_GROUND,
     CRASH_NONE,
-    PORT,
     REQ_VE_CRASH_DATA,
     VEHICLE,
 )
@@ -45,7 +45,7 @@ REPORT_EVERY_S = 0.1
 class FeedbackSender:
     """Sends to one address, by default 127.0.0.1:20006. Nobody listening is no error."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = PORT) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = FEEDBACK_PORT) -> None:
         self._address = (resolve(host), port)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)

@@ -9,7 +9,8 @@ import threading
 from types import TracebackType
 
 from rfly_common.errors import ConfigError
-from rfly_ue_bridge.sockets.udp_sender import LAN_GROUP, resolve
+from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
+from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_QUEUED_BYTES = 32 << 20
 """of datagrams that wait at most; a frame later there is room again"""
@@ -28,7 +29,7 @@ class Listener:
     address cannot be bound, which names it.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 20010, lan_interface: str = "") -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = WINDOW_PORT, lan_interface: str = "") -> None:
         self.arrived = threading.Event()
         self.overflow = 0
         """datagrams dropped because MAX_QUEUED_BYTES were waiting"""

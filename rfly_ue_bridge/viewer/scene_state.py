@@ -14,6 +14,7 @@ import numpy as np
 from rfly_common.errors import CommandError, TerrainError
 from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels
@@ -102,7 +103,7 @@ class SceneState:
                 self._move(command)
             case console.RequestVehicles(on):
                 self.reports_vehicles = on
-                self.say(f"vehicle reports to port 20006 are {'on' if on else 'off'}")
+                self.say(f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}")
             case console.CollisionMode():
                 self.collision_mode = not self.collision_mode
                 self.say(f"collision mode is {'on' if self.collision_mode else 'off'}")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rfly_common.errors import CommandError, RflyError
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
@@ -49,10 +50,10 @@ class Settings:
     search_path: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     http_port: int = 8080
-    udp_port: int = 20010
+    udp_port: int = WINDOW_PORT
     lan_interface: str = ""
     feedback_host: str = "127.0.0.1"
-    feedback_port: int = 20006
+    feedback_port: int = FEEDBACK_PORT
     scan_folder: Path | None = None
     max_triangles: int = 400_000
     shadows: bool = True

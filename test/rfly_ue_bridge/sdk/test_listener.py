@@ -84,7 +84,7 @@ def listening(monkeypatch):
         free.bind((HOST, 0))
         port = free.getsockname()[1]
     monkeypatch.setattr(listener, "ANY", HOST)
-    monkeypatch.setattr(listener, "PORT", port)
+    monkeypatch.setattr(listener, "FEEDBACK_PORT", port)
     monkeypatch.setattr(listener, "INTERFACE", "127.0.0.1")
     opened = Listening(port)
     yield opened
