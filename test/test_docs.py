@@ -138,6 +138,18 @@ def test_named_python_objects_exist(page):
             pkgutil.resolve_name(named)
 
 
+def test_what_to_open_is_there():
+    """Each file of CONTRIBUTING's table exists and has one of the words to look for."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = re.search(r"^## To change X, open Y\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)[1]
+    rows = [row.split("|")[2:4] for row in re.findall(r"^\|.*`.*\|$", table, re.MULTILINE)]
+    assert len(rows) > 20
+    for files_to_open, words in rows:
+        for file in re.findall(r"`((?:docs|rfly_\w+|rviz)/[^`]+)`", files_to_open):
+            content = (ROOT / file).read_text(encoding="utf-8")
+            assert any(word in content for word in re.findall(r"`([^`]+)`", words)), file
+
+
 def test_every_page_is_in_a_menu_of_the_site():
     """`make docs` builds it, and refuses broken links and undocumented names; that nothing is left out is seen here."""
     packages = {path.parent.name for path in ROOT.glob("rfly_*/__init__.pyi") if path.read_text("utf-8")}
