@@ -68,11 +68,11 @@ class SceneState:
             return
         handler = _HANDLERS.get(update.name)
         if handler is None:
-            self.say(f"{update.name}: nothing to show for it")
+            self.add_log_line(f"{update.name}: nothing to show for it")
             return
         handler(self, update.values, now_s)
 
-    def say(self, text: str) -> None:
+    def add_log_line(self, text: str) -> None:
         """A line of the log; the same one again is left out."""
         if not self.log or self.log[-1] != text:
             self.log.append(text)
@@ -88,13 +88,15 @@ class SceneState:
         try:
             command = console.parse(text)
         except CommandError as error:
-            self.say(str(error))
+            self.add_log_line(str(error))
             return
         match command:
             case console.ChangeMap(name) if name == PurePath(name).name and "\\" not in name and ":" not in name:
                 self.change_map(name)
             case console.ChangeMap(name):
-                self.say(f"RflyChangeMapbyName {name}: expected the name of a map on the search path, not a path")
+                self.add_log_line(
+                    f"RflyChangeMapbyName {name}: expected the name of a map on the search path, not a path"
+                )
             case console.ChangeModel(vehicle_id, vehicle_type):
                 self._set_column(vehicle_id, vehicle_type=vehicle_type)
             case console.ChangeSize(vehicle_id, size):
@@ -103,12 +105,12 @@ class SceneState:
                 self._move(command)
             case console.RequestVehicles(on):
                 self.reports_vehicles = on
-                self.say(f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}")
+                self.add_log_line(f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}")
             case console.CollisionMode():
                 self.collision_mode = not self.collision_mode
-                self.say(f"collision mode is {'on' if self.collision_mode else 'off'}")
+                self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
             case console.UnsupportedCommand(text, reason):
-                self.say(f"{text}: {reason}")
+                self.add_log_line(f"{text}: {reason}")
             case _:
                 self._events.append(command)
 
@@ -120,7 +122,7 @@ class SceneState:
         except (TerrainError, OSError) as error:
             self.terrain = flat_ground(name)
             self.terrain_known = False
-            self.say(f"flat ground is shown: {error}")
+            self.add_log_line(f"flat ground is shown: {error}")
         self.map_name = name
         self.vehicles.clear()
         self.labels = Labels()
@@ -129,7 +131,7 @@ class SceneState:
     def _move(self, command: console.MoveVehicle) -> None:
         row = self.vehicles.row(command.vehicle_id)
         if row is None:
-            self.say(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
+            self.add_log_line(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
             return
         position, euler = np.array(command.position_ned), np.array(command.euler)
         if command.relative:
@@ -140,7 +142,7 @@ class SceneState:
     def _set_column(self, vehicle_id: int, **values: Any) -> None:
         row = self.vehicles.row(vehicle_id)
         if row is None:
-            self.say(f"no vehicle {vehicle_id} was seen yet")
+            self.add_log_line(f"no vehicle {vehicle_id} was seen yet")
             return
         for column, value in values.items():
             self.vehicles[column][row] = value
@@ -153,16 +155,16 @@ class SceneState:
         used = ids > 0
         allowed = (kinds >= 0) & (kinds <= RELATIVE_ATTITUDE)
         for kind in kinds[used & ~allowed].tolist():
-            self.say(f"VehicleAttatch25: type {kind} is none of 0 to 3")
+            self.add_log_line(f"VehicleAttatch25: type {kind} is none of 0 to 3")
         used &= allowed
         unknown = self.vehicles.attach(ids[used], parents[used], kinds[used])
         if unknown:
-            self.say(f"VehicleAttatch25: no vehicle {', '.join(map(str, unknown))} was seen yet")
+            self.add_log_line(f"VehicleAttatch25: no vehicle {', '.join(map(str, unknown))} was seen yet")
 
     def _take_label(self, values: Any, now_s: float) -> None:
         seconds, size = values["dispTime"], values["fontSize"]
         if not (math.isfinite(seconds) and math.isfinite(size)):
-            self.say("CopterMsg: dispTime or fontSize is not finite")
+            self.add_log_line("CopterMsg: dispTime or fontSize is not finite")
             return
         red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
         line = (values["text"], min(max(size, 1.0), 500.0), (red, green, blue))

@@ -166,9 +166,9 @@ class Viewer:
                     self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
                 case ScanTerrain():
                     path = scan_terrain(event, self.state.terrain, self.state.map_name, self._settings.scan_folder)
-                    self.state.say(f"wrote {path}.png and .txt")
+                    self.state.add_log_line(f"wrote {path}.png and .txt")
         except (CommandError, RflyError, OSError, ValueError) as error:
-            self.state.say(str(error))
+            self.state.add_log_line(str(error))
 
     def _map_shown(self) -> None:
         self._terrain.show(self.state.terrain)
@@ -224,7 +224,7 @@ class Viewer:
         )
         self.state.vehicles.update(batch, time.monotonic())
         self._poses = self.state.vehicles.world(self.state.terrain)
-        self.state.say(f"target {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)")
+        self.state.add_log_line(f"target {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)")
 
     def _double_click(self, event: Any) -> None:
         click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
@@ -235,7 +235,7 @@ class Viewer:
         lines = click_lines(click, self._ground_click, self.state.terrain.altitude_ned)
         self.panel.show_click(lines)
         for line in lines:
-            self.state.say(line)
+            self.state.add_log_line(line)
 
     def _show_panel(self, now_s: float) -> None:
         understood, dropped = counted(self.counters)
@@ -272,7 +272,7 @@ def click_lines(click: Click, ground_click: Click | None, altitude_ned: Callable
     return lines
 
 
-def view(settings: Settings, say: Callable[[str], None], open_browser: bool) -> None:
+def view(settings: Settings, print_line: Callable[[str], None], open_browser: bool) -> None:
     """Run the viewer until Ctrl-C or SIGTERM."""
     viewer = Viewer(settings)
 
@@ -281,9 +281,9 @@ def view(settings: Settings, say: Callable[[str], None], open_browser: bool) -> 
 
     before: dict[int, Any] = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        say(f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it")
+        print_line(f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it")
         for line in viewer.state.log:
-            say(f"rfly view: {line}")
+            print_line(f"rfly view: {line}")
         if open_browser:
             import webbrowser
 
