@@ -38,10 +38,10 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_IN
 PERIOD_S = 0.05
 """of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""
 STALE_S = 1.0
-LAST_WORD_S = 0.5
+FINAL_COMMAND_S = 0.5
 
 
-class DriveNode(Node):
+class KeyboardTeleop(Node):
     """Hears a vehicle and commands it by keys."""
 
     def __init__(self, namespace: str, limits: TeleopLimits, stamped: bool) -> None:
@@ -49,7 +49,7 @@ class DriveNode(Node):
         self.pilot, self._reader = KeyPilot(limits), KeyReader()
         self._speed, self._height = math.nan, math.nan
         self._heard_at = {"speed": -math.inf, "height": -math.inf}
-        self._asked = ""
+        self._requested_mode = ""
         self._frame_id = self.get_namespace().strip("/")
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._stamped = stamped
@@ -60,7 +60,7 @@ class DriveNode(Node):
 
     def _on_mode(self, message: String) -> None:
         if message.data != self.pilot.mode:
-            self._asked = ""
+            self._requested_mode = ""
         self.pilot.set_mode(message.data)
 
     def _on_odometry(self, message: Odometry) -> None:
@@ -76,12 +76,12 @@ class DriveNode(Node):
             word = self.pilot.press(key)
             if word:
                 self._request.publish(String(data=word))
-                self._asked = word
+                self._requested_mode = word
 
     def stop(self) -> None:
-        """The last word, which has to arrive before the node goes."""
+        """Command rest, and wait until it has arrived."""
         self.command(at_rest=True)
-        self._velocity.wait_for_all_acked(Duration(seconds=LAST_WORD_S))
+        self._velocity.wait_for_all_acked(Duration(seconds=FINAL_COMMAND_S))
 
     def command(self, at_rest: bool = False) -> None:
         """Publish the velocity wanted now, or none."""
@@ -97,7 +97,7 @@ class DriveNode(Node):
         speed = f"{self._speed:.2f} m/s" if now - self._heard_at["speed"] < STALE_S else "–"
         height = f"{self._height:.2f} m" if now - self._heard_at["height"] < STALE_S else "–"
         mode = self.pilot.mode or "no mode heard yet"
-        asked = f" ({self._asked}?)" if self._asked else ""
+        asked = f" ({self._requested_mode}?)" if self._requested_mode else ""
         return (
             f"{mode}{asked} | speed {speed} | height {height} | wanted {wanted.forward:+.1f} ahead "
             f"{wanted.left:+.1f} left {wanted.up:+.1f} up m/s, {math.degrees(wanted.yaw_rate):+.0f}°/s"
@@ -117,7 +117,7 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
     os.environ.update(node_environment())
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()
-    node = DriveNode(namespace, limits, stamped)
+    node = KeyboardTeleop(namespace, limits, stamped)
     executor.add_node(node)
     print(f"{node.get_namespace()}:\n{HELP}")
     try:
@@ -132,7 +132,7 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
         rclpy.try_shutdown()
 
 
-def _loop(node: DriveNode, executor: SingleThreadedExecutor, stopped: list[int]) -> None:
+def _loop(node: KeyboardTeleop, executor: SingleThreadedExecutor, stopped: list[int]) -> None:
     due, shown = 0.0, ""
     while not stopped:
         ready, _, _ = select.select([sys.stdin], [], [], 0.01)
