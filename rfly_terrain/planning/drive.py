@@ -152,9 +152,8 @@ def plan_drive(
         )
     target = np.array([goal.x, goal.y, goal.heading or 0.0])
     free_goal = goal.heading is None
-    status, joints, pieces = searching.search(
-        weight, place, to_go, _starts(start, goal), target, free_goal, float(turning_radius), MOST_NODES
-    )
+    costs, end = searching.Costs(weight, place, to_go), searching.Goal(target, free_goal)
+    status, joints, pieces = searching.search(costs, _starts(start, goal), end, float(turning_radius), MOST_NODES)
     if status == searching.UNREACHABLE:
         raise PlanError(
             "too_tight",

@@ -14,7 +14,7 @@ from rfly_terrain.planning.kernels import BLOCKED, piece_cost, piece_end, shorte
 HEADINGS = 72
 """sectors in which the search tells headings apart"""
 EAGER = 1.05
-"""by which the search's estimate is enlarged: its way costs at most this much more than the best of the lattice"""
+"""by which the search's estimate is enlarged: its path costs at most this much more than the best of the lattice"""
 FOUND, UNREACHABLE, GAVE_UP = 0, 1, 2
 """how a search ends"""
 
@@ -63,7 +63,7 @@ def _slot(keys: Any, key: int) -> int:
 
 @kernel(nogil=True)
 def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, float, float, float, float, float]:
-    """The shortest way from a pose to the goal where nothing is in between."""
+    """The shortest path from a pose to the goal where nothing is in between."""
     if free_goal:
         return shortest_to_point(pose[0], pose[1], pose[2], goal[0], goal[1], radius)
     return shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)
@@ -71,7 +71,7 @@ def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, 
 
 @kernel(nogil=True)
 def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radius: float) -> float:
-    """What the way from a pose to the goal costs at least, or nearly so."""
+    """What the path from a pose to the goal costs at least, or nearly so."""
     row, column = int((pose[1] - grid[1]) / grid[2]), int((pose[0] - grid[0]) / grid[2])
     # from the middle of a cell to that of another one, of which a pose is up to 0.71 cells away at both ends
     over_grid = max(to_go[row, column] - 1.5, 0.0) * grid[2]
@@ -88,6 +88,56 @@ def _key(pose: Any, grid: Any, lattice: float, across: int) -> int:
     return 1 + cell * HEADINGS + int(pose[2] * HEADINGS / (2.0 * math.pi)) % HEADINGS
 
 
+class Costs(NamedTuple):
+    """What driving costs."""
+
+    weight: NDArray[np.float32]
+    """(rows, columns) of a metre in each cell, 0 where nobody may be"""
+    grid: tuple[float, float, float]
+    """x, y of the south-west corner and side of a cell, m"""
+    to_go: NDArray[np.float32]
+    """(rows, columns) see `cost_to_go`"""
+
+
+class Goal(NamedTuple):
+    """Where a search ends."""
+
+    pose: NDArray[np.float64]
+    """(3,) x, y, heading"""
+    free_heading: bool
+
+
+class Lattice(NamedTuple):
+    """How poses lead to others, and which count as the same."""
+
+    radius: float
+    """of turns, m"""
+    length: float
+    """of an arc and the line after it, m"""
+    cell: float
+    """side of a lattice cell, m"""
+    across: int
+    """cells in a row, at least"""
+    turns: NDArray[np.float64]
+    """(m,) angles of the arcs that lead on from a pose; positive = left"""
+
+
+class Nodes(NamedTuple):
+    """Poses of a search, the table of the best one in each lattice cell, and the heap of open ones."""
+
+    pose: NDArray[np.float64]
+    """(n, 3)"""
+    made_by: NDArray[np.float64]
+    """(n, 2) length of the arc that led there, signed by its turn, and of the line after it"""
+    cost: NDArray[np.float64]
+    parent: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    """0 where free"""
+    values: NDArray[np.int32]
+    heap_f: NDArray[np.float64]
+    heap_n: NDArray[np.int64]
+
+
 class Found(NamedTuple):
     """What a search has found."""
 
@@ -99,62 +149,56 @@ class Found(NamedTuple):
     """(k - 1, 2) length, curvature"""
 
 
-def search(
-    weight: NDArray[np.float32],
-    grid: tuple[float, float, float],
-    to_go: NDArray[np.float32],
-    starts: NDArray[np.float64],
-    goal: NDArray[np.float64],
-    free_goal: bool,
-    radius: float,
-    most_nodes: int,
-) -> Found:
-    """Hybrid A* from one of several poses (s, 3) to a pose (3,), with `free_goal` with any heading there.
+def search(costs: Costs, starts: NDArray[np.float64], goal: Goal, radius: float, most_nodes: int) -> Found:
+    """Hybrid A* from one of several poses (s, 3) to the goal.
 
     States are poses, kept once in each lattice cell of position and heading sector; from a pose lead on a straight
     line and to either side an arc of `radius`, which, where it would turn far on its way to the next lattice cell, is
-    one of 45° or of 90° and goes on straight. Beside these, Dubins' shortest way to the goal is looked at; where it is
+    one of 45° or of 90° and goes on straight. Beside these, Dubins' shortest path to the goal is looked at; where it is
     free the goal has that cost, and the search ends as soon as no open pose can be better. The estimate is the larger
-    of `to_go` (see `cost_to_go`) and that way's length, enlarged by EAGER. It gives up at `most_nodes`, a power of two.
-    After D. Dolgov et al., Path planning for autonomous vehicles in unknown semi-structured environments, IJRR 29
-    (2010), sections 2.1-2.3.
+    of `to_go` (see `cost_to_go`) and that path's length, enlarged by EAGER. It gives up at `most_nodes`, a power
+    of two. After D. Dolgov et al., Path planning for autonomous vehicles in unknown semi-structured environments,
+    IJRR 29 (2010), sections 2.1-2.3.
     """
-    resolution, sector = grid[2], 2.0 * math.pi / HEADINGS
+    resolution, sector = costs.grid[2], 2.0 * math.pi / HEADINGS
     length = max(1.5 * resolution, 1.01 * sector * radius)
     at_most, eighth = length / radius, 0.25 * math.pi
     turns = [0.0, min(at_most, eighth), -min(at_most, eighth)]
     if at_most > eighth:
         turns += [min(at_most, 2 * eighth), -min(at_most, 2 * eighth)]
     # memory that is not written to costs nothing: it is never grown
-    pose, made_by = np.empty((most_nodes, 3)), np.empty((most_nodes, 2))
-    cost, parent = np.empty(most_nodes), np.empty(most_nodes, np.int64)
-    keys, values = np.zeros(4 * most_nodes, np.int64), np.empty(4 * most_nodes, np.int32)
-    heap_f, heap_n = np.empty(most_nodes), np.empty(most_nodes, np.int64)
-    lattice = max(resolution, length / 1.5)
-    across = int(weight.shape[1] * resolution / lattice) + 2
-    for node in range(len(starts)):
-        pose[node], cost[node], parent[node] = starts[node], 0.0, -1
-        heap_f[node], heap_n[node] = 0.0, node
-        key = _key(pose[node], grid, lattice, across)
-        slot = _slot(keys, key)
-        keys[slot], values[slot] = key, node
-    word = np.zeros(6)
-    nodes = (pose, made_by, cost, parent, keys, values, heap_f, heap_n)
-    last = expand(
-        weight, grid, to_go, goal, free_goal, radius, length, lattice, np.array(turns), len(starts), nodes, word
+    nodes = Nodes(
+        pose=np.empty((most_nodes, 3)),
+        made_by=np.empty((most_nodes, 2)),
+        cost=np.empty(most_nodes),
+        parent=np.empty(most_nodes, np.int64),
+        keys=np.zeros(4 * most_nodes, np.int64),
+        values=np.empty(4 * most_nodes, np.int32),
+        heap_f=np.empty(most_nodes),
+        heap_n=np.empty(most_nodes, np.int64),
     )
+    cell = max(resolution, length / 1.5)
+    across = int(costs.weight.shape[1] * resolution / cell) + 2
+    for node in range(len(starts)):
+        nodes.pose[node], nodes.cost[node], nodes.parent[node] = starts[node], 0.0, -1
+        nodes.heap_f[node], nodes.heap_n[node] = 0.0, node
+        key = _key(nodes.pose[node], costs.grid, cell, across)
+        slot = _slot(nodes.keys, key)
+        nodes.keys[slot], nodes.values[slot] = key, node
+    word = np.zeros(6)
+    last = expand(costs, goal, Lattice(radius, length, cell, across, np.array(turns)), len(starts), nodes, word)
     if last < 0:
         return Found(UNREACHABLE if last == -1 else GAVE_UP, np.empty((0, 3)), np.empty((0, 2)))
-    way = [last]
-    while parent[way[-1]] >= 0:
-        way.append(int(parent[way[-1]]))
+    path = [last]
+    while nodes.parent[path[-1]] >= 0:
+        path.append(int(nodes.parent[path[-1]]))
     pieces = []
-    for node in way[-2::-1]:
-        arc, line = made_by[node].tolist()
+    for node in path[-2::-1]:
+        arc, line = nodes.made_by[node].tolist()
         pieces += [(abs(arc), math.copysign(1.0 / radius, arc)), (line, 0.0)]
     pieces += [(word[k], word[3 + k] / radius) for k in range(3)]
     pieces = [(float(piece), float(curvature)) for piece, curvature in pieces if piece > 0.0]
-    x, y, heading = pose[way[-1]].tolist()
+    x, y, heading = nodes.pose[path[-1]].tolist()
     poses = [(x, y, heading)]
     for piece, curvature in pieces:
         poses.append(piece_end(*poses[-1], piece, curvature))
@@ -162,30 +206,35 @@ def search(
 
 
 @kernel(nogil=True)
-def expand(
-    weight: Any,
-    grid: Any,
-    to_go: Any,
-    goal: Any,
-    free_goal: bool,
-    radius: float,
-    length: float,
-    lattice: float,
-    turns: Any,
-    starts: int,
-    arrays: Any,
-    best_word: Any,
-) -> int:
+def _moved(
+    weight: Any, grid: Any, lattice: Lattice, turn: float, pose: Any, cost: float, most: float
+) -> tuple[float, float, float, float]:
+    """(x, y, heading, cost) where an arc of `turn` and a line lead from a pose that cost `cost`; cost inf: blocked."""
+    x, y, heading, total = pose[0], pose[1], pose[2], cost
+    curvature = 1.0 / lattice.radius if turn > 0.0 else -1.0 / lattice.radius
+    arc = lattice.radius * abs(turn)
+    piece = arc
+    for _ in range(2):  # the arc, then the line
+        if piece > 1e-9 * lattice.length:
+            part = piece_cost(weight, grid, x, y, heading, piece, curvature, most - total)
+            if part == BLOCKED:
+                return x, y, heading, math.inf
+            total += part
+            x, y, heading = piece_end(x, y, heading, piece, curvature)
+        piece, curvature = lattice.length - arc, 0.0
+    return x, y, heading, total
+
+
+@kernel(nogil=True)
+def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes, best_word: Any) -> int:
     """The search itself: the node from which `best_word` leads to the goal; -1: there is none, -2: no more room.
 
-    `turns` (m,): angles of the arcs that lead on from a pose, each with a line to a common `length`. `arrays` of nodes,
-    the first `starts` of which are there already: pose (n, 3); made_by (n, 2), length of the arc that led there, signed
-    by its turn, and of the line after it; cost, parent (n,); keys (0 where free) and values, the table of the best node
-    of each lattice cell; heap_f, heap_n (n,).
+    The first `starts` nodes are there already.
     """
-    pose, made_by, cost, parent, keys, values, heap_f, heap_n = arrays
-    across = int(weight.shape[1] * grid[2] / lattice) + 2
-    nodes, waiting, expanded, next_shot = starts, starts, 0, 0
+    weight, grid, to_go = costs
+    radius, length, cell, across, turns = lattice
+    pose, made_by, cost, parent, keys, values, heap_f, heap_n = nodes
+    count, waiting, expanded, next_shot = starts, starts, 0, 0
     best_goal, goal_parent = math.inf, -1
     while waiting > 0:
         node, f = heap_n[0], heap_f[0]
@@ -193,10 +242,10 @@ def expand(
         waiting -= 1
         if f >= best_goal:
             break
-        if node >= starts and values[_slot(keys, _key(pose[node], grid, lattice, across))] != node:
+        if node >= starts and values[_slot(keys, _key(pose[node], grid, cell, across))] != node:
             continue  # a cheaper pose took its place
         if expanded >= next_shot or node < starts:
-            word = _shot(pose[node], goal, free_goal, radius)
+            word = _shot(pose[node], goal.pose, goal.free_heading, radius)
             part = word_cost(
                 weight, grid, pose[node, 0], pose[node, 1], pose[node, 2], word, radius, best_goal - cost[node]
             )
@@ -207,39 +256,28 @@ def expand(
             next_shot = expanded + int(0.05 * (f - cost[node]) / length)
         expanded += 1
         for m in range(turns.size):
-            x, y, heading, total = pose[node, 0], pose[node, 1], pose[node, 2], cost[node]
-            curvature = 1.0 / radius if turns[m] > 0.0 else -1.0 / radius
-            piece = radius * abs(turns[m])
-            arc = piece
-            for _ in range(2):  # the arc, then the line
-                if piece > 1e-9 * length:
-                    part = piece_cost(weight, grid, x, y, heading, piece, curvature, best_goal - total)
-                    if part == BLOCKED:
-                        total = math.inf
-                        break
-                    total += part
-                    x, y, heading = piece_end(x, y, heading, piece, curvature)
-                piece, curvature = length - arc, 0.0
+            x, y, heading, total = _moved(weight, grid, lattice, turns[m], pose[node], cost[node], best_goal)
             if total == math.inf:
                 continue
-            if nodes == cost.size:
+            if count == cost.size:
                 return -2
-            pose[nodes, 0], pose[nodes, 1], pose[nodes, 2] = x, y, heading % (2.0 * math.pi)
-            key = _key(pose[nodes], grid, lattice, across)
+            pose[count, 0], pose[count, 1], pose[count, 2] = x, y, heading % (2.0 * math.pi)
+            key = _key(pose[count], grid, cell, across)
             slot = _slot(keys, key)
             if keys[slot] == key and cost[values[slot]] <= total:
                 continue
-            f = total + EAGER * _estimate(to_go, grid, pose[nodes], goal, free_goal, radius)
+            f = total + EAGER * _estimate(to_go, grid, pose[count], goal.pose, goal.free_heading, radius)
             if f == math.inf or f >= best_goal:
                 continue
-            cost[nodes], parent[nodes] = total, node
+            cost[count], parent[count] = total, node
+            arc = radius * abs(turns[m])
             line = length - arc
-            made_by[nodes, 0] = arc if turns[m] > 0.0 else -arc
-            made_by[nodes, 1] = line if line > 1e-9 * length else 0.0
-            keys[slot], values[slot] = key, nodes
-            _push(heap_f, heap_n, waiting, f, nodes)
+            made_by[count, 0] = arc if turns[m] > 0.0 else -arc
+            made_by[count, 1] = line if line > 1e-9 * length else 0.0
+            keys[slot], values[slot] = key, count
+            _push(heap_f, heap_n, waiting, f, count)
             waiting += 1
-            nodes += 1
+            count += 1
     return goal_parent
 
 
@@ -247,9 +285,9 @@ def expand(
 def shorten(
     weight: Any, grid: Any, poses: Any, pieces: Any, free_start: bool, free_goal: bool, radius: float
 ) -> tuple[Any, Any, float]:
-    """A way of poses (k, 3) and pieces (k - 1, 2), as short cuts make it: the same two arrays, and its cost.
+    """A path of poses (k, 3) and pieces (k - 1, 2), as short cuts make it: the same two arrays, and its cost.
 
-    From each pose Dubins' ways to those 1, 2, 4, 8 … poses ahead are looked at; of these and the
+    From each pose Dubins' paths to those 1, 2, 4, 8 … poses ahead are looked at; of these and the
     pieces themselves the cheapest row is taken (dynamic programming). A free heading at start or goal is chosen anew.
     """
     count = poses.shape[0]
@@ -270,21 +308,7 @@ def shorten(
                     words[j, 0], words[j, 3] = pieces[i, 0], pieces[i, 1] * radius
                     first_heading[j] = heading
                     most = part
-            if i == 0 and free_start and free_goal and j == count - 1:
-                dx, dy = poses[j, 0] - x, poses[j, 1] - y
-                word = (0.0, math.sqrt(dx * dx + dy * dy), 0.0, 0.0, 0.0, 0.0)
-                heading = math.atan2(dy, dx)
-            elif i == 0 and free_start:
-                # seen backwards the start is a point to reach, and left turns are right turns
-                back = shortest_to_point(poses[j, 0], poses[j, 1], poses[j, 2] + math.pi, x, y, radius)
-                word = (back[2], back[1], back[0], -back[5], -back[4], -back[3])
-                heading = poses[j, 2]
-                for k in range(3):
-                    heading -= word[k] * word[3 + k] / radius
-            elif free_goal and j == count - 1:
-                word = shortest_to_point(x, y, heading, poses[j, 0], poses[j, 1], radius)
-            else:
-                word = shortest_dubins(x, y, heading, poses[j, 0], poses[j, 1], poses[j, 2], radius)
+            word, heading = _short_cut(poses[i], poses[j], i == 0 and free_start, j == count - 1 and free_goal, radius)
             if word[0] + word[1] + word[2] <= most:  # no ground costs less than 1
                 part = word_cost(weight, grid, x, y, heading, word, radius, most)
                 if part != BLOCKED:
@@ -295,24 +319,59 @@ def shorten(
             if j == count - 1 or jump >= farthest:
                 break
             jump *= 2
-    steps, j = 0, count - 1
+    path = _nodes_to(parent, count - 1)
+    made, parts = _joined_words(words, path, poses[0], first_heading[path[1]], radius)
+    return made, parts, cost[count - 1]
+
+
+@kernel(nogil=True)
+def _short_cut(start: Any, end: Any, free_start: bool, free_end: bool, radius: float) -> tuple[Any, float]:
+    """(Dubins word, heading at its start) of the shortest path between poses with free or given headings."""
+    x, y, heading = start[0], start[1], start[2]
+    if free_start and free_end:
+        dx, dy = end[0] - x, end[1] - y
+        return (0.0, math.sqrt(dx * dx + dy * dy), 0.0, 0.0, 0.0, 0.0), math.atan2(dy, dx)
+    if free_start:
+        # seen backwards the start is a point to reach, and left turns are right turns
+        back = shortest_to_point(end[0], end[1], end[2] + math.pi, x, y, radius)
+        word = (back[2], back[1], back[0], -back[5], -back[4], -back[3])
+        heading = end[2]
+        for k in range(3):
+            heading -= word[k] * word[3 + k] / radius
+        return word, heading
+    if free_end:
+        return shortest_to_point(x, y, heading, end[0], end[1], radius), heading
+    return shortest_dubins(x, y, heading, end[0], end[1], end[2], radius), heading
+
+
+@kernel(nogil=True)
+def _nodes_to(parent: Any, last: int) -> Any:
+    """The nodes that lead from node 0 to `last`, both included."""
+    steps, j = 0, last
     while j > 0:
         steps += 1
         j = parent[j]
-    way = np.empty(steps + 1, np.int64)
-    j = count - 1
+    path = np.empty(steps + 1, np.int64)
+    j = last
     for i in range(steps, -1, -1):
-        way[i] = j
+        path[i] = j
         j = parent[j]
+    return path
+
+
+@kernel(nogil=True)
+def _joined_words(words: Any, path: Any, start: Any, heading: float, radius: float) -> tuple[Any, Any]:
+    """Poses (k, 3) and pieces (k - 1, 2) of the words of the nodes of a path after the first, one after the other."""
+    steps = path.size - 1
     made, parts = np.empty((3 * steps + 1, 3)), np.empty((3 * steps, 2))
-    x, y, heading = poses[0, 0], poses[0, 1], first_heading[way[1]]
+    x, y = start[0], start[1]
     made[0, 0], made[0, 1], made[0, 2] = x, y, heading
     n = 0
     for i in range(1, steps + 1):
         for k in range(3):
-            if words[way[i], k] > 1e-9:
-                parts[n, 0], parts[n, 1] = words[way[i], k], words[way[i], 3 + k] / radius
+            if words[path[i], k] > 1e-9:
+                parts[n, 0], parts[n, 1] = words[path[i], k], words[path[i], 3 + k] / radius
                 x, y, heading = piece_end(x, y, heading, parts[n, 0], parts[n, 1])
                 n += 1
                 made[n, 0], made[n, 1], made[n, 2] = x, y, heading
-    return made[: n + 1].copy(), parts[:n].copy(), cost[count - 1]
+    return made[: n + 1].copy(), parts[:n].copy()
