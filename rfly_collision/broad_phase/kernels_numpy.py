@@ -26,7 +26,7 @@ def swept_boxes(
     low: Any,
     high: Any,
 ) -> None:
-    """As `broad_kernels.swept_boxes`."""
+    """As `kernels.swept_boxes`."""
     rotation[:] = rotation_matrix(orientation)
     for shape in np.unique(shape_index):
         chosen = np.flatnonzero(shape_index == shape)
@@ -43,7 +43,7 @@ def swept_boxes(
 
 
 def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: Any) -> int:
-    """As `broad_kernels.overlaps`; sorted along x, and from each box on to those that begin before it ends."""
+    """As `kernels.overlaps`; sorted along x, and from each box on to those that begin before it ends."""
     n = len(low)
     order = np.argsort(low[:, 0], kind="stable")
     begin = np.arange(1, n + 1)

@@ -12,7 +12,7 @@ All below the bilinear surface is ground. What a contact is:
 
 In time: the ground rises towards a moving point no faster than (gradient · velocity - velocity_z), so the body is free
 for as long as its height above the ground allows at the largest such rate of the cells that it passes, and for
-distance / speed. The way is gone through in pieces about as long as the body, each with its own cells; pieces above
+distance / speed. The path is traversed in pieces about as long as the body, each with its own cells; pieces above
 the highest point of their cells are passed at once.
 """
 
@@ -33,9 +33,9 @@ from rfly_common.kernels.jit import inner_kernel, kernel
 FLATNESS = 1e-3
 """of a shape's extent: how much less deep than the deepest corners still count as lying flat"""
 RIM_STEPS = 64
-"""in each piece of the way of a body that is partly over the map and partly over the void: 1/64 of its size"""
+"""in each piece of the path of a body that is partly over the map and partly over the void: 1/64 of its size"""
 MOST_PIECES = 4096
-"""of the way of one step"""
+"""of the path of one step"""
 
 
 @inner_kernel

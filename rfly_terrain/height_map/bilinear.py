@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.kernels.jit import inner_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 
 
 @inner_kernel
@@ -83,7 +83,7 @@ def vertex_gradients(ground: Any, i: int, j: int) -> tuple[float, float, float, 
     return x00, x01, x10, x11, y00, y01, y10, y11
 
 
-@inner_kernel
+@inlined_kernel
 def gradient(ground: Any, x: float, y: float, smooth: bool) -> tuple[float, float, float, bool, bool]:
     """(z, dz/dx, dz/dy, x is on the map, y is on the map): of the surface, or of the samples, interpolated (`smooth`).
 

@@ -89,7 +89,7 @@ def altitudes(ground: Ground, x: Any, y: Any, out: Any) -> bool:
 
 @kernel(error_model="numpy")
 def altitude_at(state: int, x: float, y: float) -> float:
-    """The bilinear height at one point, NaN where x or y is not finite. `state`: address of a `scalar_path.State`.
+    """The bilinear height at one point, NaN where x or y is not finite. `state`: address of a `scalar.State`.
 
     Takes addresses, because taking an array apart costs numba longer than the whole query. Keeps the GIL: releasing
     it costs as much.

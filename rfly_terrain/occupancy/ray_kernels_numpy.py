@@ -22,7 +22,7 @@ _SLABS_AT_ONCE = 500_000
 
 
 class _Oriented:
-    """Segments along their longer axis a: each attribute an (n,) array, see `occupancy_kernels._oriented`."""
+    """Segments along their longer axis a: each attribute an (n,) array, see `ray_kernels._oriented`."""
 
     def __init__(self, segments: Array, rows: int, columns: int) -> None:
         u0, v0, u1, v1 = segments.T
