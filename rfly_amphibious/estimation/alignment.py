@@ -8,8 +8,16 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.estimation import kernels as at
+from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.estimation.measurement_models import (
+    expect_field,
+    expect_gps_position,
+    expect_height,
+    expect_orientation,
+    expect_pressure,
+)
+from rfly_amphibious.estimation.measurement_update import update
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_common.frames import euler_to_quat, quat_to_euler
@@ -116,32 +124,32 @@ class Alignment:
             self._use_rest(x, p, (force, force_spread), (rates, rates_spread))
         if field is not None and standing:
             h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
-            at.expect_field(x, c.field, h, expected)
+            expect_field(x, c.field, h, expected)
             variance = np.full(3, c.field_white**2 / len(fields))
-            at.correct(x, p, h, field - expected, variance, math.inf, False)
+            update(x, p, h, field - expected, variance, math.inf, False)
         if oriented:
             h, residual = np.zeros((3, at.ERRORS)), np.empty(3)
-            at.expect_orientation(x, oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4], h, residual)
-            at.correct(x, p, h, residual, np.full(3, c.ahrs_white**2), math.inf, False)
+            expect_orientation(x, oriented[-1][at.LOG_VALUES : at.LOG_VALUES + 4], h, residual)
+            update(x, p, h, residual, np.full(3, c.ahrs_white**2), math.inf, False)
         if fixes:
             h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
-            at.expect_gps_position(x, c.lever_gps, h, expected)
+            expect_gps_position(x, c.lever_gps, h, expected)
             variance = c.gps_white**2 / len(used) + (0.0 if standing else (MOVING_SPEED * self._p.align_time) ** 2)
-            at.correct(x, p, h, values[:3] - expected, variance, math.inf, False)
+            update(x, p, h, values[:3] - expected, variance, math.inf, False)
         pressures = self._rows(at.KIND_PRESSURE)
         if pressures and standing:
             h, expected = np.zeros((1, at.ERRORS)), np.empty(1)
-            at.expect_pressure(x, c.lever_baro, c.altitude, h, expected)
+            expect_pressure(x, c.lever_baro, c.altitude, h, expected)
             read = np.mean([row[at.LOG_VALUES] for row in pressures])
             variance = np.array([c.pressure_white**2 / len(pressures)])
-            at.correct(x, p, h, read - expected, variance, math.inf, False)
+            update(x, p, h, read - expected, variance, math.inf, False)
         heights = self._rows(at.KIND_HEIGHT)
         if heights:
             h, expected = np.zeros((1, at.ERRORS)), np.empty(1)
             spread_x, spread_y = np.sqrt(np.diag(p)[at.E_POSITION : at.E_POSITION + 2]).tolist()
-            bent = at.expect_height(x, ground, c.lever_height, spread_x, spread_y, h, expected)
+            bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, expected)
             variance = np.array([c.height_white**2 + bent])
-            at.correct(x, p, h, heights[-1][2:3] - expected, variance, math.inf, c.ground_known)
+            update(x, p, h, heights[-1][2:3] - expected, variance, math.inf, c.ground_known)
         return x, p
 
     def _levelled(self, force: Floats, field: Floats | None, oriented: list[Floats]) -> Floats:
@@ -181,14 +189,14 @@ class Alignment:
         """The mean force is gravity's, the mean rates are the gyroscope's bias; each with what it has changed."""
         c, duration = self._c, 0.5 * self._p.align_time
         h, expected = np.zeros((3, at.ERRORS)), np.empty(3)
-        at.expect_field(x, np.array((0.0, 0.0, GRAVITY)), h, expected)
+        expect_field(x, np.array((0.0, 0.0, GRAVITY)), h, expected)
         h[:, at.E_FIELD : at.E_FIELD + 3], h[:, at.E_FORCE : at.E_FORCE + 3] = 0.0, np.eye(3)
         variance = c.force_noise**2 / duration + UNSTEADY_FORCE**2 + force[1] ** 2
-        at.correct(x, p, h, force[0] - expected, variance, math.inf, False)
+        update(x, p, h, force[0] - expected, variance, math.inf, False)
         h = np.zeros((3, at.ERRORS))
         h[:, at.E_GYRO : at.E_GYRO + 3] = np.eye(3)
         variance = c.gyro_noise**2 / duration + rates[1] ** 2
-        at.correct(x, p, h, rates[0] - x[at.GYRO_BIAS : at.GYRO_BIAS + 3], variance, math.inf, False)
+        update(x, p, h, rates[0] - x[at.GYRO_BIAS : at.GYRO_BIAS + 3], variance, math.inf, False)
 
 
 def _settled(rows: Floats) -> tuple[Floats, Floats]:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.estimation import kernels as at
+from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.alignment import Alignment
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, constants_of
+from rfly_amphibious.estimation.filter_kernels import advance, report
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -184,7 +185,7 @@ class StateEstimator:
 
     def _report(self) -> Estimate:
         place, velocity, covariance = np.empty(3), np.empty(3), np.empty((9, 9))
-        at.report(self._x, self._p, self._lever, place, velocity, covariance)
+        report(self._x, self._p, self._lever, place, velocity, covariance)
         orientation = np.roll(self._x[at.QUATERNION : at.QUATERNION + 4], -1)
         rates = self._x[at.RATES : at.RATES + 3].copy()
         return Estimate(float(self._x[at.TIME]), place, orientation, velocity, rates, covariance)
@@ -368,20 +369,9 @@ class StateEstimator:
             return
         first = max(self._dirty, 1)
         self._x[:], self._p[:] = self._kept_x[first - 1], self._kept_p[first - 1]
-        at.advance(
-            self._imu,
-            first,
-            self._rows,
-            self._log,
-            self._count,
-            self._x,
-            self._p,
-            self._kept_x,
-            self._kept_p,
-            self._cursor,
-            self._constants,
-            self._ground,
-        )
+        measurements = self._log[: self._count]
+        history = at.History(self._imu, measurements, self._kept_x, self._kept_p, self._cursor)
+        advance(history, first, self._rows, self._x, self._p, self._constants, self._ground)
         self._dirty, self._estimate = self._rows, None
 
     # keeping

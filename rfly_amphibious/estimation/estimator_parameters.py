@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from rfly_amphibious.estimation.kernels import Constants
+from rfly_amphibious.estimation.filter_layout import Constants
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets

@@ -16,9 +16,18 @@ from scipy.stats import chi2
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.estimation import kernels as at
+from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.estimation.measurement_models import (
+    expect_field,
+    expect_gps_position,
+    expect_height,
+    expect_pressure,
+    expect_velocity,
+    expect_wheels,
+)
+from rfly_amphibious.estimation.measurement_update import inject_error
 from rfly_amphibious.scenarios.run import MissionPilot
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.noise import NoiseModel
@@ -192,12 +201,12 @@ def test_jacobians_are_the_derivatives(hop):
         wheel_delay=0.0, slip_gain=0.0, side_gain=0.0
     )  # with them the force is used, whose errors are left out
     cases = {
-        "gps_position": (3, lambda x, h, out: at.expect_gps_position(x, lever, h, out)),
-        "velocity": (3, lambda x, h, out: at.expect_velocity(x, lever, h, out)),
-        "field": (3, lambda x, h, out: at.expect_field(x, c.field * 1e6, h, out)),
-        "pressure": (1, lambda x, h, out: at.expect_pressure(x, lever, 400.0, h, out)),
-        "height": (1, lambda x, h, out: at.expect_height(x, ground, lever, 1e-3, 1e-3, h, out)),
-        "wheels": (2, lambda x, h, out: at.expect_wheels(x, steering, rolls, still, h, out)),
+        "gps_position": (3, lambda x, h, out: expect_gps_position(x, lever, h, out)),
+        "velocity": (3, lambda x, h, out: expect_velocity(x, lever, h, out)),
+        "field": (3, lambda x, h, out: expect_field(x, c.field * 1e6, h, out)),
+        "pressure": (1, lambda x, h, out: expect_pressure(x, lever, 400.0, h, out)),
+        "height": (1, lambda x, h, out: expect_height(x, ground, lever, 1e-3, 1e-3, h, out)),
+        "wheels": (2, lambda x, h, out: expect_wheels(x, steering, rolls, still, h, out)),
     }
     for name, (m, expect) in cases.items():
         h, out = np.zeros((m, at.ERRORS)), np.empty(m)
@@ -208,7 +217,7 @@ def test_jacobians_are_the_derivatives(hop):
                 error = np.zeros(at.ERRORS)
                 error[n] = step
                 moved, there = x.copy(), np.empty(m)
-                at.add_error(moved, error)
+                inject_error(moved, error)
                 expect(moved, np.zeros((m, at.ERRORS)), there)
                 sides.append(there)
             slope = (sides[0] - sides[1]) / 2e-4

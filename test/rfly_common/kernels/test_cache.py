@@ -123,7 +123,7 @@ def test_unused_folders_go_and_a_broken_file_is_replaced(tmp_path):
 
 def test_source_files_hold_all_that_kernels_refer_to():
     """Whatever a kernel of the suite calls comes from a file that its stamp covers."""
-    modules = ("rfly_amphibious.dynamics.stepping", "rfly_amphibious.estimation.kernels",
+    modules = ("rfly_amphibious.dynamics.stepping", "rfly_amphibious.estimation.filter_kernels",
                "rfly_collision.narrow_phase.terrain_contact", "rfly_terrain.planning.search_kernels")  # fmt: skip
     for name in modules:
         module = importlib.import_module(name)

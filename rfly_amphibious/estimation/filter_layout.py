@@ -1,0 +1,144 @@
+"""Layout of the error-state Kalman filter: nominal state, error state, logs, and what is constant in a run.
+
+World axes ENU, body axes FLU, SI units. Its point is the IMU, so that no angular acceleration is needed; attitude
+errors are rotation vectors in world axes: R_true = exp(error) R. In the kernels `x` is the nominal state (SIZE,), `p`
+the covariance of the error state (ERRORS, ERRORS), `h` a measurement's Jacobian (m, ERRORS), `c` the Constants.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+POSITION, VELOCITY, QUATERNION, GYRO_BIAS, FORCE_BIAS = 0, 3, 6, 10, 13
+GPS_DRIFT, BARO_BIAS, FIELD_BIAS, AHRS_DRIFT, GROUND_ERROR, SLIP = 16, 19, 20, 23, 26, 27
+"""nominal state: quaternion w x y z, biases in body axes, drifts of GPS and of the IMU's own orientation in world axes,
+the field's bias in T, how much higher the ground is than the map says, m, the share by which wheels turn faster than
+they roll"""
+
+E_POSITION, E_VELOCITY, E_ATTITUDE, E_GYRO, E_FORCE = 0, 3, 6, 9, 12
+E_GPS, E_BARO, E_FIELD, E_AHRS, E_GROUND, E_SLIP = 15, 18, 19, 22, 25, 26
+ERRORS = 27
+
+SENSORS = (
+    "gps_position",
+    "gps_velocity",
+    "magnetometer",
+    "barometer",
+    "orientation",
+    "wheel_speed",
+    "side_slip",
+    "standstill",
+    "height",
+)
+"""what is fused, in the order of all counters"""
+DEGREES = (3, 3, 3, 1, 3, 1, 1, 6, 1)
+"""numbers in a measurement of each"""
+GPS_POSITION, GPS_VELOCITY, MAGNETOMETER, BAROMETER, ORIENTATION, WHEEL_SPEED, SIDE_SLIP, STANDSTILL, HEIGHT = range(9)
+NOTHING = -1
+
+TIME, RATES, FORCE, LOADS, LOAD_TIME = 28, 29, 32, 35, 39
+STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 40, 41, 45, 46
+ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 47, 56, 65, 74, 83
+"""of each sensor; the last normalised innovation squared, and the sum of all of them"""
+SIZE = 92
+
+IMU_TIME, IMU_COASTS, IMU_FORCE, IMU_RATES, IMU_WIDTH = 0, 1, 2, 5, 8
+"""a row of the IMU's log, in body axes; it coasts where the IMU was silent"""
+
+LOG_TIME, LOG_KIND, LOG_VALUES, LOG_WIDTH = 0, 1, 2, 14
+KIND_LOADS, KIND_JOINTS, KIND_GPS, KIND_FIELD, KIND_PRESSURE, KIND_ORIENTATION, KIND_HEIGHT = range(7)
+"""rows of the measurements' log, and the order of those of one time. Joints: rates, steering, angles, 4 each"""
+
+SAME_TIME = 1e-7
+"""s: stamps nearer than this are of one instant"""
+
+
+class History(NamedTuple):
+    """Logs of a run, and what the filter knew at each row of the IMU's."""
+
+    imu: Any
+    """(rows, IMU_WIDTH)"""
+    measurements: Any
+    """(n, LOG_WIDTH) in the order of their times"""
+    x: Any
+    """(rows, SIZE)"""
+    p: Any
+    """(rows, ERRORS, ERRORS)"""
+    cursor: Any
+    """(rows,) the first measurement after that row"""
+
+
+class Constants(NamedTuple):
+    """What stays the same in a run. Noise: densities for what is integrated, standard deviations for what is read."""
+
+    force_noise: float
+    gyro_noise: float
+    force_walk: float
+    gyro_walk: float
+    coast_force: float
+    coast_gyro: float
+    gps_sigma: Any
+    """(3,) of its drift"""
+    gps_time: float
+    baro_walk: float
+    ahrs_sigma: Any
+    """(3,)"""
+    ahrs_time: float
+    ground_known: bool
+    ground_sigma: float
+    ground_time: float
+    ground_slope: float
+    slip_sigma: float
+    slip_time: float
+    gps_white: Any
+    """(3,)"""
+    gps_velocity: float
+    field: Any
+    """(3,) T, ENU"""
+    field_white: float
+    pressure_white: float
+    altitude: float
+    """m, of the world's origin"""
+    ahrs_white: float
+    height_white: float
+    wheel_noise: float
+    """rad/s, of one wheel"""
+    wheel_floor: float
+    """m/s, of all together"""
+    wheel_delay: float
+    """s, by which a wheel's rate is older than its stamp"""
+    slip_gain: float
+    """share of slip for each m/s² along the vehicle"""
+    drag: float
+    """m/s², of rolling wheels"""
+    side_gain: float
+    """rad of slip angle for each m/s² across"""
+    side_noise: float
+    side_slip: float
+    side_slip_rate: float
+    """rad of slip angle for each m/s² of side force"""
+    side_period: float
+    still_time: float
+    still_rate: float
+    still_way: float
+    still_speed: float
+    still_gyro: float
+    still_period: float
+    wheel_load: float
+    """N, from which a wheel rolls on the ground"""
+    still_load: float
+    """N, of all wheels, from which a vehicle may stand"""
+    load_age: float
+    radius: Any
+    """(4,)"""
+    hub_x: Any
+    """(4,) from the IMU"""
+    hub_y: Any
+    lever_gps: Any
+    """(3,) from the IMU, body axes"""
+    lever_baro: Any
+    lever_height: Any
+    gates: Any
+    """(7,) largest normalised innovation squared of as many numbers"""
+    reacquire: float
+    """s of rejections after which a sensor of position or velocity is believed again"""

@@ -1,0 +1,115 @@
+"""Measurement update of the error-state Kalman filter: gate, gain, Joseph's form, injection of the error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.estimation import filter_layout as at
+from rfly_amphibious.estimation.attitude_kernels import rotate_attitude
+from rfly_amphibious.estimation.row_operations import add_outer, add_scaled, scale, symmetrise
+from rfly_common.kernels.jit import inner_kernel, kernel
+
+
+@kernel(nogil=True, error_model="numpy")
+def inject_error(x: Any, d: Any) -> None:
+    """The nominal state takes over the error d (27,)."""
+    for i in range(3):
+        x[at.POSITION + i] += d[at.E_POSITION + i]
+        x[at.VELOCITY + i] += d[at.E_VELOCITY + i]
+    rotate_attitude(x, d[at.E_ATTITUDE], d[at.E_ATTITUDE + 1], d[at.E_ATTITUDE + 2], True)
+    for i in range(at.ERRORS - at.E_GYRO):
+        x[at.GYRO_BIAS + i] += d[at.E_GYRO + i]
+    for i in range(3):
+        x[at.RATES + i] -= d[at.E_GYRO + i]
+        x[at.FORCE + i] -= d[at.E_FORCE + i]
+
+
+@kernel(nogil=True, error_model="numpy")
+def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, vertical_only: bool) -> float:
+    """One measurement of m numbers: Jacobian h (m, 27), residuals and variances (m,); Joseph's form.
+
+    Its normalised innovation squared; above `gate` nothing changes. `vertical_only`: level position, attitude and what
+    is bound to them stay as they are; the covariance allows for that.
+    """
+    m = h.shape[0]
+    hp, s, low = np.zeros((m, at.ERRORS)), np.empty((m, m)), np.zeros((m, m))
+    for i in range(m):
+        for j in range(at.ERRORS):
+            if h[i, j] != 0.0:
+                add_scaled(hp[i], h[i, j], p[j])
+    for i in range(m):
+        for j in range(m):
+            total = variance[i] if i == j else 0.0
+            for n in range(at.ERRORS):
+                if h[j, n] != 0.0:
+                    total += hp[i, n] * h[j, n]
+            s[i, j] = total
+    white = np.empty(m)
+    nis = 0.0
+    for i in range(m):
+        for j in range(i + 1):
+            total = 0.5 * (s[i, j] + s[j, i])
+            for n in range(j):
+                total -= low[i, n] * low[j, n]
+            low[i, j] = math.sqrt(total) if i == j else total / low[j, j]
+        total = residual[i]
+        for n in range(i):
+            total -= low[i, n] * white[n]
+        white[i] = total / low[i, i]
+        nis += white[i] * white[i]
+    if not nis <= gate:
+        return nis
+    # gain' = S⁻¹ (H P), row by row
+    gain = hp.copy()
+    for i in range(m):
+        for n in range(i):
+            add_scaled(gain[i], -low[i, n], gain[n])
+        scale(gain[i], 1.0 / low[i, i])
+    for k in range(m):
+        i = m - 1 - k
+        for n in range(i + 1, m):
+            add_scaled(gain[i], -low[n, i], gain[n])
+        scale(gain[i], 1.0 / low[i, i])
+    if vertical_only:
+        for i in range(m):
+            for n in range(at.ERRORS):
+                kept = n in (at.E_POSITION + 2, at.E_VELOCITY + 2, at.E_GPS + 2, at.E_BARO, at.E_GROUND)
+                if not (kept or at.E_FORCE <= n < at.E_FORCE + 3):
+                    gain[i, n] = 0.0
+    d, back = np.zeros(at.ERRORS), np.zeros((m, at.ERRORS))
+    for i in range(m):
+        add_scaled(d, residual[i], gain[i])
+    # (I - K H) P (I - K H)ᵀ + K R Kᵀ = A + (K R - A Hᵀ) Kᵀ with A = (I - K H) P
+    for i in range(m):
+        add_outer(p, -gain[i], hp[i])
+    for i in range(m):
+        add_scaled(back[i], variance[i], gain[i])
+        for n in range(at.ERRORS):
+            if h[i, n] != 0.0:
+                add_scaled(back[i], -h[i, n], p[:, n])
+    for i in range(m):
+        add_outer(p, back[i], gain[i])
+    symmetrise(p)
+    inject_error(x, d)
+    return nis
+
+
+@inner_kernel
+def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float) -> None:
+    """Counts a measurement. A sensor of place or speed that was rejected for too long is believed again."""
+    x[at.INNOVATION + sensor] = nis
+    if nis <= gate:
+        x[at.ACCEPTED + sensor] += 1.0
+        x[at.INNOVATION_SUM + sensor] += nis
+        x[at.LAST_ACCEPTED + sensor] = x[at.TIME]
+        return
+    x[at.REJECTED + sensor] += 1.0
+    believed_again = sensor in (at.GPS_POSITION, at.GPS_VELOCITY, at.HEIGHT)
+    if believed_again and x[at.TIME] - x[at.LAST_ACCEPTED + sensor] > reacquire:
+        first = at.E_VELOCITY if sensor == at.GPS_VELOCITY else at.E_POSITION
+        first = at.E_POSITION + 2 if sensor == at.HEIGHT else first
+        for i in range(m):
+            p[first + i, first + i] += residual[i] * residual[i]

@@ -1,0 +1,115 @@
+"""Prediction of the error-state Kalman filter: strapdown integration of the IMU, covariance P = F P Fᵀ + Q."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.estimation import filter_layout as at
+from rfly_amphibious.estimation.attitude_kernels import attitude, rotate_attitude
+from rfly_amphibious.estimation.row_operations import add_scaled, scale, symmetrise, transpose
+from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.physics import GRAVITY
+
+
+@inner_kernel
+def apply_transition(p: Any, dt: float, r: Any, ax: float, ay: float, az: float, coasts: bool) -> None:
+    """p = F p: the error's motion over dt with the specific force (ax, ay, az) in world axes."""
+    half = 0.5 * dt * dt
+    if coasts:  # nothing is known of force and rates, so their biases do not matter
+        for i in range(3):
+            add_scaled(p[at.E_POSITION + i], dt, p[at.E_VELOCITY + i])
+        return
+    for i in range(3):
+        add_scaled(p[at.E_POSITION + i], dt, p[at.E_VELOCITY + i])
+    for first, step in ((at.E_POSITION, half), (at.E_VELOCITY, dt)):
+        # -[a]× δθ - R δb
+        add_scaled(p[first], step * az, p[at.E_ATTITUDE + 1])
+        add_scaled(p[first], -step * ay, p[at.E_ATTITUDE + 2])
+        add_scaled(p[first + 1], -step * az, p[at.E_ATTITUDE])
+        add_scaled(p[first + 1], step * ax, p[at.E_ATTITUDE + 2])
+        add_scaled(p[first + 2], step * ay, p[at.E_ATTITUDE])
+        add_scaled(p[first + 2], -step * ax, p[at.E_ATTITUDE + 1])
+        for i in range(3):
+            for j in range(3):
+                add_scaled(p[first + i], -step * r[i, j], p[at.E_FORCE + j])
+    for i in range(3):
+        for j in range(3):
+            add_scaled(p[at.E_ATTITUDE + i], -dt * r[i, j], p[at.E_GYRO + j])
+
+
+@inner_kernel
+def apply_decay(p: Any, gps: float, ahrs: float, ground: float, slip: float) -> None:
+    """Gauss-Markov errors fade."""
+    for i in range(3):
+        scale(p[at.E_GPS + i], gps)
+        scale(p[at.E_AHRS + i], ahrs)
+    if ground != 1.0:
+        scale(p[at.E_GROUND], ground)
+    scale(p[at.E_SLIP], slip)
+
+
+@kernel(nogil=True, error_model="numpy")
+def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: Any) -> None:
+    """State and covariance dt seconds on, with mean readings of the IMU in body axes; `coasts`: there are none."""
+    r = np.empty((3, 3))
+    if coasts:
+        wx = wy = wz = 0.0
+        ax = ay = az = 0.0
+        attitude(x, r)
+        for i in range(3):
+            x[at.FORCE + i], x[at.RATES + i] = GRAVITY * r[2, i], 0.0
+        noise, gyro = c.coast_force * c.coast_force * dt, c.coast_gyro * c.coast_gyro * dt
+    else:
+        for i in range(3):
+            x[at.FORCE + i] = force[i] - x[at.FORCE_BIAS + i]
+            x[at.RATES + i] = rates[i] - x[at.GYRO_BIAS + i]
+        wx, wy, wz = x[at.RATES], x[at.RATES + 1], x[at.RATES + 2]
+        rotate_attitude(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
+        attitude(x, r)
+        rotate_attitude(x, 0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz, False)
+        fx, fy, fz = x[at.FORCE], x[at.FORCE + 1], x[at.FORCE + 2]
+        ax = r[0, 0] * fx + r[0, 1] * fy + r[0, 2] * fz
+        ay = r[1, 0] * fx + r[1, 1] * fy + r[1, 2] * fz
+        az = r[2, 0] * fx + r[2, 1] * fy + r[2, 2] * fz
+        noise, gyro = c.force_noise * c.force_noise * dt, c.gyro_noise * c.gyro_noise * dt
+    speed = math.sqrt(x[at.VELOCITY] * x[at.VELOCITY] + x[at.VELOCITY + 1] * x[at.VELOCITY + 1])
+    for i in range(3):
+        pull = ax if i == 0 else (ay if i == 1 else az - GRAVITY)
+        pull = 0.0 if coasts else pull
+        x[at.POSITION + i] += dt * x[at.VELOCITY + i] + 0.5 * dt * dt * pull
+        x[at.VELOCITY + i] += dt * pull
+    gps, ahrs, slip = math.exp(-dt / c.gps_time), math.exp(-dt / c.ahrs_time), math.exp(-dt / c.slip_time)
+    ground = math.exp(-dt / c.ground_time) if c.ground_known else 1.0
+    for i in range(3):
+        x[at.GPS_DRIFT + i] *= gps
+        x[at.AHRS_DRIFT + i] *= ahrs
+    x[at.GROUND_ERROR] *= ground
+    x[at.SLIP] *= slip
+    x[at.TIME] += dt
+
+    apply_transition(p, dt, r, ax, ay, az, coasts)
+    apply_decay(p, gps, ahrs, ground, slip)
+    transpose(p)
+    apply_transition(p, dt, r, ax, ay, az, coasts)
+    apply_decay(p, gps, ahrs, ground, slip)
+    symmetrise(p)
+    for i in range(3):
+        p[at.E_POSITION + i, at.E_POSITION + i] += noise * dt * dt / 3.0
+        p[at.E_POSITION + i, at.E_VELOCITY + i] += 0.5 * noise * dt
+        p[at.E_VELOCITY + i, at.E_POSITION + i] += 0.5 * noise * dt
+        p[at.E_VELOCITY + i, at.E_VELOCITY + i] += noise
+        p[at.E_ATTITUDE + i, at.E_ATTITUDE + i] += gyro
+        p[at.E_GYRO + i, at.E_GYRO + i] += c.gyro_walk * c.gyro_walk * dt
+        p[at.E_FORCE + i, at.E_FORCE + i] += c.force_walk * c.force_walk * dt
+        p[at.E_GPS + i, at.E_GPS + i] += c.gps_sigma[i] * c.gps_sigma[i] * (1.0 - gps * gps)
+        p[at.E_AHRS + i, at.E_AHRS + i] += c.ahrs_sigma[i] * c.ahrs_sigma[i] * (1.0 - ahrs * ahrs)
+    p[at.E_BARO, at.E_BARO] += c.baro_walk * c.baro_walk * dt
+    if c.ground_known:
+        p[at.E_GROUND, at.E_GROUND] += c.ground_sigma * c.ground_sigma * (1.0 - ground * ground)
+    else:
+        rough = c.ground_slope * speed + 1e-3
+        p[at.E_GROUND, at.E_GROUND] += rough * rough * dt
+    p[at.E_SLIP, at.E_SLIP] += c.slip_sigma * c.slip_sigma * (1.0 - slip * slip)
