@@ -100,7 +100,7 @@ class Contacts:
     normal: NDArray[np.float64]
     """(m, 3) unit vectors from b to a"""
     depth: NDArray[np.float64]
-    """(m,) m >= 0: the least shift that separates two bodies (along the normal); into the ground see `terrain_contact`"""
+    """(m,) m >= 0: the least shift along the normal that separates two bodies; into the ground see `terrain_contact`"""
     time: NDArray[np.float64]
     """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin"""
 
