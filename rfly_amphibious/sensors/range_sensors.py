@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera, DepthImages, camera_pose
-from rfly_amphibious.sensors.gimbal import Gimbal
+from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera, DepthImages, Gimbal, camera_pose
 from rfly_amphibious.sensors.lidar import Lidar, Sweep
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.sensors.cameras import FOG, SKY, CameraPose, ColorCamera, DepthCamera, Pinhole, camera_pose
-from rfly_amphibious.sensors.gimbal import Gimbal
+from rfly_amphibious.sensors.cameras import FOG, SKY, CameraPose, ColorCamera, DepthCamera, Gimbal, Pinhole, camera_pose
 from rfly_amphibious.sensors.range_sensor_parameters import (
     ColorCameraParameters,
     DepthCameraParameters,
