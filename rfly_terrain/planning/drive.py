@@ -92,7 +92,7 @@ class DrivePath:
         return float(self.pieces[:, 0].sum())
 
     def poses(self, spacing: float, turn: float = math.inf) -> Floats:
-        """(m, 3) x, y, heading along the way: all joints, and between them no two farther apart than `spacing` (m) or
+        """(m, 3) x, y, heading along the path: all joints, and between them no two farther apart than `spacing` (m) or
         `turn` (rad)."""
         least = np.maximum(self.pieces[:, 0] / spacing, np.abs(self.pieces[:, 0] * self.pieces[:, 1]) / turn)
         counts = np.maximum(1, np.ceil(least - 1e-9)).astype(int)
@@ -124,12 +124,12 @@ def plan_drive(
     cost_weight: float = COST_WEIGHT,
     weight: NDArray[np.float32] | None = None,
 ) -> DrivePath:
-    """A way from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
+    """A path from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
 
-    `weight` is what `weights` has made of the grid before, where several ways are planned on one. The way is not the
+    `weight` is what `weights` has made of the grid before, where several paths are planned on one. The path is not the
     best there is, but no short cut makes it better; where nothing is in the way and all ground is alike, it is Dubins'.
 
-    Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable, too_tight (a way
+    Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable, too_tight (a path
     leads there, but none with that radius) or gave_up.
     """
     if not (math.isfinite(turning_radius) and turning_radius > 0):
@@ -166,7 +166,7 @@ def plan_drive(
 
 
 def check_drive(path: DrivePath, grid: CostGrid) -> bool:
-    """Whether a way stays on cells that may be entered: all that its lines and arcs cross."""
+    """Whether a path stays on cells that may be entered: all that its lines and arcs cross."""
     weight = weights(grid)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
     return _cost_of(weight, place, path.joints, path.pieces) != kernels.BLOCKED
@@ -261,15 +261,15 @@ def _shortened(
             break
         cost = now
     # the samples of a longer piece lie elsewhere: where one of them is too near to a corner, the shorter ones stay
-    for way in (_joined(joints, pieces), (joints, pieces)):
-        cost = _cost_of(weight, place, *way)
+    for path in (_joined(joints, pieces), (joints, pieces)):
+        cost = _cost_of(weight, place, *path)
         if cost != kernels.BLOCKED:
-            return DrivePath(*way, cost)
+            return DrivePath(*path, cost)
     raise PlanError("gave_up", "the way that was found does not stand the check against the grid")
 
 
 def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
-    """The same way with neighbouring pieces of the same curvature as one."""
+    """The same path with neighbouring pieces of the same curvature as one."""
     first = np.concatenate([[True], np.diff(pieces[:, 1]) != 0.0])
     lengths = np.add.reduceat(pieces[:, 0], np.flatnonzero(first))
     kept = np.concatenate([joints[:-1][first], joints[-1:]])
@@ -277,7 +277,7 @@ def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
 
 
 def _split(joints: Floats, pieces: Floats, spacing: float) -> tuple[Floats, Floats]:
-    """The same way in pieces of at most `spacing` (m)."""
+    """The same path in pieces of at most `spacing` (m)."""
     path = DrivePath(joints, pieces, 0.0)
     counts = np.maximum(1, np.ceil(pieces[:, 0] / spacing - 1e-9)).astype(int)
     parts = np.repeat(pieces / np.stack([counts, np.ones(len(counts))], axis=1), counts, axis=0)

@@ -1,7 +1,7 @@
 """Flight paths of least altitude within a climb limit, straight over or around high ground.
 
-Along a given way the lowest profile follows from the heights that are required: seen backwards it falls no faster than
-the vehicle climbs, seen forwards no faster than it sinks. Which way is chosen by energy: the straight one, and the
+Along a given path the lowest profile follows from the heights that are required: seen backwards it falls no faster than
+the vehicle climbs, seen forwards no faster than it sinks. Which path is chosen by energy: the straight one, and the
 cheapest one over a coarse grid of blocks, with all its corners tried for being left out.
 """
 
@@ -34,12 +34,12 @@ _NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2)
 def plan_fly(
     terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, *, hold_altitude: bool = False
 ) -> Plan:
-    """A way in the air from start to goal, at least `min_height` above all ground within the vehicle's radius.
+    """A path in the air from start to goal, at least `min_height` above all ground within the vehicle's radius.
 
     Between start and goal altitude changes only within the limits of climb and descent. A start below the lowest
     altitude is risen from straight up, where the vehicle can hover; a goal's z below the lowest altitude there means
     that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which takes less
-    energy. Raises PlanError: outside, same_place, cannot_fly, or too_low where the way begins too low to clear the
+    energy. Raises PlanError: outside, same_place, cannot_fly, or too_low where the path begins too low to clear the
     ground at the rate of climb.
     """
     fly = vehicle.fly
@@ -204,17 +204,17 @@ def _cheapest_blocks(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose,
         distance = math.hypot(dx * (x[1] - x[0]), dy * (y[1] - y[0]))
         climb = high[there] - high[here]
         for a, b, rise in ((here, there, climb), (there, here, -climb)):
-            # what is steeper than the vehicle climbs takes a longer way
+            # what is steeper than the vehicle climbs takes a longer path
             longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
             ends.append((number[a].ravel(), number[b].ravel(), fly.energy(vehicle.mass, longer, rise).ravel()))
     from_, to, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
     graph = coo_array((cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)).tocsr()
     first, last = (int(number[np.abs(x - pose.x).argmin(), np.abs(y - pose.y).argmin()]) for pose in (start, goal))
     _, before = dijkstra(graph, indices=first, return_predecessors=True)
-    way = [last]
-    while way[-1] != first:
-        way.append(int(before[way[-1]]))
-    inner = [(x[cell // ny], y[cell % ny]) for cell in way[-2:0:-1]]
+    path = [last]
+    while path[-1] != first:
+        path.append(int(before[path[-1]]))
+    inner = [(x[cell // ny], y[cell % ny]) for cell in path[-2:0:-1]]
     return np.array([(start.x, start.y), *inner, (goal.x, goal.y)])
 
 

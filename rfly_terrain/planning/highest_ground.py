@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 SAMPLES_PER_CELL = 10
-"""points of a way for each cell of the map"""
+"""points of a path for each cell of the map"""
 RIM = 32
 """points of a disc's rim that are looked at"""
 _FEW_CELLS = 3

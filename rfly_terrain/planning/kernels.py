@@ -108,7 +108,7 @@ def word_cost(
 def shortest_to_point(
     x: float, y: float, heading: float, to_x: float, to_y: float, radius: float
 ) -> tuple[float, float, float, float, float, float]:
-    """The shortest way to a point, with any heading there, as a Dubins word.
+    """The shortest path to a point, with any heading there, as a Dubins word.
 
     Outside of both turning circles an arc and its tangent; inside of one it is reached by an arc of the other circle
     and one of the first (X.-N. Bui et al., Shortest path synthesis for Dubins non-holonomic robot, ICRA 1994).
@@ -146,7 +146,7 @@ def cost_to_go(
     """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where no way leads.
 
     `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8 cells beyond, over
-    free cells only; ways of them are at most 2.8 % longer than straight ones. It ends where all cells are known that
+    free cells only; paths of them are at most 2.8 % longer than straight ones. It ends where all cells are known that
     cost `spare` cells more than the start; those beyond get what they cost at least.
     """
     rows, columns = weight.shape
@@ -189,7 +189,7 @@ def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, ar
             taken += 1
             cost = best[cell]
             if int(cost) != bucket:
-                continue  # a cheaper way was found since
+                continue  # a cheaper path was found since
             here = w[cell]
             for m in range(8):
                 near[m] = w[cell + around[m]]

@@ -2,7 +2,7 @@
 
 The graph has two layers over one lattice: on the ground, with edges that lead over cells that can be driven on, and in
 the air, at the minimum height above the highest ground of each block. Between the layers lead take-offs and landings,
-straight up and down, on ground less steep than `max_takeoff_slope_deg`. Beside the cheapest way through the graph the
+straight up and down, on ground less steep than `max_takeoff_slope_deg`. Beside the cheapest path through the graph the
 plan that only drives and the one that only flies are worked out; of those that can be done the cheapest is taken.
 """
 
@@ -115,7 +115,7 @@ def _through_graph(
     goal: PlanPose,
     on_ground: list[bool],
 ) -> Plan:
-    """The cheapest way over the graph, its runs on the ground and in the air planned finely."""
+    """The cheapest path over the graph, its runs on the ground and in the air planned finely."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -128,10 +128,10 @@ def _through_graph(
     cost, before = dijkstra(graph, indices=first, return_predecessors=True)
     if not math.isfinite(cost[last]):
         raise PlanError("unreachable", "no way leads there, be it driven or flown")
-    way = [last]
-    while way[-1] != first:
-        way.append(int(before[way[-1]]))
-    runs = [(flies, list(nodes)) for flies, nodes in itertools.groupby(way[::-1], key=lambda node: node >= count)]
+    path = [last]
+    while path[-1] != first:
+        path.append(int(before[path[-1]]))
+    runs = [(flies, list(nodes)) for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)]
     plans: list[Plan] = []
     for index, (flies, nodes) in enumerate(runs):
         ends = [points[node % count] for node in (nodes[0], nodes[-1])]

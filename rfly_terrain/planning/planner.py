@@ -50,14 +50,14 @@ class Planner:
 
     def plan(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE) -> Plan:
         """A path from start to goal. Raises PlanError that says why there is none."""
-        ways: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {
+        planners: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {
             DRIVE: self.drive,
             FLY: self.fly,
             MIXED: self.mixed,
         }
-        if mode not in ways:
+        if mode not in planners:
             raise PlanError("unknown_mode", f"mode {mode}: expected {DRIVE} (drive), {FLY} (fly) or {MIXED} (mixed)")
-        return ways[mode](vehicle, start, goal)
+        return planners[mode](vehicle, start, goal)
 
     def drive(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
         """On the ground; heights of start and goal do not count. See `drive`."""
