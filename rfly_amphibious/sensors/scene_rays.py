@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.sensors import scene_ray_kernels as kernels
+from rfly_amphibious.sensors.scene_ray_kernels import Hits
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
 from rfly_common.frames import quat_rotate, rotation_matrix
@@ -24,17 +25,6 @@ Ints = NDArray[np.int64]
 GROUND = -1
 """in `Hits.body`"""
 NOTHING = -2
-
-
-class Hits(NamedTuple):
-    """Of n rays."""
-
-    ranges: Floats
-    """(n,) m; inf where nothing was met"""
-    normals: Floats
-    """(n, 3) out of what was met, world axes; NaN where nothing was"""
-    body: Ints
-    """(n,) index of the body, GROUND or NOTHING"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,36 +123,24 @@ def _cast_at_bodies(
     there = np.flatnonzero(near <= max_range)
     if not len(there):
         return
-    begins, members = _sectors(centre[there], slack[there], near[there])
-    axes = rotation_matrix(bodies.orientation[there])
-    kernels.nearest_bodies(
-        origins,
-        np.ascontiguousarray(directions),
-        when,
-        middle_time,
-        float(max_range),
-        begins,
-        members,
-        there,
-        near[there],
-        position[there],
-        np.ascontiguousarray(axes),
-        np.ascontiguousarray(bodies.velocity[there], np.float64),
-        centre[there] + eye,
-        reach[there],
-        bodies.shape_index[there],
-        table.first,
-        table.vertices,
-        table.planes,
-        table.radius,
-        hits.ranges,
-        hits.normals,
-        hits.body,
+    sectors = _sectors(centre[there], slack[there], near[there])
+    in_range = kernels.BodiesInRange(
+        time=middle_time,
+        scene_index=there,
+        shape=bodies.shape_index[there],
+        position=position[there],
+        rotation=np.ascontiguousarray(rotation_matrix(bodies.orientation[there])),
+        velocity=np.ascontiguousarray(bodies.velocity[there], np.float64),
+        middle=centre[there] + eye,
+        reach=reach[there],
+        near=near[there],
     )
+    rays = kernels.Rays(origins, np.ascontiguousarray(directions), when, float(max_range))
+    kernels.nearest_bodies(rays, sectors, in_range, table, hits)
 
 
-def _sectors(centre: Floats, radius: Floats, near: Floats) -> tuple[Ints, Ints]:
-    """(BINS + 1,) where each sector's list begins, and the lists: what may be seen there, the nearest first."""
+def _sectors(centre: Floats, radius: Floats, near: Floats) -> kernels.Sectors:
+    """What may be seen in each sector, the nearest first."""
     distance = np.hypot(centre[:, 0], centre[:, 1])
     around = distance <= radius
     half = np.arcsin(np.minimum(radius / np.maximum(distance, 1e-300), 1.0)) + 1e-9
@@ -176,4 +154,4 @@ def _sectors(centre: Floats, radius: Floats, near: Floats) -> tuple[Ints, Ints]:
     bins = (np.repeat(np.where(around, 0, first), count) + step) % kernels.BINS
     order = np.lexsort((near[which], bins))
     begins = np.searchsorted(bins[order], np.arange(kernels.BINS + 1))
-    return begins, which[order]
+    return kernels.Sectors(begins, which[order])
