@@ -1,10 +1,11 @@
 """flight_control_node and chassis_control_node through DDS: a peer plays the simulation and the estimator."""
 
 import math
+import time
 
 import numpy as np
 import pytest
-from node_harness import NodeProcess, Peer, diagnostic
+from node_harness import PATIENCE, NodeProcess, Peer, diagnostic
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel
@@ -131,6 +132,13 @@ class Plant:
             each()
             self.step()
 
+    def run_until(self, ready, each):
+        deadline = time.monotonic() + PATIENCE
+        while not ready():
+            assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain"
+            each()
+            self.step()
+
     def say(self, word, mode=None):
         from std_msgs.msg import String
 
@@ -200,6 +208,7 @@ def test_driving_by_each_command_and_braking_without(free):
     plant.peer.spin_until(lambda: twist.get_subscription_count() == pose.get_subscription_count() == 2)  # both nodes
     drive, turn, place = AckermannDriveStamped(), TwistStamped(), PoseStamped()
     drive.drive.speed, drive.drive.steering_angle = 1.0, 0.25
+    plant.run_until(lambda: min(plant.wheels[-1].drive_torque) > 0.0, lambda: ackermann.publish(drive))
     plant.run(0.4, lambda: ackermann.publish(drive))
     speed = float(plant.sim.state.velocity[0])
     assert 0.25 < speed < 0.7
