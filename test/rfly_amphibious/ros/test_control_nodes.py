@@ -132,7 +132,7 @@ class Plant:
             each()
             self.step()
 
-    def run_until(self, ready, each):
+    def run_until(self, ready, each=lambda: None):
         deadline = time.monotonic() + PATIENCE
         while not ready():
             assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain"
@@ -247,8 +247,7 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it(free):
     plant.peer.spin_until(lambda: plant.mode == "ABORT")
     level, _, _ = plant.until_status("flight", "aborted: the simulation's fail-safe acts")
     assert level == 2
-    plant.run(0.06)
-    assert list(plant.wheels[-1].brake_torque) == [15.0] * 4
+    plant.run_until(lambda: list(plant.wheels[-1].brake_torque) == [15.0] * 4)
     plant.run(0.8)
     plant.failsafe.publish(Bool(data=False))
     plant.say("arm", "DRIVE")
