@@ -17,9 +17,9 @@ from rfly_amphibious.scenarios.message_definitions import message_definition
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
+from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.frames import quat_conjugate, quat_rotate
 from rfly_common.optional import require
 
@@ -138,27 +138,15 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
     Angles of wheels and rotors count from the first sample; steering angles come without rates (0).
     """
     params = run.scenario.params
-    record = vehicle_record(params, False, False, 0.0)
-    steered = np.array(record.steering_sign, float)
+    geometry = joint_geometry(params)
+    steered = geometry.steering_sign
     joints = 4 + params.rotors
     last, out = np.concatenate([np.zeros(joints), np.full(joints, np.nan)]), np.empty((len(run.time), 4 + 2 * joints))
     # all samples are as far apart, but the last one of a run that ended between two
     spans = np.diff(run.time, prepend=run.time[0] - SAMPLE_STEPS * STEP)
     for part in (slice(0, -1), slice(-1, None)):
         if len(run.time[part]):
-            turn_joints(
-                float(spans[part][-1]),
-                run.x[part],
-                at.RATES,
-                at.WHEEL_SPEED,
-                at.ROTOR_SPEED,
-                steered,
-                np.array(record.point_y[:4], float),
-                float(record.steering_lever),
-                np.array(params.rotor_spin, float),
-                last,
-                out[part],
-            )
+            turn_joints(float(spans[part][-1]), run.x[part], geometry, last, out[part])
     steering, rate, angle = out[:, :4][:, steered != 0.0], out[:, 4:8], out[:, 8:12]
     rotor_rate, rotor_angle = out[:, 12 : 12 + params.rotors], out[:, 12 + params.rotors :]
     names = [f"wheel_{wheel}" for wheel in at.WHEELS]

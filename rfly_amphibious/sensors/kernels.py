@@ -7,10 +7,19 @@ type than one of several. docs/model, section 11.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from rfly_common.kernels.jit import kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.dynamics.vectors import Matrix, Vector, cross, rotated_back
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.rotations import rotation_matrix
+
+Floats = NDArray[np.float64]
+Quaternion = tuple[float, float, float, float]
+"""x y z w"""
 
 GAIN, WHITE, WALK, KEEP, ADD, LOW, HIGH = range(7)
 """rows of `coefficients`, see `disturb`"""
@@ -18,12 +27,39 @@ COEFFICIENTS = 7
 BIAS, MARKOV = 0, 1
 """rows of `memory`"""
 
-F, W, ATTITUDE_ERROR, Q, FIELD, GPS_POSITION, GPS_VELOCITY = 0, 3, 6, 9, 13, 16, 19
-BODY_VELOCITY, BARO_Z, HEIGHT_PLACE = 22, 25, 26
+SPECIFIC_FORCE, ANGULAR_VELOCITY, ATTITUDE_ERROR, ATTITUDE, MAGNETIC_FIELD = 0, 3, 6, 9, 13
+GPS_POSITION, GPS_VELOCITY, BODY_VELOCITY, BARO_Z, HEIGHT_PLACE = 16, 19, 22, 25, 26
 """columns of what `truths` finds; there the attitude's error is 0"""
 TRUTHS = 29
 IMU, GPS, BARO, HEIGHT = range(4)
-"""rows of `levers`"""
+"""rows of `Mounting.levers`"""
+
+STEERING, WHEEL_RATE, WHEEL_ANGLE, ROTOR_RATE = 0, 4, 8, 12
+"""columns of what `turn_joints` finds; then come the rotors' angles"""
+
+
+class Mounting(NamedTuple):
+    """How the sensors are fixed to the body."""
+
+    levers: Floats
+    """(4, 3) m: places in body axes"""
+    rotation: Floats
+    """(3, 3): columns are the IMU's axes in body axes"""
+    quat: Floats
+    """(4,) x y z w, the same"""
+
+
+class JointGeometry(NamedTuple):
+    """What the angles of joints follow from. Eq. 5.1."""
+
+    steering_sign: Floats
+    """(4,)"""
+    wheel_y: Floats
+    """(4,) m, body axes"""
+    steering_lever: float
+    """m"""
+    rotor_spin: Floats
+    """(rotors,) the sense in which each turns"""
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -45,131 +81,130 @@ def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any
             )
 
 
+@inlined_kernel
+def point_in_world(position: Vector, rotation: Matrix, lever: Vector) -> Vector:
+    """Where a point of the body lies."""
+    return (
+        position[0] + rotation[0] * lever[0] + rotation[1] * lever[1] + rotation[2] * lever[2],
+        position[1] + rotation[3] * lever[0] + rotation[4] * lever[1] + rotation[5] * lever[2],
+        position[2] + rotation[6] * lever[0] + rotation[7] * lever[1] + rotation[8] * lever[2],
+    )
+
+
+@inlined_kernel
+def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration: Vector) -> Vector:
+    """f + ω̇ × r + ω × (ω × r), body axes; `acceleration`: ω̇. Eq. 11.2."""
+    tx, ty, tz = acceleration
+    wx, wy, wz = rates
+    ux, uy, uz = cross(rates, lever)
+    return (
+        force[0] + ty * lever[2] - tz * lever[1] + wy * uz - wz * uy,
+        force[1] + tz * lever[0] - tx * lever[2] + wz * ux - wx * uz,
+        force[2] + tx * lever[1] - ty * lever[0] + wx * uy - wy * ux,
+    )
+
+
+@inlined_kernel
+def quat_multiply(a: Quaternion, b: Quaternion) -> Quaternion:
+    """a · b."""
+    return (
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+        a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
+        a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+    )
+
+
+@inlined_kernel
+def vector_at(array: Floats, row: int, column: int) -> Vector:
+    """Three numbers of a row."""
+    return array[row, column], array[row, column + 1], array[row, column + 2]
+
+
+@inlined_kernel
+def set_vector(array: Floats, row: int, column: int, vector: Vector) -> None:
+    """Three numbers of a row."""
+    array[row, column], array[row, column + 1], array[row, column + 2] = vector
+
+
 @kernel(nogil=True, error_model="numpy")
-def truths(
-    x: Any,
-    rates: int,
-    dx: Any,
-    force: Any,
-    levers: Any,
-    mounting: Any,
-    mounting_quat: Any,
-    field: Any,
-    out: Any,
-) -> None:
+def truths(x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats) -> None:
     """What ideal sensors at their places would read. Eq. 11.2, 11.3.
 
-    `x` (k, states) begins with position, velocity, quaternion w x y z; its angular velocity and that of its derivative
-    `dx` begin at the column `rates`. `force` (k, 3 or more): specific force at the body's origin. `levers` (4, 3):
-    places in body axes. `mounting` (3, 3): columns are the IMU's axes in body axes, `mounting_quat` (4,) x y z w the
-    same. `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
+    `x` (k, states) and its derivative `dx`; `force` (k, 3 or more): specific force at the body's origin; `field` (3,):
+    the Earth's, ENU. `out` (k, TRUTHS).
     """
+    levers, axes, quat = mounting
+    imu_axes = (*vector_at(axes, 0, 0), *vector_at(axes, 1, 0), *vector_at(axes, 2, 0))
+    imu_quat = quat[0], quat[1], quat[2], quat[3]
+    earth_field = field[0], field[1], field[2]
+    imu, gps = vector_at(levers, IMU, 0), vector_at(levers, GPS, 0)
+    baro, height = vector_at(levers, BARO, 0), vector_at(levers, HEIGHT, 0)
     for k in range(x.shape[0]):
-        qw, qx, qy, qz = x[k, 6], x[k, 7], x[k, 8], x[k, 9]
-        r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(qx, qy, qz, qw)
-        px, py, pz, vx, vy, vz = x[k, 0], x[k, 1], x[k, 2], x[k, 3], x[k, 4], x[k, 5]
-        wx, wy, wz = x[k, rates], x[k, rates + 1], x[k, rates + 2]
-        tx, ty, tz = dx[k, rates], dx[k, rates + 1], dx[k, rates + 2]
+        qw, qx, qy, qz = x[k, at.QUATERNION], x[k, at.QUATERNION + 1], x[k, at.QUATERNION + 2], x[k, at.QUATERNION + 3]
+        rotation = rotation_matrix(qx, qy, qz, qw)
+        position, velocity = vector_at(x, k, at.POSITION), vector_at(x, k, at.VELOCITY)
+        rates, acceleration = vector_at(x, k, at.RATES), vector_at(dx, k, at.RATES)
 
-        # specific force at the IMU: f + ω̇ × r + ω × (ω × r)
-        lx, ly, lz = levers[IMU, 0], levers[IMU, 1], levers[IMU, 2]
-        ux, uy, uz = wy * lz - wz * ly, wz * lx - wx * lz, wx * ly - wy * lx
-        fx = force[k, 0] + ty * lz - tz * ly + wy * uz - wz * uy
-        fy = force[k, 1] + tz * lx - tx * lz + wz * ux - wx * uz
-        fz = force[k, 2] + tx * ly - ty * lx + wx * uy - wy * ux
-        bx = r00 * field[0] + r10 * field[1] + r20 * field[2]
-        by = r01 * field[0] + r11 * field[1] + r21 * field[2]
-        bz = r02 * field[0] + r12 * field[1] + r22 * field[2]
-        for c in range(3):
-            out[k, F + c] = mounting[0, c] * fx + mounting[1, c] * fy + mounting[2, c] * fz
-            out[k, W + c] = mounting[0, c] * wx + mounting[1, c] * wy + mounting[2, c] * wz
-            out[k, ATTITUDE_ERROR + c] = 0.0
-            out[k, FIELD + c] = mounting[0, c] * bx + mounting[1, c] * by + mounting[2, c] * bz
-        ox, oy, oz, ow = mounting_quat[0], mounting_quat[1], mounting_quat[2], mounting_quat[3]
-        out[k, Q] = qw * ox + qx * ow + qy * oz - qz * oy
-        out[k, Q + 1] = qw * oy - qx * oz + qy * ow + qz * ox
-        out[k, Q + 2] = qw * oz + qx * oy - qy * ox + qz * ow
-        out[k, Q + 3] = qw * ow - qx * ox - qy * oy - qz * oz
+        at_imu = specific_force_at(imu, vector_at(force, k, 0), rates, acceleration)
+        set_vector(out, k, SPECIFIC_FORCE, rotated_back(imu_axes, at_imu))
+        set_vector(out, k, ANGULAR_VELOCITY, rotated_back(imu_axes, rates))
+        set_vector(out, k, ATTITUDE_ERROR, (0.0, 0.0, 0.0))
+        set_vector(out, k, MAGNETIC_FIELD, rotated_back(imu_axes, rotated_back(rotation, earth_field)))
+        attitude = quat_multiply((qx, qy, qz, qw), imu_quat)
+        for c in range(4):
+            out[k, ATTITUDE + c] = attitude[c]
 
-        # GPS antenna
-        lx, ly, lz = levers[GPS, 0], levers[GPS, 1], levers[GPS, 2]
-        out[k, GPS_POSITION] = px + r00 * lx + r01 * ly + r02 * lz
-        out[k, GPS_POSITION + 1] = py + r10 * lx + r11 * ly + r12 * lz
-        out[k, GPS_POSITION + 2] = pz + r20 * lx + r21 * ly + r22 * lz
-        ux, uy, uz = wy * lz - wz * ly, wz * lx - wx * lz, wx * ly - wy * lx
-        out[k, GPS_VELOCITY] = vx + r00 * ux + r01 * uy + r02 * uz
-        out[k, GPS_VELOCITY + 1] = vy + r10 * ux + r11 * uy + r12 * uz
-        out[k, GPS_VELOCITY + 2] = vz + r20 * ux + r21 * uy + r22 * uz
-
-        out[k, BODY_VELOCITY] = r00 * vx + r10 * vy + r20 * vz
-        out[k, BODY_VELOCITY + 1] = r01 * vx + r11 * vy + r21 * vz
-        out[k, BODY_VELOCITY + 2] = r02 * vx + r12 * vy + r22 * vz
-
-        lx, ly, lz = levers[BARO, 0], levers[BARO, 1], levers[BARO, 2]
-        out[k, BARO_Z] = pz + r20 * lx + r21 * ly + r22 * lz
-        lx, ly, lz = levers[HEIGHT, 0], levers[HEIGHT, 1], levers[HEIGHT, 2]
-        out[k, HEIGHT_PLACE] = px + r00 * lx + r01 * ly + r02 * lz
-        out[k, HEIGHT_PLACE + 1] = py + r10 * lx + r11 * ly + r12 * lz
-        out[k, HEIGHT_PLACE + 2] = pz + r20 * lx + r21 * ly + r22 * lz
+        set_vector(out, k, GPS_POSITION, point_in_world(position, rotation, gps))
+        set_vector(out, k, GPS_VELOCITY, point_in_world(velocity, rotation, cross(rates, gps)))
+        set_vector(out, k, BODY_VELOCITY, rotated_back(rotation, velocity))
+        out[k, BARO_Z] = point_in_world(position, rotation, baro)[2]
+        set_vector(out, k, HEIGHT_PLACE, point_in_world(position, rotation, height))
 
 
 @kernel(nogil=True, error_model="numpy")
-def turned_by(truth: Any, error: Any, first: int, out: Any) -> None:
+def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
     """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column `first` of `error`.
 
     -> out (k, 4), x y z w.
     """
     for k in range(out.shape[0]):
-        ex, ey, ez = error[k, first], error[k, first + 1], error[k, first + 2]
+        ex, ey, ez = vector_at(error, k, first)
         angle = math.sqrt(ex * ex + ey * ey + ez * ez)
         share = 0.5 if angle < 1e-9 else math.sin(0.5 * angle) / angle
-        aw, ax, ay, az = math.cos(0.5 * angle), share * ex, share * ey, share * ez
-        qx, qy, qz, qw = truth[k, Q], truth[k, Q + 1], truth[k, Q + 2], truth[k, Q + 3]
-        out[k, 0] = aw * qx + ax * qw + ay * qz - az * qy
-        out[k, 1] = aw * qy - ax * qz + ay * qw + az * qx
-        out[k, 2] = aw * qz + ax * qy - ay * qx + az * qw
-        out[k, 3] = aw * qw - ax * qx - ay * qy - az * qz
+        x, y, z, w = truth[k, ATTITUDE], truth[k, ATTITUDE + 1], truth[k, ATTITUDE + 2], truth[k, ATTITUDE + 3]
+        turned = quat_multiply((share * ex, share * ey, share * ez, math.cos(0.5 * angle)), (x, y, z, w))
+        for c in range(4):
+            out[k, c] = turned[c]
 
 
 @kernel(nogil=True, error_model="numpy")
-def turn_joints(
-    dt: float,
-    x: Any,
-    rates: int,
-    wheel: int,
-    rotor: int,
-    sign: Any,
-    across: Any,
-    lever: float,
-    spin: Any,
-    last: Any,
-    out: Any,
-) -> None:
+def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out: Floats) -> None:
     """Angles and rates of steering, wheels and rotors, integrated by the trapezoidal rule.
 
-    `x` (k, states), rows of steps of `dt`; at the columns `rates`, `wheel` and `rotor` begin the angular velocity, the
-    wheels' inertial spins, and the rotor speeds with the virtual steering angle behind them. `sign`, `across` (4,) and
-    `lever` as in Eq. 5.1; `spin` (rotors,). `last` (8 + 2 rotors): angles of wheels and rotors, then their rates; those
+    `x` (k, states), rows of steps of `dt`. `last` (8 + 2 rotors): angles of wheels and rotors, then their rates; those
     of the step before, in place. NaN rates: this is the first.
     `out` (k, 12 + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and angles, rotor speeds and
     angles.
     """
-    rotors = spin.size
+    steering_sign, wheel_y, steering_lever, rotor_spin = geometry
+    rotors = rotor_spin.size
     joints = 4 + rotors
     for k in range(x.shape[0]):
-        tangent = math.tan(x[k, rotor + rotors])
+        tangent = math.tan(x[k, at.ROTOR_SPEED + rotors])
         for i in range(4):
-            own = sign[i] * tangent / (1.0 - across[i] * tangent / lever)
-            out[k, i] = math.atan(own)
-            carrier = (x[k, rates + 1] - own * x[k, rates]) / math.sqrt(1.0 + own * own)
-            out[k, 4 + i] = x[k, wheel + i] - carrier
+            own = steering_sign[i] * tangent / (1.0 - wheel_y[i] * tangent / steering_lever)
+            out[k, STEERING + i] = math.atan(own)
+            carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
+            out[k, WHEEL_RATE + i] = x[k, at.WHEEL_SPEED + i] - carrier
         for j in range(rotors):
-            out[k, 12 + j] = spin[j] * x[k, rotor + j]
+            out[k, ROTOR_RATE + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
         for n in range(joints):
-            first = 4 + n if n < 4 else 8 + n
-            rate = out[k, first]
-            before = last[joints + n]
-            if before == before:
-                last[n] += 0.5 * dt * (before + rate)
+            rate_column, angle_column = WHEEL_RATE + n, WHEEL_ANGLE + n
+            if n >= 4:
+                rate_column, angle_column = ROTOR_RATE + n - 4, ROTOR_RATE + rotors + n - 4
+            rate, rate_before = out[k, rate_column], last[joints + n]
+            if not math.isnan(rate_before):
+                last[n] += 0.5 * dt * (rate_before + rate)
             last[joints + n] = rate
-            out[k, 8 + n if n < 4 else 8 + rotors + n] = last[n]
+            out[k, angle_column] = last[n]

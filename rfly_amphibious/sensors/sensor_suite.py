@@ -38,6 +38,17 @@ def joint_names(params: VehicleParameters) -> list[str]:
     return names + [f"rotor_{j + 1}" for j in range(params.rotors)]
 
 
+def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
+    """Of a vehicle, for `kernels.turn_joints`."""
+    record = vehicle_record(params, False, False, 0.0)
+    return kernels.JointGeometry(
+        np.array(record.steering_sign, float),
+        np.array(record.point_y[:4], float),
+        float(record.steering_lever),
+        np.array(params.rotor_spin, float),
+    )
+
+
 class SensorSuite:
     """The sensors of one vehicle. Advances with its simulation and hands out what is due, tick by tick.
 
@@ -95,7 +106,7 @@ class SensorSuite:
 
     def _place_sensors(self) -> None:
         p = self.parameters
-        self._levers = np.zeros((4, 3))
+        levers = np.zeros((4, 3))
         for row, sensor in (
             (kernels.IMU, p.imu),
             (kernels.GPS, p.gps),
@@ -103,17 +114,15 @@ class SensorSuite:
             (kernels.HEIGHT, p.height),
         ):
             if sensor is not None:
-                self._levers[row] = sensor.position
+                levers[row] = sensor.position
         rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
-        self._mounting_quat = euler_to_quat(rotation)
-        self._mounting = rotation_matrix(self._mounting_quat)
+        quat = euler_to_quat(rotation).astype(np.float64)
+        self._mounting = kernels.Mounting(levers, rotation_matrix(quat), quat)
         self._field = np.array(p.magnetometer.earth_field if p.magnetometer is not None else (0.0, 0.0, 0.0))
 
     def _prepare_joints(self) -> None:
         params = self.model.params
-        record = vehicle_record(params, False, False, 0.0)
-        self._steered, self._across = np.array(record.steering_sign, float), np.array(record.point_y[:4], float)
-        self._lever, self._spin = float(record.steering_lever), np.array(params.rotor_spin, float)
+        self._geometry = joint_geometry(params)
         joints = 4 + params.rotors
         self._joints = np.concatenate([np.zeros(joints), np.full(joints, np.nan)])
         self._counted = np.zeros(4)
@@ -128,7 +137,7 @@ class SensorSuite:
 
     def joint_positions(self, joints: samples.JointSamples) -> Floats:
         """(k, joints) rad and m in the order of `joint_names`."""
-        steered = joints.steering[:, self._steered != 0.0]
+        steered = joints.steering[:, self._geometry.steering_sign != 0.0]
         return np.concatenate([joints.wheel_angle, steered, joints.strut, joints.rotor_angle], axis=1)
 
     def variance(self, sensor: str) -> Floats:
@@ -212,11 +221,7 @@ class SensorSuite:
         """Angles and rates of the joints at every step."""
         rotors = self.model.params.rotors
         out = np.empty((len(x), 12 + 2 * rotors))
-        x = np.ascontiguousarray(x)
-        columns = at.RATES, at.WHEEL_SPEED, at.ROTOR_SPEED
-        kernels.turn_joints(
-            self.step, x, *columns, self._steered, self._across, self._lever, self._spin, self._joints, out
-        )
+        kernels.turn_joints(self.step, np.ascontiguousarray(x), self._geometry, self._joints, out)
         return out
 
     def _look(self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind) -> _Seen:
@@ -234,7 +239,7 @@ class SensorSuite:
             numbers[dead] = still.numbers
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
-        kernels.truths(x, at.RATES, dx, force, self._levers, self._mounting, self._mounting_quat, self._field, truth)
+        kernels.truths(x, dx, force, self._mounting, self._field, truth)
         return _Seen(x, truth, numbers[:, at.WHEEL_LOAD : at.WHEEL_LOAD + 4], blowing)
 
     # the sensors
@@ -243,9 +248,9 @@ class SensorSuite:
         return steps.astype(np.float64) * self.step
 
     def _imu(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        read = self._sources["imu"].disturb(seen.truth, kernels.F)
+        read = self._sources["imu"].disturb(seen.truth, kernels.SPECIFIC_FORCE)
         attitude = np.empty((len(steps), 4))
-        kernels.turned_by(seen.truth, read, 6, attitude)
+        kernels.turned_by(seen.truth, read, kernels.ATTITUDE_ERROR, attitude)
         return {"imu": samples.ImuSamples(self._time(steps), read[:, :3], read[:, 3:6], attitude)}
 
     def _gps(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
@@ -267,7 +272,7 @@ class SensorSuite:
         return samples.GpsSamples(np.array([step for step, _ in ready]) * self.step, geodetic, numbers[:, 3:])
 
     def _magnetometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        read = self._sources["magnetometer"].disturb(seen.truth, kernels.FIELD)
+        read = self._sources["magnetometer"].disturb(seen.truth, kernels.MAGNETIC_FIELD)
         return {"magnetometer": samples.MagnetometerSamples(self._time(steps), read)}
 
     def _barometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
@@ -362,7 +367,7 @@ class _Seen(NamedTuple):
 
     x: Floats
     truth: Floats
-    """columns as in `sensor_kernels`"""
+    """columns as in `kernels`"""
     loads: Floats
     wind: Floats
 
