@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
 from rfly_common.vehicle_states import VehicleStates
-from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL
+from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL, Poses
 from rfly_trajectory.motion import speed_profile
-from rfly_trajectory.motion.attitude import Poses, Terrain, poses
+from rfly_trajectory.motion.attitude import Terrain, poses
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
 from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
 from rfly_trajectory.motion.wheels import Contact, wheel_contact

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.kernels.tables import (
     ARC,
@@ -18,13 +18,23 @@ from rfly_trajectory.kernels.tables import (
     STEEPEST,
     AltitudeTable,
     Departures,
+    GroundRows,
     PathTable,
+    Placements,
+    Poses,
+    WheelBases,
+    WheelGround,
 )
 
 Floats = NDArray[np.float64]
 
 BLOCK = 128
 """vehicles between the loops of `poses`: what they hand on stays in the first-level cache"""
+ALONG, LEFT, ALONG_RATE, LEFT_RATE, HEADING_X, HEADING_Y, YAW_RATE = range(7)
+"""rows of what `poses` hands on: slopes of the floor along the heading and to its left and their rates, the heading"""
+QX, QY, QZ, QW, RATE_X, RATE_Y, RATE_Z = range(7, 14)
+"""rows of what it takes back: quaternion and body rates"""
+BLOCK_ROWS = 14
 TINY = 1e-30
 """m: terms of a series that no coordinate can feel"""
 
@@ -200,94 +210,115 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
 
 
 @kernel(error_model="numpy")
-def poses(
-    kind: NDArray[np.uint8],
-    height: Floats,
-    absolute: NDArray[np.bool_],
+def poses(placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses) -> None:
+    """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as rows.
+
+    In blocks: what the loops hand on lies in one array, so that the loop in the middle becomes vector instructions.
+    """
+    block = np.empty((BLOCK_ROWS, BLOCK))
+    orientation, rates = made.orientation, made.angular_velocity
+    k = placements.kind.size
+    for start in range(0, k, BLOCK):
+        count = min(BLOCK, k - start)
+        place_on_ground(placements, progress, points, ground, made, start, count, block)
+        for n in range(count):
+            floor = block[ALONG, n], block[LEFT, n], block[ALONG_RATE, n], block[LEFT_RATE, n]
+            tx, ty, yaw_rate = block[HEADING_X, n], block[HEADING_Y, n], block[YAW_RATE, n]
+            qx, qy, qz, qw, rate_x, rate_y, rate_z = attitude_of_floor(floor, tx, ty, yaw_rate)
+            block[QX, n], block[QY, n], block[QZ, n], block[QW, n] = qx, qy, qz, qw
+            block[RATE_X, n], block[RATE_Y, n], block[RATE_Z, n] = rate_x, rate_y, rate_z
+        for n in range(count):
+            i = start + n
+            orientation[i, 0], orientation[i, 1] = block[QX, n], block[QY, n]
+            orientation[i, 2], orientation[i, 3] = block[QZ, n], block[QW, n]
+            rates[i, 0], rates[i, 1], rates[i, 2] = block[RATE_X, n], block[RATE_Y, n], block[RATE_Z, n]
+
+
+@inlined_kernel
+def place_on_ground(
+    placements: Placements,
     progress: Floats,
     points: Floats,
-    ground: Floats,
-    gradient: Floats,
-    smooth: Floats,
-    smooth_rate: Floats,
-    position: Floats,
-    orientation: Floats,
-    velocity: Floats,
-    rates: Floats,
+    ground: GroundRows,
+    made: Poses,
+    start: int,
+    count: int,
+    block: Floats,
 ) -> None:
-    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
-
-    progress (4, k), points (6, k) and the gradients (2, k) come as rows, the other arguments are (k, …); the last four
-    are written. No angle is computed: sines and cosines of the half angles follow from square roots. In blocks: what
-    the loops hand on lies in one array, so that the loop in the middle becomes vector instructions.
-    """
-    w = np.empty((14, BLOCK))
+    """Position and velocity of `count` vehicles from `start` on -> made, slopes of their floors -> block."""
+    kind, height, absolute = placements
+    altitude, gradient, smooth, smooth_rate = ground
+    position, velocity = made.position, made.velocity
     per_gravity = 1.0 / GRAVITY
-    for start in range(0, kind.size, BLOCK):
-        count = min(BLOCK, kind.size - start)
-        for n in range(count):
-            i = start + n
-            speed, acceleration, tx, ty = progress[1, i], progress[2, i], points[2, i], points[3, i]
-            yaw_rate = points[4, i] * speed
-            lateral = yaw_rate * speed
-            lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
-            follows = not absolute[i] or height[i] <= ground[i]
-            position[i, 0] = points[0, i]
-            position[i, 1] = points[1, i]
-            velocity[i, 0] = speed * tx
-            velocity[i, 1] = speed * ty
-            if follows:
-                position[i, 2] = ground[i] + (0.0 if absolute[i] else height[i])
-                velocity[i, 2] = speed * (gradient[0, i] * tx + gradient[1, i] * ty)
-                along = smooth[0, i] * tx + smooth[1, i] * ty
-                left = smooth[1, i] * tx - smooth[0, i] * ty
-                along_rate = smooth_rate[0, i] * tx + smooth_rate[1, i] * ty + left * yaw_rate
-                left_rate = smooth_rate[1, i] * tx - smooth_rate[0, i] * ty - along * yaw_rate
-            else:
-                position[i, 2] = height[i]
-                velocity[i, 2] = 0.0
-                along = left = along_rate = left_rate = 0.0
-            if kind[i] == FIXED_WING:
-                climb = 1.0 + along * along
-                left = -climb * lateral * per_gravity
-                left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) * per_gravity
-            elif kind[i] != GROUND:
-                along = -acceleration * per_gravity
-                along_rate = -progress[3, i] * per_gravity
-                left = -lateral * per_gravity
-                left_rate = -lateral_rate * per_gravity
-            w[0, n], w[1, n], w[2, n], w[3, n] = along, left, along_rate, left_rate
-            w[4, n], w[5, n], w[6, n] = tx, ty, yaw_rate
-        for n in range(count):
-            along, left, along_rate, left_rate = w[0, n], w[1, n], w[2, n], w[3, n]
-            tx, ty, yaw_rate = w[4, n], w[5, n], w[6, n]
-            a = math.sqrt(1.0 + along * along)
-            b = math.sqrt(a * a + left * left)
-            per_a, per_b = 1.0 / a, 1.0 / b
-            a_rate = along * along_rate * per_a
-            cos_pitch, sin_pitch = per_a, -along * per_a
-            cos_roll, sin_roll = a * per_b, left * per_b
-            pitch_rate = -along_rate * per_a * per_a
-            roll_rate = (left_rate * a - left * a_rate) * per_b * per_b
-            more = math.sqrt(0.5 + 0.5 * abs(tx))  # of cosine and sine of half the heading the larger
-            cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
-            per_all = 0.5 / (more * cp * cr)
-            less = abs(ty) * per_all * cp * cr
-            sp, sr = sin_pitch * per_all * more * cr, sin_roll * per_all * more * cp
-            cy = more if tx >= 0.0 else less
-            sy = (less if tx >= 0.0 else more) * (1.0 if ty >= 0.0 else -1.0)
-            w[7, n] = sr * cp * cy - cr * sp * sy
-            w[8, n] = cr * sp * cy + sr * cp * sy
-            w[9, n] = cr * cp * sy - sr * sp * cy
-            w[10, n] = cr * cp * cy + sr * sp * sy
-            w[11, n] = roll_rate - yaw_rate * sin_pitch
-            w[12, n] = pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch
-            w[13, n] = -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch
-        for n in range(count):
-            i = start + n
-            orientation[i, 0], orientation[i, 1] = w[7, n], w[8, n]
-            orientation[i, 2], orientation[i, 3] = w[9, n], w[10, n]
-            rates[i, 0], rates[i, 1], rates[i, 2] = w[11, n], w[12, n], w[13, n]
+    for n in range(count):
+        i = start + n
+        speed, acceleration, tx, ty = progress[1, i], progress[2, i], points[2, i], points[3, i]
+        yaw_rate = points[4, i] * speed
+        lateral = yaw_rate * speed
+        lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
+        follows = not absolute[i] or height[i] <= altitude[i]
+        position[i, 0] = points[0, i]
+        position[i, 1] = points[1, i]
+        velocity[i, 0] = speed * tx
+        velocity[i, 1] = speed * ty
+        if follows:
+            position[i, 2] = altitude[i] + (0.0 if absolute[i] else height[i])
+            velocity[i, 2] = speed * (gradient[0, i] * tx + gradient[1, i] * ty)
+            along = smooth[0, i] * tx + smooth[1, i] * ty
+            left = smooth[1, i] * tx - smooth[0, i] * ty
+            along_rate = smooth_rate[0, i] * tx + smooth_rate[1, i] * ty + left * yaw_rate
+            left_rate = smooth_rate[1, i] * tx - smooth_rate[0, i] * ty - along * yaw_rate
+        else:
+            position[i, 2] = height[i]
+            velocity[i, 2] = 0.0
+            along = left = along_rate = left_rate = 0.0
+        if kind[i] == FIXED_WING:
+            climb = 1.0 + along * along
+            left = -climb * lateral * per_gravity
+            left_rate = -(2.0 * along * along_rate * lateral + climb * lateral_rate) * per_gravity
+        elif kind[i] != GROUND:
+            along = -acceleration * per_gravity
+            along_rate = -progress[3, i] * per_gravity
+            left = -lateral * per_gravity
+            left_rate = -lateral_rate * per_gravity
+        block[ALONG, n], block[LEFT, n] = along, left
+        block[ALONG_RATE, n], block[LEFT_RATE, n] = along_rate, left_rate
+        block[HEADING_X, n], block[HEADING_Y, n], block[YAW_RATE, n] = tx, ty, yaw_rate
+
+
+@inlined_kernel
+def attitude_of_floor(
+    floor: tuple[float, float, float, float], tx: float, ty: float, yaw_rate: float
+) -> tuple[float, float, float, float, float, float, float]:
+    """Quaternion xyzw and body rates of a floor, given as slopes along the heading and to its left and their rates.
+
+    No angle is computed: sines and cosines of the half angles follow from square roots.
+    """
+    along, left, along_rate, left_rate = floor
+    a = math.sqrt(1.0 + along * along)
+    b = math.sqrt(a * a + left * left)
+    per_a, per_b = 1.0 / a, 1.0 / b
+    a_rate = along * along_rate * per_a
+    cos_pitch, sin_pitch = per_a, -along * per_a
+    cos_roll, sin_roll = a * per_b, left * per_b
+    pitch_rate = -along_rate * per_a * per_a
+    roll_rate = (left_rate * a - left * a_rate) * per_b * per_b
+    more = math.sqrt(0.5 + 0.5 * abs(tx))  # of cosine and sine of half the heading the larger
+    cp, cr = math.sqrt(0.5 + 0.5 * cos_pitch), math.sqrt(0.5 + 0.5 * cos_roll)
+    per_all = 0.5 / (more * cp * cr)
+    less = abs(ty) * per_all * cp * cr
+    sp, sr = sin_pitch * per_all * more * cr, sin_roll * per_all * more * cp
+    cy = more if tx >= 0.0 else less
+    sy = (less if tx >= 0.0 else more) * (1.0 if ty >= 0.0 else -1.0)
+    return (
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+        roll_rate - yaw_rate * sin_pitch,
+        pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch,
+        -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch,
+    )
 
 
 @kernel()
@@ -301,8 +332,9 @@ def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) ->
 
 
 @kernel()
-def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
     """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
+    wheelbase, track = wheels
     x, y = np.empty((q.size, 4)), np.empty((q.size, 4))
     for i in range(q.size):
         tx, ty = points[i, 2], points[i, 3]
@@ -314,8 +346,9 @@ def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p:
 
 
 @kernel()
-def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
+def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
     """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    wheelbase, track = wheels
     plane = np.empty((wheelbase.size, 4))
     for i in range(wheelbase.size):
         alpha = (h[i, 0] + h[i, 1] - h[i, 2] - h[i, 3]) / (2.0 * wheelbase[i])
@@ -331,19 +364,10 @@ def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
 
 
 @kernel()
-def wheel_contact(
-    h: Floats,
-    under: Floats,
-    middle: Floats,
-    gradient: Floats,
-    wheelbase: Floats,
-    track: Floats,
-    points: Floats,
-    speed: Floats,
-    plane: Floats,
-) -> Floats:
-    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap. h (k, 4) and under (k, 4, 2) are altitude and gradient
-    at the wheels, middle (k,) and gradient (k, 2) those at the origin; plane (k, 4) as `wheel_plane` gives it."""
+def wheel_contact(wheels: WheelBases, ground: WheelGround, points: Floats, speed: Floats, plane: Floats) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap; plane (k, 4) as `wheel_plane` gives it."""
+    wheelbase, track = wheels
+    h, under, middle, gradient = ground
     rows = np.empty((speed.size, 7))
     needed, h_rate = np.empty(4), np.empty(4)
     for i in range(speed.size):

@@ -17,7 +17,12 @@ from rfly_trajectory.kernels.tables import (
     STEEPEST,
     AltitudeTable,
     Departures,
+    GroundRows,
     PathTable,
+    Placements,
+    Poses,
+    WheelBases,
+    WheelGround,
 )
 
 Floats = NDArray[np.float64]
@@ -164,35 +169,18 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
     return rows
 
 
-def poses(
-    kind: NDArray[np.uint8],
-    height: Floats,
-    absolute: NDArray[np.bool_],
-    progress: Floats,
-    points: Floats,
-    ground: Floats,
-    gradient: Floats,
-    smooth: Floats,
-    smooth_rate: Floats,
-    position: Floats,
-    orientation: Floats,
-    velocity: Floats,
-    rates: Floats,
-) -> None:
-    """Position (k, 3), quaternion xyzw (k, 4), velocity (k, 3), body rates FLU (k, 3); see `attitude.poses`.
-
-    progress (4, k), points (6, k) and the gradients (2, k) come as rows, the other arguments are (k, …); the last four
-    are written.
-    """
-    progress, points, gradient, smooth, smooth_rate = (a.T for a in (progress, points, gradient, smooth, smooth_rate))
-    speed, acceleration, jerk = progress[:, 1:].T
-    x, y, tx, ty, curvature, curvature_rate = points.T
+def poses(placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses) -> None:
+    """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as rows."""
+    kind, height, absolute = placements
+    gradient, smooth, smooth_rate = ground.gradient.T, ground.smooth.T, ground.smooth_rate.T
+    speed, acceleration, jerk = progress[1:]
+    x, y, tx, ty, curvature, curvature_rate = points
     yaw_rate = curvature * speed
     lateral = curvature * speed**2
     lateral_rate = 2.0 * curvature * speed * acceleration + curvature_rate * speed**3
 
-    follows = ~absolute | (height <= ground)
-    z = np.where(follows, ground + np.where(absolute, 0.0, height), height)
+    follows = ~absolute | (height <= ground.altitude)
+    z = np.where(follows, ground.altitude + np.where(absolute, 0.0, height), height)
     climb_rate = np.where(follows, speed * (gradient[:, 0] * tx + gradient[:, 1] * ty), 0.0)
     along = np.where(follows, smooth[:, 0] * tx + smooth[:, 1] * ty, 0.0)
     left = np.where(follows, smooth[:, 1] * tx - smooth[:, 0] * ty, 0.0)
@@ -212,9 +200,10 @@ def poses(
     pitch, roll, yaw = -np.arctan(along), np.arctan(left / a), np.arctan2(ty, tx)
     pitch_rate = -along_rate / a**2
     roll_rate = (left_rate * a - left * a_rate) / (a**2 + left**2)
-    position[:, 0], position[:, 1], position[:, 2] = x, y, z
-    orientation[:] = euler_to_quat(np.stack([roll, pitch, yaw], axis=-1))
-    velocity[:, 0], velocity[:, 1], velocity[:, 2] = speed * tx, speed * ty, climb_rate
+    made.position[:, 0], made.position[:, 1], made.position[:, 2] = x, y, z
+    made.orientation[:] = euler_to_quat(np.stack([roll, pitch, yaw], axis=-1))
+    made.velocity[:, 0], made.velocity[:, 1], made.velocity[:, 2] = speed * tx, speed * ty, climb_rate
+    rates = made.angular_velocity
     rates[:, 0] = roll_rate - yaw_rate * np.sin(pitch)
     rates[:, 1] = pitch_rate * np.cos(roll) + yaw_rate * np.sin(roll) * np.cos(pitch)
     rates[:, 2] = -pitch_rate * np.sin(roll) + yaw_rate * np.cos(roll) * np.cos(pitch)
@@ -224,45 +213,35 @@ _FORE = np.array([1.0, 1.0, -1.0, -1.0])
 _LEFT = np.array([1.0, -1.0, 1.0, -1.0])
 
 
-def wheel_places(wheelbase: Floats, track: Floats, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
     """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
-    ahead, left = _wheel_arms(wheelbase, track, q, p)
+    ahead, left = _wheel_arms(wheels, q, p)
     tx, ty = points[:, 2, None], points[:, 3, None]
     return points[:, 0, None] + tx * ahead - ty * left, points[:, 1, None] + ty * ahead + tx * left
 
 
-def _wheel_arms(wheelbase: Floats, track: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
+def _wheel_arms(wheels: WheelBases, q: Floats, p: Floats) -> tuple[Floats, Floats]:
     """(k, 4) how far ahead and left of the origin the wheels are, seen from above."""
     a = np.sqrt(1.0 + q * q)
     b = np.sqrt(a * a + p * p)
-    fore, side = 0.5 * wheelbase[:, None] * _FORE, 0.5 * track[:, None] * _LEFT
+    fore, side = 0.5 * wheels.wheelbase[:, None] * _FORE, 0.5 * wheels.track[:, None] * _LEFT
     return fore / a[:, None] - side * (p * q / (a * b))[:, None], side * (a / b)[:, None]
 
 
-def wheel_plane(h: Floats, wheelbase: Floats, track: Floats) -> Floats:
+def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
     """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
-    alpha = np.clip((h @ _FORE) / (2.0 * wheelbase), -STEEPEST, STEEPEST)
+    alpha = np.clip((h @ _FORE) / (2.0 * wheels.wheelbase), -STEEPEST, STEEPEST)
     a = 1.0 / np.sqrt(1.0 - alpha * alpha)
-    u = np.clip(a * (h @ _LEFT) / (2.0 * track), -STEEPEST, STEEPEST)
+    u = np.clip(a * (h @ _LEFT) / (2.0 * wheels.track), -STEEPEST, STEEPEST)
     return np.stack([alpha, u / a, alpha * a, a * u / np.sqrt(1.0 - u * u)], axis=-1)
 
 
-def wheel_contact(
-    h: Floats,
-    under: Floats,
-    middle: Floats,
-    gradient: Floats,
-    wheelbase: Floats,
-    track: Floats,
-    points: Floats,
-    speed: Floats,
-    plane: Floats,
-) -> Floats:
-    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap. h (k, 4) and under (k, 4, 2) are altitude and gradient
-    at the wheels, middle (k,) and gradient (k, 2) those at the origin; plane (k, 4) as `wheel_plane` gives it."""
+def wheel_contact(wheels: WheelBases, ground: WheelGround, points: Floats, speed: Floats, plane: Floats) -> Floats:
+    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap; plane (k, 4) as `wheel_plane` gives it."""
+    under, middle = ground.gradient, ground.middle
     alpha, beta, q, p = plane.T
-    fore, side = 0.5 * wheelbase[:, None] * _FORE, 0.5 * track[:, None] * _LEFT
-    needed = h - alpha[:, None] * fore - beta[:, None] * side
+    fore, side = 0.5 * wheels.wheelbase[:, None] * _FORE, 0.5 * wheels.track[:, None] * _LEFT
+    needed = ground.altitude - alpha[:, None] * fore - beta[:, None] * side
     lowest = np.argmax(needed, axis=1)
     rows = np.arange(len(lowest))
     altitude = np.maximum(needed[rows, lowest], middle)
@@ -270,7 +249,7 @@ def wheel_contact(
     tx, ty = points[:, 2, None], points[:, 3, None]
     along, across = under[..., 0] * tx + under[..., 1] * ty, under[..., 1] * tx - under[..., 0] * ty
     yaw_rate = (points[:, 4] * speed)[:, None]
-    ahead, left = _wheel_arms(wheelbase, track, q, p)
+    ahead, left = _wheel_arms(wheels, q, p)
     a = np.sqrt(1.0 + q * q)
     b = np.sqrt(a * a + p * p)
     u = p / b
@@ -284,13 +263,13 @@ def wheel_contact(
         ahead_rate = speed[:, None] - yaw_rate * left - fore * (a_rate / a**2)[:, None] + side * left_x_rate[:, None]
         aside_rate = yaw_rate * ahead + side * left_y_rate[:, None]
         h_rate = along * ahead_rate + across * aside_rate
-        alpha_rate, beta_rate = (h_rate @ _FORE) / (2.0 * wheelbase), (h_rate @ _LEFT) / (2.0 * track)
+        alpha_rate, beta_rate = (h_rate @ _FORE) / (2.0 * wheels.wheelbase), (h_rate @ _LEFT) / (2.0 * wheels.track)
         q_rate = a**3 * alpha_rate
         a_rate = q * q_rate / a
         u_rate = beta_rate * a + u / a * a_rate
         p_rate = a_rate * u / root + a * u_rate / root**3
     climb = h_rate[rows, lowest] - alpha_rate * fore[rows, lowest] - beta_rate * side[rows, lowest]
     on_origin = middle > needed[rows, lowest]
-    climb = np.where(on_origin, speed * (gradient * points[:, 2:4]).sum(axis=1), climb)
+    climb = np.where(on_origin, speed * (ground.middle_gradient * points[:, 2:4]).sum(axis=1), climb)
     gap = (altitude[:, None] - needed).max(axis=1)
     return np.stack([altitude, q, p, climb, q_rate, p_rate, gap], axis=-1)

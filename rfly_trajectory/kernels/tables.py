@@ -68,6 +68,65 @@ class Departures(NamedTuple):
     """(n,) s; inf: it does not repeat"""
 
 
+class Placements(NamedTuple):
+    """What k vehicles are and how high they go."""
+
+    kind: NDArray[np.uint8]
+    """(k,) GROUND, MULTIROTOR or FIXED_WING"""
+    height: Floats
+    """(k,) above the ground, or z where absolute, m"""
+    absolute: NDArray[np.bool_]
+    """(k,)"""
+
+
+class GroundRows(NamedTuple):
+    """The ground under k points, components as rows."""
+
+    altitude: Floats
+    """(k,) z up, m"""
+    gradient: Floats
+    """(2, k) dz/dx, dz/dy of the exact ground"""
+    smooth: Floats
+    """(2, k) the smooth gradient"""
+    smooth_rate: Floats
+    """(2, k) its derivative by time along the vehicle's motion, 1/s"""
+
+
+class Poses(NamedTuple):
+    """k vehicles at an instant each; ENU, SI."""
+
+    position: Floats
+    """(k, 3) never below the ground"""
+    orientation: Floats
+    """(k, 4) xyzw, base_link (FLU) -> map"""
+    velocity: Floats
+    """(k, 3) m/s, axes of map"""
+    angular_velocity: Floats
+    """(k, 3) rad/s, axes of base_link (FLU)"""
+
+
+class WheelBases(NamedTuple):
+    """Where the wheels of k vehicles are."""
+
+    wheelbase: Floats
+    """(k,) m"""
+    track: Floats
+    """(k,) m"""
+
+
+class WheelGround(NamedTuple):
+    """The ground under k vehicles on wheels."""
+
+    altitude: Floats
+    """(k, 4) at the wheels, m"""
+    gradient: Floats
+    """(k, 4, 2) at the wheels"""
+    middle: Floats
+    """(k,) what the wheels' plane at the origin is not to be below, m"""
+    middle_gradient: Floats
+    """(k, 2) at the origin"""
+
+
 GROUND, MULTIROTOR, FIXED_WING = 0, 1, 2
 STEEPEST = 0.99
 """sine of the steepest slope of a vehicle on wheels: a plane that stands upright has none"""

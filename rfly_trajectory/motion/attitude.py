@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_trajectory.kernels import KERNELS
+from rfly_trajectory.kernels.tables import GroundRows, Placements, Poses
 
 Floats = NDArray[np.float64]
 
@@ -47,19 +48,6 @@ class Terrain(NamedTuple):
     """(k, 2)"""
     smooth_gradient_rate: Floats
     """(k, 2) its derivative by time along the vehicle's motion, 1/s"""
-
-
-class Poses(NamedTuple):
-    """k vehicles at an instant each; ENU, SI."""
-
-    position: Floats
-    """(k, 3) never below the ground"""
-    orientation: Floats
-    """(k, 4) xyzw, base_link (FLU) -> map"""
-    velocity: Floats
-    """(k, 3) m/s, axes of map"""
-    angular_velocity: Floats
-    """(k, 3) rad/s, axes of base_link (FLU)"""
 
 
 def poses(
@@ -80,8 +68,9 @@ def poses(
     k = len(kind)
     made = Poses(np.empty((k, 3)), np.empty((k, 4)), np.empty((k, 3), rate_type), np.empty((k, 3), rate_type))
     # as rows, contiguous for one vehicle as for many: numba compiles for each layout that it meets
-    ground, *gradients = terrain
-    rows = [np.ascontiguousarray(columns.T) for columns in (progress, points)]
-    slopes = [np.ascontiguousarray(columns.T) for columns in gradients]
-    KERNELS.choose().poses(kind, height, absolute, *rows, ground, *slopes, *made)
+    progress, points = np.ascontiguousarray(progress.T), np.ascontiguousarray(points.T)
+    altitude, gradient, smooth, smooth_rate = terrain
+    gradient, smooth = np.ascontiguousarray(gradient.T), np.ascontiguousarray(smooth.T)
+    ground = GroundRows(altitude, gradient, smooth, np.ascontiguousarray(smooth_rate.T))
+    KERNELS.choose().poses(Placements(kind, height, absolute), progress, points, ground, made)
     return made

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_trajectory.kernels import KERNELS
+from rfly_trajectory.kernels.tables import WheelBases, WheelGround
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -59,17 +60,16 @@ def wheel_contact(
     speed (k,) m/s; slope (k, 2) is a first guess of q and p; middle (k,) [m] is what the wheels' plane at the origin is
     not to be below, and gradient (k, 2) the ground's there.
     """
-    functions = KERNELS.choose()
+    functions, wheels = KERNELS.choose(), WheelBases(wheelbase, track)
     q, p = np.ascontiguousarray(slope.T)
     for _ in range(_STEPS):
-        x, y = functions.wheel_places(wheelbase, track, points, q, p)
-        plane = functions.wheel_plane(_altitude(terrain, x, y), wheelbase, track)
+        x, y = functions.wheel_places(wheels, points, q, p)
+        plane = functions.wheel_plane(wheels, _altitude(terrain, x, y))
         q, p = np.ascontiguousarray(plane[:, 2:].T)
-    x, y = functions.wheel_places(wheelbase, track, points, q, p)
+    x, y = functions.wheel_places(wheels, points, q, p)
     under = terrain.gradient(x.reshape(-1), y.reshape(-1)).reshape(-1, 4, 2)
-    rows = functions.wheel_contact(
-        _altitude(terrain, x, y), under, middle, gradient, wheelbase, track, points, speed, plane
-    )
+    ground = WheelGround(_altitude(terrain, x, y), under, middle, gradient)
+    rows = functions.wheel_contact(wheels, ground, points, speed, plane)
     return Contact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
 
 
