@@ -36,7 +36,7 @@ from rfly_amphibious.scenarios.sweep import Variation as Variation
 from rfly_amphibious.scenarios.sweep import run_sweep as run_sweep
 from rfly_amphibious.sensors.cameras import ColorCamera as ColorCamera
 from rfly_amphibious.sensors.cameras import DepthCamera as DepthCamera
-from rfly_amphibious.sensors.gimbal import Gimbal as Gimbal
+from rfly_amphibious.sensors.cameras import Gimbal as Gimbal
 from rfly_amphibious.sensors.lidar import Lidar as Lidar
 from rfly_amphibious.sensors.noise import NoiseModel as NoiseModel
 from rfly_amphibious.sensors.noise import NoiseSource as NoiseSource
