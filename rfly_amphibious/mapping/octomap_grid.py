@@ -84,7 +84,7 @@ class OctomapGrid:
     def clear(self) -> None:
         """Forget everything."""
         self._count = 0
-        self._table, self._odds = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.float32)
+        self._voxels = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.float32))
 
     def insert(self, origins: ArrayLike, ends: ArrayLike) -> Inserted:
         """Rays of one cloud, (3,) or (n, 3) m -> (n, 3) m. Each voxel is updated once, hit or passed; hits win.
@@ -101,19 +101,17 @@ class OctomapGrid:
         if self.full:
             raise ConfigError(f"the map has {len(self)} voxels, allowed: up to {p.max_voxels}")
         begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
-        cloud, states = np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8)
-        cloud, states, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud, states)
-        self._table, self._odds, count = kernels.fuse(
-            cloud, states, p.hit, p.miss, p.clamp_min, p.clamp_max, self._table, self._odds, self._count
-        )
-        self._count = int(count)
-        hit, passed = (int(np.count_nonzero(states == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
-        return Inserted(hit, passed, int(left_out))
+        cloud = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8))
+        cloud, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud)
+        change = kernels.LogOdds(p.hit, p.miss, p.clamp_min, p.clamp_max)
+        self._voxels, self._count = kernels.fuse(cloud, change, self._voxels, self._count)
+        hit, passed = (int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
+        return Inserted(hit, passed, left_out)
 
     def voxels(self, occupied: bool = True) -> Floats:
         """(n, 3) m: centres of all occupied, or of all free voxels, sorted by x, y, z."""
-        wanted = (self._table != 0) & ((self._odds >= 0.0) == occupied)
-        packed = np.sort(self._table[wanted]) - 1
+        table, odds = self._voxels
+        packed = np.sort(table[(table != 0) & ((odds >= 0.0) == occupied)]) - 1
         keys = np.stack([packed >> 32, packed >> 16 & 0xFFFF, packed & 0xFFFF], axis=-1)
         centres: Floats = (keys - (kernels.HALF - 0.5)) * self.parameters.resolution
         return centres
@@ -122,18 +120,19 @@ class OctomapGrid:
         """(n,) of the voxels around points (n, 3) m; NaN where nothing is known."""
         places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
         out = np.empty(len(places))
-        kernels.look(places, self.parameters.resolution, self._table, self._odds, out)
+        kernels.look(places, self.parameters.resolution, self._voxels, out)
         return out
 
     def binary_data(self) -> bytes:
         """Free and occupied, two bits a node: what `octomap_msgs/Octomap` carries, and a .bt file after its head."""
         if not len(self):
             return b""
-        there = self._table != 0
+        table, odds = self._voxels
+        there = table != 0
         paths = np.empty(self._count, np.int64)
-        kernels.octants(self._table[there] - 1, paths)
+        kernels.octants(table[there] - 1, paths)
         order = np.argsort(paths, kind="stable")
-        kinds = np.where(self._odds[there] >= 0.0, kernels.OCCUPIED, kernels.FREE).astype(np.uint8)[order]
+        kinds = np.where(odds[there] >= 0.0, kernels.OCCUPIED, kernels.FREE).astype(np.uint8)[order]
         paths = paths[order]
         levels = []
         for _ in range(kernels.DEPTH):

@@ -6,11 +6,15 @@ A voxel's key is floor(coordinate / resolution) + 32768 along each axis; three o
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 DEPTH = 16
 """of an octree of OctoMap: 65536 voxels along each side"""
@@ -20,9 +24,52 @@ _MIX = -7046029254386353131
 """2⁶⁴ over the golden ratio"""
 
 
+class Voxels(NamedTuple):
+    """An open-addressed hash, never more than half full; as many places as a power of 2."""
+
+    table: Ints
+    """0: empty, else key + 1"""
+    values: NDArray[Any]
+    """of the voxels: FREE or OCCUPIED, or log-odds"""
+
+
+class LogOdds(NamedTuple):
+    """What a voxel's log-odds change by, and where they stay."""
+
+    hit: float
+    miss: float
+    low: float
+    high: float
+
+
+class Axis(NamedTuple):
+    """Along one axis, the voxels between a ray's ends. Amanatides and Woo, Eurographics 1987."""
+
+    first: int
+    last: int
+    side: int
+    """-1, 0 or 1: from voxel to voxel"""
+    crossing: float
+    """where the ray first leaves a voxel along this axis, as a share of the ray; inf: nowhere"""
+    spacing: float
+    """between two such places"""
+
+
+class Ray(NamedTuple):
+    """Through voxels."""
+
+    inside: bool
+    """whether it is finite, and on the 65536³ voxels from end to end"""
+    hits: bool
+    """whether it is no longer than a sensor sees"""
+    x: Axis
+    y: Axis
+    z: Axis
+
+
 @kernel(nogil=True, error_model="numpy")
 def find(table: Any, packed: int) -> int:
-    """The place of a key in an open-addressed table (0: empty, else key + 1), or of the gap where it belongs."""
+    """The place of a key in a table of `Voxels`, or of the gap where it belongs."""
     mask = table.size - 1
     place = (int(packed) * _MIX >> 32) & mask  # wraps where it is compiled
     while table[place] != 0 and table[place] != packed + 1:
@@ -31,83 +78,15 @@ def find(table: Any, packed: int) -> int:
 
 
 @kernel(nogil=True, error_model="numpy")
-def grown(table: Any, states: Any) -> Any:
-    """(table, states) of twice the size; states may be of any type."""
-    bigger, new_states = np.zeros(2 * table.size, np.int64), np.zeros(2 * table.size, states.dtype)
+def grown(table: Ints, values: Any) -> tuple[Ints, Any]:
+    """`Voxels` of twice the size."""
+    bigger, new_values = np.zeros(2 * table.size, np.int64), np.zeros(2 * table.size, values.dtype)
     for place in range(table.size):
         if table[place] != 0:
             there = find(bigger, int(table[place]) - 1)
             bigger[there] = table[place]
-            new_states[there] = states[place]
-    return bigger, new_states
-
-
-@kernel(nogil=True, error_model="numpy")
-def walk(origins: Any, ends: Any, resolution: float, max_range: float, most: int, table: Any, states: Any) -> Any:
-    """(table, states, rays left out): each voxel that rays hit or pass, once; hit wins over passed.
-
-    Rays (n, 3) -> (n, 3) m. A ray longer than max_range is free up to there and hits nothing. As OctoMap does it, the
-    voxel in which a ray ends is not passed. What is not finite or off the 65536³ voxels is left out, and so is what
-    comes once there are `most` voxels.
-    """
-    count, left_out = 0, 0
-    first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    side, next_at, step_of = np.zeros(3, np.int64), np.zeros(3), np.zeros(3)
-    for turn in range(2):  # hits first, so that what is passed never covers them
-        for ray in range(origins.shape[0]):
-            length = 0.0
-            for k in range(3):
-                length += (ends[ray, k] - origins[ray, k]) ** 2
-            length = math.sqrt(length)
-            hits = length <= max_range
-            share = 1.0 if hits else max_range / length
-            inside = length < 1e9 and count < most  # not for NaN
-            if inside:
-                for k in range(3):
-                    a, d = origins[ray, k], (ends[ray, k] - origins[ray, k]) * share
-                    begin, finish = math.floor(a / resolution), math.floor((a + d) / resolution)
-                    inside = inside and -HALF <= begin < HALF and -HALF <= finish < HALF
-                    if not inside:
-                        break
-                    first[k], last[k] = int(begin), int(finish)
-                    if last[k] == first[k]:
-                        side[k], next_at[k], step_of[k] = 0, math.inf, math.inf
-                    else:
-                        side[k] = 1 if last[k] > first[k] else -1
-                        border = first[k] + 1 if last[k] > first[k] else first[k]
-                        next_at[k], step_of[k] = (border * resolution - a) / d, resolution / abs(d)
-            if not inside:
-                left_out += turn
-                continue
-            if 2 * count + 2 > table.size:
-                table, states = grown(table, states)
-            if turn == 0:
-                if hits:
-                    packed = pack(int(last[0]), int(last[1]), int(last[2]))
-                    place = find(table, packed)
-                    if table[place] == 0:
-                        table[place], states[place] = packed + 1, OCCUPIED
-                        count += 1
-                continue
-            x, y, z = int(first[0]), int(first[1]), int(first[2])
-            while x != last[0] or y != last[1] or z != last[2]:
-                packed = pack(x, y, z)
-                place = find(table, packed)
-                if table[place] == 0:
-                    table[place], states[place] = packed + 1, FREE
-                    count += 1
-                    if 2 * count + 2 > table.size:
-                        table, states = grown(table, states)
-                if next_at[0] <= next_at[1] and next_at[0] <= next_at[2]:
-                    x += side[0]
-                    next_at[0] = math.inf if x == last[0] else next_at[0] + step_of[0]
-                elif next_at[1] <= next_at[2]:
-                    y += side[1]
-                    next_at[1] = math.inf if y == last[1] else next_at[1] + step_of[1]
-                else:
-                    z += side[2]
-                    next_at[2] = math.inf if z == last[2] else next_at[2] + step_of[2]
-    return table, states, left_out
+            new_values[there] = values[place]
+    return bigger, new_values
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -116,15 +95,106 @@ def pack(x: int, y: int, z: int) -> int:
     return ((x + HALF) << 32) | ((y + HALF) << 16) | (z + HALF)
 
 
+@inlined_kernel
+def axis_of(begin: float, length: float, resolution: float) -> Axis:
+    """Of a ray that goes `length` (m, signed) along this axis."""
+    first, last = math.floor(begin / resolution), math.floor((begin + length) / resolution)
+    side, crossing, spacing = 0, math.inf, math.inf
+    if last != first:
+        side = 1 if last > first else -1
+        border = first + 1 if last > first else first
+        crossing, spacing = (border * resolution - begin) / length, resolution / abs(length)
+    return Axis(first, last, side, crossing, spacing)
+
+
+@inlined_kernel
+def on_octree(axis: Axis) -> bool:
+    """Whether both ends are on the 65536 voxels."""
+    return (-HALF <= axis.first < HALF) & (-HALF <= axis.last < HALF)
+
+
+@inlined_kernel
+def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: float) -> Ray:
+    """Row n; cut off at max_range."""
+    ox, oy, oz = origins[n, 0], origins[n, 1], origins[n, 2]
+    dx, dy, dz = ends[n, 0] - ox, ends[n, 1] - oy, ends[n, 2] - oz
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    finite = length < 1e9  # not for NaN
+    if not finite:
+        ox = oy = oz = dx = dy = dz = length = 0.0
+    hits = length <= max_range
+    share = 1.0 if hits else max_range / length
+    x, y, z = (
+        axis_of(ox, dx * share, resolution),
+        axis_of(oy, dy * share, resolution),
+        axis_of(oz, dz * share, resolution),
+    )
+    return Ray(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
+
+
 @kernel(nogil=True, error_model="numpy")
-def fuse(
-    cloud: Any, states: Any, hit: float, miss: float, low: float, high: float, table: Any, odds: Any, count: int
-) -> Any:
-    """(table, odds, count): the voxels of a cloud (`walk`) added to those of a map; log-odds stay in low … high."""
-    for place in range(cloud.size):
-        if cloud[place] == 0:
+def walk(
+    origins: Floats, ends: Floats, resolution: float, max_range: float, most: int, voxels: Voxels
+) -> tuple[Voxels, int]:
+    """(voxels, rays left out): each voxel that rays hit or pass, once; hit wins over passed.
+
+    Rays (n, 3) -> (n, 3) m. A ray longer than max_range is free up to there and hits nothing. As OctoMap does it, the
+    voxel in which a ray ends is not passed. What is not finite or off the 65536³ voxels is left out, and so is what
+    comes once there are `most` voxels.
+    """
+    table, states = voxels
+    count, left_out = 0, 0
+    for n in range(origins.shape[0]):  # hits first, so that what is passed never covers them
+        if count >= most:
+            break
+        ray = ray_of(origins, ends, n, resolution, max_range)
+        if ray.inside and ray.hits:
+            packed = pack(ray.x.last, ray.y.last, ray.z.last)
+            place = find(table, packed)
+            if table[place] == 0:
+                table[place], states[place] = packed + 1, OCCUPIED
+                count += 1
+                if 2 * count + 2 > table.size:
+                    table, states = grown(table, states)
+    for n in range(origins.shape[0]):
+        if count >= most:
+            left_out += origins.shape[0] - n
+            break
+        ray = ray_of(origins, ends, n, resolution, max_range)
+        if not ray.inside:
+            left_out += 1
             continue
-        packed = int(cloud[place]) - 1
+        x, y, z = ray.x.first, ray.y.first, ray.z.first
+        next_x, next_y, next_z = ray.x.crossing, ray.y.crossing, ray.z.crossing
+        while x != ray.x.last or y != ray.y.last or z != ray.z.last:
+            packed = pack(x, y, z)
+            place = find(table, packed)
+            if table[place] == 0:
+                table[place], states[place] = packed + 1, FREE
+                count += 1
+                if 2 * count + 2 > table.size:
+                    table, states = grown(table, states)
+            if next_x <= next_y and next_x <= next_z:
+                x += ray.x.side
+                next_x = math.inf if x == ray.x.last else next_x + ray.x.spacing
+            elif next_y <= next_z:
+                y += ray.y.side
+                next_y = math.inf if y == ray.y.last else next_y + ray.y.spacing
+            else:
+                z += ray.z.side
+                next_z = math.inf if z == ray.z.last else next_z + ray.z.spacing
+    return Voxels(table, states), left_out
+
+
+@kernel(nogil=True, error_model="numpy")
+def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Voxels, int]:
+    """(voxels, count): the voxels of a cloud (`walk`) added to the `count` ones of a map."""
+    cloud_table, states = cloud
+    table, odds = voxels
+    for place in range(cloud_table.size):
+        if cloud_table[place] == 0:
+            continue
+        packed = int(cloud_table[place]) - 1
         there = find(table, packed)
         if table[there] == 0:
             if 2 * count + 2 > table.size:
@@ -133,14 +203,15 @@ def fuse(
             table[there] = packed + 1
             odds[there] = 0.0
             count += 1
-        change = hit if states[place] == OCCUPIED else miss
-        odds[there] = min(max(odds[there] + np.float32(change), low), high)
-    return table, odds, count
+        seen = change.hit if states[place] == OCCUPIED else change.miss
+        odds[there] = min(max(odds[there] + np.float32(seen), change.low), change.high)
+    return Voxels(table, odds), count
 
 
 @kernel(nogil=True, error_model="numpy")
-def look(points: Any, resolution: float, table: Any, odds: Any, out: Any) -> None:
+def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None:
     """Log-odds of the voxels around points (n, 3); NaN where nothing is known."""
+    table, odds = voxels
     for n in range(points.shape[0]):
         out[n] = math.nan
         inside = True
