@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.kernels.jit import kernel
 from rfly_common.kernels.rotations import rotation_matrix
@@ -24,22 +25,13 @@ COORDINATE_BITS = 20
 
 
 @kernel(nogil=True, error_model="numpy")
-def swept_boxes(
-    table: ShapeTable,
-    shape_index: Any,
-    position: Any,
-    orientation: Any,
-    velocity: Any,
-    angular_velocity: Any,
-    dt: float,
-    rotation: Any,
-    low: Any,
-    high: Any,
-) -> None:
-    """Rotation matrices body -> world at the end of the step (n, 3, 3), and boxes (n, 3) around the whole step.
+def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
+    """Rotation matrices at the end of the step, and boxes around the whole step -> placed.
 
     A turning point leaves the straight line between its ends by at most angle²/8 of its distance from the origin.
     """
+    shape_index, position, orientation, velocity, angular_velocity = motion
+    rotation, low, high = placed
     for n in range(position.shape[0]):
         x, y, z, w = orientation[n, 0], orientation[n, 1], orientation[n, 2], orientation[n, 3]
         r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(x, y, z, w)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.frames import rotation_matrix
 
@@ -14,19 +15,10 @@ AT_ONCE = 1_000_000
 """candidates that are looked at in one piece, which bounds the memory"""
 
 
-def swept_boxes(
-    table: ShapeTable,
-    shape_index: Any,
-    position: Any,
-    orientation: Any,
-    velocity: Any,
-    angular_velocity: Any,
-    dt: float,
-    rotation: Any,
-    low: Any,
-    high: Any,
-) -> None:
+def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
     """As `kernels.swept_boxes`."""
+    shape_index, position, orientation, velocity, angular_velocity = motion
+    rotation, low, high = placed
     rotation[:] = rotation_matrix(orientation)
     for shape in np.unique(shape_index):
         chosen = np.flatnonzero(shape_index == shape)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.narrow_phase.bodies import Bodies
 from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.errors import CrowdError
@@ -18,23 +17,11 @@ ROOM = 4
 """pairs for each body that fit at the first go"""
 
 
-class Placed(NamedTuple):
-    """Bodies in the world."""
-
-    rotation: NDArray[np.float64]
-    """(n, 3, 3) body -> ENU at the end of the step"""
-    low: NDArray[np.float64]
-    """(n, 3) m: the lower corner of a box around the body over the whole step"""
-    high: NDArray[np.float64]
-    """(n, 3) m: the upper corner"""
-
-
-def place(table: ShapeTable, bodies: Bodies, dt: float) -> Placed:
+def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
     """Rotation matrices and boxes of all bodies."""
-    n = len(bodies)
+    n = len(motion.position)
     placed = Placed(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
-    motion = (bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity, dt)
-    KERNELS.choose().swept_boxes(table, bodies.shape_index, *motion, *placed)
+    KERNELS.choose().swept_boxes(table, motion, dt, placed)
     return placed
 
 

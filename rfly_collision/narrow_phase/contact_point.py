@@ -30,12 +30,11 @@ def contact_point(
     b: int,
     pose_a: Any,
     pose_b: Any,
-    nx: float,
-    ny: float,
-    nz: float,
+    normal: tuple[float, float, float],
     polygons: Any,
 ) -> tuple[float, float, float]:
     """The middle, ENU; the normal points from b to a. `polygons`: scratch, (4, 2·most vertices + 8, 2)."""
+    nx, ny, nz = normal
     if abs(nx) < 0.7:
         ux, uy, uz = 0.0, nz, -ny
     else:

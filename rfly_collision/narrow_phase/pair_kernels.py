@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
 from rfly_collision.narrow_phase.contact_point import contact_point
 from rfly_collision.narrow_phase.distance_kernels import Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
@@ -44,10 +45,9 @@ def separation(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best
 
 
 @inner_kernel
-def pose_before(
-    position: Any, rotation: Any, velocity: Any, angular_velocity: Any, body: int, before: float, pose: Any
-) -> None:
+def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: Any) -> None:
     """The pose of a body some seconds before the end of the step -> pose (4, 3)."""
+    position, velocity, angular_velocity = motion.position, motion.velocity, motion.angular_velocity
     for i in range(3):
         pose[3, i] = position[body, i] - before * velocity[body, i]
         for j in range(3):
@@ -69,30 +69,19 @@ def pose_before(
 
 
 @kernel(nogil=True, error_model="numpy")
-def pair_contacts(
-    table: ShapeTable,
-    shape_index: Any,
-    position: Any,
-    rotation: Any,
-    velocity: Any,
-    angular_velocity: Any,
-    dt: float,
-    pairs: Any,
-    touching: Any,
-    points: Any,
-    normals: Any,
-    depths: Any,
-    times: Any,
-) -> None:
-    """Pairs (m, 2) of bodies -> touching (m,) and, where they do, points, normals (m, 3), depths, times (m,)."""
+def pair_contacts(table: ShapeTable, motion: Motion, placed: Placed, dt: float, pairs: Any, touches: Touches) -> None:
+    """Pairs (m, 2) of bodies -> touches."""
+    shape_index, velocity, angular_velocity = motion.shape_index, motion.velocity, motion.angular_velocity
+    rotation = placed.rotation
+    touching, points, normals, depths, times = touches
     work = np.empty((table.most_vertices, 3))
     polygons = np.empty((4, 2 * table.most_vertices + 8, 2))
     pose_a, pose_b = np.empty((4, 3)), np.empty((4, 3))
     for m in range(pairs.shape[0]):
         a, b = pairs[m, 0], pairs[m, 1]
         shape_a, shape_b = shape_index[a], shape_index[b]
-        pose_before(position, rotation, velocity, angular_velocity, a, 0.0, pose_a)
-        pose_before(position, rotation, velocity, angular_velocity, b, 0.0, pose_b)
+        pose_before(motion, rotation, a, 0.0, pose_a)
+        pose_before(motion, rotation, b, 0.0, pose_b)
         s, x, y, z = separation(table, shape_a, shape_b, pose_a, pose_b, False, work)
         touching[m] = s <= TOUCHING
         time = 0.0
@@ -114,8 +103,8 @@ def pair_contacts(
             when, steps = 0.0, 0
             cx, cy, cz, time = x, y, z, NEVER
             while True:
-                pose_before(position, rotation, velocity, angular_velocity, a, dt - when, pose_a)
-                pose_before(position, rotation, velocity, angular_velocity, b, dt - when, pose_b)
+                pose_before(motion, rotation, a, dt - when, pose_a)
+                pose_before(motion, rotation, b, dt - when, pose_b)
                 gap, cx, cy, cz = separation(table, shape_a, shape_b, pose_a, pose_b, True, work)
                 if gap <= (TOUCHING if when == 0.0 else ARRIVED):
                     time = when
@@ -132,14 +121,14 @@ def pair_contacts(
                     break
             if touching[m]:
                 time = min(time, dt)
-                pose_before(position, rotation, velocity, angular_velocity, a, 0.0, pose_a)
-                pose_before(position, rotation, velocity, angular_velocity, b, 0.0, pose_b)
+                pose_before(motion, rotation, a, 0.0, pose_a)
+                pose_before(motion, rotation, b, 0.0, pose_b)
             elif time <= dt:
                 touching[m] = True
                 s, x, y, z = 0.0, cx, cy, cz
         if touching[m]:
             points[m, 0], points[m, 1], points[m, 2] = contact_point(
-                table, shape_a, shape_b, pose_a, pose_b, x, y, z, polygons
+                table, shape_a, shape_b, pose_a, pose_b, (x, y, z), polygons
             )
             normals[m, 0], normals[m, 1], normals[m, 2] = x, y, z
             depths[m] = max(-s, 0.0)

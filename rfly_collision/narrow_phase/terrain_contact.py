@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.narrow_phase.arguments import Motion, Placed, TerrainScratch, Touches
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, line_of
 from rfly_collision.narrow_phase.ground_distance import distance_to_ground
 from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, deepest, highest, normal_at, polynomial
@@ -40,20 +41,13 @@ MOST_PIECES = 4096
 
 @inner_kernel
 def touch(
-    terrain: Terrain,
-    table: ShapeTable,
-    shape: int,
-    pose: Any,
-    limit: float,
-    work: Any,
-    found: Any,
-    nearest: Any,
-    out: Any,
+    terrain: Terrain, table: ShapeTable, shape: int, limit: float, scratch: TerrainScratch, out: Any
 ) -> tuple[float, float]:
-    """(depth, height of the core above the ground) at a pose; -> out: point, normal. Depth < 0: apart.
+    """(depth, height of the core above the ground) at the scratch's pose; -> out: point, normal. Depth < 0: apart.
 
     The distance of spheres and capsules is looked for up to `limit` beyond their surface.
     """
+    work, found, nearest, pose = scratch
     below = deepest(terrain, table, shape, pose, work, found)
     if table.kind[shape] == ROUND and below < 0.0:
         radius = table.radius[shape]
@@ -158,98 +152,99 @@ def rise(
     return most, math.sqrt(steepest)
 
 
-@kernel(nogil=True, error_model="numpy")
-def terrain_contacts(
+@inner_kernel
+def speeds(table: ShapeTable, motion: Motion, body: int) -> tuple[float, float]:
+    """The most that any point of a body moves, and the part of it that is by turning, m/s."""
+    velocity, angular_velocity = motion.velocity, motion.angular_velocity
+    vx, vy, vz = velocity[body, 0], velocity[body, 1], velocity[body, 2]
+    wx, wy, wz = angular_velocity[body, 0], angular_velocity[body, 1], angular_velocity[body, 2]
+    turning = math.sqrt(wx * wx + wy * wy + wz * wz) * table.reach[motion.shape_index[body]]
+    return math.sqrt(vx * vx + vy * vy + vz * vz) + turning, turning
+
+
+@inner_kernel
+def first_touch(
     terrain: Terrain,
     table: ShapeTable,
-    shape_index: Any,
-    position: Any,
-    rotation: Any,
-    low: Any,
-    high: Any,
-    velocity: Any,
-    angular_velocity: Any,
+    motion: Motion,
+    placed: Placed,
     dt: float,
-    chosen: Any,
-    touching: Any,
-    points: Any,
-    normals: Any,
-    depths: Any,
-    times: Any,
-) -> None:
-    """The bodies `chosen` (m,) -> touching (m,) and, where they do, points, normals (m, 3), depths, times (m,).
-
-    low, high: (n, 3) boxes around all bodies over the whole step.
-    """
-    work = np.empty((table.most_vertices, 3))
-    found, out, at_impact = np.zeros(9), np.zeros(6), np.zeros(6)
-    nearest, pose = np.empty((2, 3)), np.empty((4, 3))
+    n: int,
+    scratch: TerrainScratch,
+    out: Any,
+) -> float:
+    """Seconds from the begin of the step until the moving body n touches the ground -> out: point, normal; else inf."""
+    position, velocity, low, high = motion.position, motion.velocity, placed.low, placed.high
+    shape = motion.shape_index[n]
+    radius = table.radius[shape]
+    vx, vy, vz = velocity[n, 0], velocity[n, 1], velocity[n, 2]
+    speed, turning = speeds(table, motion, n)
     cell = max(abs(terrain.ground.step_x), abs(terrain.ground.step_y))
+    # in pieces of about the body's own size
+    size = max(2.0 * (table.extent[shape] + radius), 4.0 * cell)
+    pieces = int(min(math.ceil(speed * dt / size), MOST_PIECES))
+    for piece in range(pieces):
+        begin, end = dt * piece / pieces, dt * (piece + 1) / pieces
+        # where the body's origin is, and all that is around it
+        around = table.reach[shape] + radius
+        x0, x1 = position[n, 0] - (dt - begin) * vx, position[n, 0] - (dt - end) * vx
+        y0, y1 = position[n, 1] - (dt - begin) * vy, position[n, 1] - (dt - end) * vy
+        z0, z1 = position[n, 2] - (dt - begin) * vz, position[n, 2] - (dt - end) * vz
+        low_x, high_x = max(min(x0, x1) - around, low[n, 0]), min(max(x0, x1) + around, high[n, 0])
+        low_y, high_y = max(min(y0, y1) - around, low[n, 1]), min(max(y0, y1) + around, high[n, 1])
+        if min(z0, z1) - around > highest(terrain, low_x, high_x, low_y, high_y):
+            continue
+        # beyond the rim of a map with a void nothing bounds how fast ground comes under the body
+        rim = terrain.void and not (on_map(terrain, low_x, low_y) and on_map(terrain, high_x, high_y))
+        gain, steepest = rise(terrain, low_x, high_x, low_y, high_y, vx, vy)
+        tilt = math.sqrt(1.0 + steepest * steepest)
+        rate = gain - vz + turning * tilt
+        when, steps = begin, 0
+        while when <= end:
+            pose_before(motion, placed.rotation, n, dt - when, scratch.pose)
+            limit = min(max(radius, 0.5 * cell), speed * (end - when)) + 2.0 * ARRIVED
+            depth, height = touch(terrain, table, shape, limit, scratch, out)
+            if depth >= -(TOUCHING if when == 0.0 else ARRIVED):
+                return when
+            free = -depth / speed if table.kind[shape] == ROUND else 0.0
+            over = height - radius * tilt
+            if over > 0.0:
+                free = max(free, over / rate if rate > 0.0 else math.inf)
+            if rim:
+                free = (end - begin) / RIM_STEPS
+            steps += 1
+            if steps > FINE_STEPS:
+                free = max(free, (end - begin) / COARSE_STEPS)
+            when += free
+    return math.inf
+
+
+@kernel(nogil=True, error_model="numpy")
+def terrain_contacts(
+    terrain: Terrain, table: ShapeTable, motion: Motion, placed: Placed, dt: float, chosen: Any, touches: Touches
+) -> None:
+    """The bodies `chosen` (m,) -> touches."""
+    touching, points, normals, depths, times = touches
+    low, high = placed.low, placed.high
+    scratch = TerrainScratch(np.empty((table.most_vertices, 3)), np.zeros(9), np.empty((2, 3)), np.empty((4, 3)))
+    at_end, at_impact = np.zeros(6), np.zeros(6)
     for m in range(chosen.size):
         n = chosen[m]
-        shape = shape_index[n]
         touching[m] = False
         if low[n, 2] > highest(terrain, low[n, 0], high[n, 0], low[n, 1], high[n, 1]):
             continue
-        radius = table.radius[shape]
-        pose_before(position, rotation, velocity, angular_velocity, n, 0.0, pose)
-        depth, _ = touch(terrain, table, shape, pose, 2.0 * ARRIVED, work, found, nearest, out)
-        touching[m] = depth >= -TOUCHING
-        vx, vy, vz = velocity[n, 0], velocity[n, 1], velocity[n, 2]
-        wx, wy, wz = angular_velocity[n, 0], angular_velocity[n, 1], angular_velocity[n, 2]
-        turning = math.sqrt(wx * wx + wy * wy + wz * wz) * table.reach[shape]
-        speed = math.sqrt(vx * vx + vy * vy + vz * vz) + turning
-        time = 0.0
-        if dt > 0.0 and speed > 0.0:
-            time = math.inf
-            # in pieces of about the body's own size
-            size = max(2.0 * (table.extent[shape] + radius), 4.0 * cell)
-            pieces = int(min(math.ceil(speed * dt / size), MOST_PIECES))
-            for piece in range(pieces):
-                begin, end = dt * piece / pieces, dt * (piece + 1) / pieces
-                # where the body's origin is, and all that is around it
-                around = table.reach[shape] + radius
-                x0, x1 = position[n, 0] - (dt - begin) * vx, position[n, 0] - (dt - end) * vx
-                y0, y1 = position[n, 1] - (dt - begin) * vy, position[n, 1] - (dt - end) * vy
-                z0, z1 = position[n, 2] - (dt - begin) * vz, position[n, 2] - (dt - end) * vz
-                low_x, high_x = max(min(x0, x1) - around, low[n, 0]), min(max(x0, x1) + around, high[n, 0])
-                low_y, high_y = max(min(y0, y1) - around, low[n, 1]), min(max(y0, y1) + around, high[n, 1])
-                if min(z0, z1) - around > highest(terrain, low_x, high_x, low_y, high_y):
-                    continue
-                # beyond the rim of a map with a void nothing bounds how fast ground comes under the body
-                rim = terrain.void and not (on_map(terrain, low_x, low_y) and on_map(terrain, high_x, high_y))
-                gain, steepest = rise(terrain, low_x, high_x, low_y, high_y, vx, vy)
-                tilt = math.sqrt(1.0 + steepest * steepest)
-                rate = gain - vz + turning * tilt
-                when, steps = begin, 0
-                while when <= end:
-                    pose_before(position, rotation, velocity, angular_velocity, n, dt - when, pose)
-                    limit = min(max(radius, 0.5 * cell), speed * (end - when)) + 2.0 * ARRIVED
-                    depth_then, height = touch(terrain, table, shape, pose, limit, work, found, nearest, at_impact)
-                    if depth_then >= -(TOUCHING if when == 0.0 else ARRIVED):
-                        time = when
-                        break
-                    free = -depth_then / speed if table.kind[shape] == ROUND else 0.0
-                    over = height - radius * tilt
-                    if over > 0.0:
-                        free = max(free, over / rate if rate > 0.0 else math.inf)
-                    if rim:
-                        free = (end - begin) / RIM_STEPS
-                    steps += 1
-                    if steps > FINE_STEPS:
-                        free = max(free, (end - begin) / COARSE_STEPS)
-                    when += free
-                if time <= dt:
-                    break
-        if touching[m]:
-            time = min(time, dt)
-        elif time <= dt and dt > 0.0 and speed > 0.0:
-            touching[m] = True
-            depth = 0.0
-            for k in range(6):
-                out[k] = at_impact[k]
-        if touching[m]:
-            for k in range(3):
-                points[m, k], normals[m, k] = out[k], out[3 + k]
-            depths[m] = max(depth, 0.0)
-            times[m] = time
+        pose_before(motion, placed.rotation, n, 0.0, scratch.pose)
+        depth, _ = touch(terrain, table, motion.shape_index[n], 2.0 * ARRIVED, scratch, at_end)
+        touches_at_end = depth >= -TOUCHING
+        time = math.inf
+        moves = dt > 0.0 and speeds(table, motion, n)[0] > 0.0
+        if moves:
+            time = first_touch(terrain, table, motion, placed, dt, n, scratch, at_impact)
+        if not touches_at_end and time > dt:
+            continue
+        contact = at_end if touches_at_end else at_impact
+        for k in range(3):
+            points[m, k], normals[m, k] = contact[k], contact[3 + k]
+        touching[m] = True
+        depths[m] = max(depth, 0.0) if touches_at_end else 0.0
+        times[m] = min(time, dt) if moves else 0.0

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rfly_collision.broad_phase.overlaps import Placed, pairs_of, place
+from rfly_collision.broad_phase.overlaps import pairs_of, place
 from rfly_collision.narrow_phase import pair_kernels
+from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
@@ -59,14 +60,15 @@ class Scene:
         if not len(bodies):
             return no_contacts()
         table = self._table(bodies.shapes)  # type: ignore[arg-type]
-        placed = place(table, bodies, float(dt))
-        between = self._between_bodies(table, bodies, placed, float(dt))
+        motion = motion_of(bodies)
+        placed = place(table, motion, float(dt))
+        between = self._between_bodies(table, bodies, motion, placed, float(dt))
         if self.terrain is None:
             return between
-        return merged(self._with_terrain(self.terrain, table, bodies, placed, float(dt)), between)
+        return merged(self._with_terrain(self.terrain, table, bodies, motion, placed, float(dt)), between)
 
     def _with_terrain(
-        self, terrain: HeightMap, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float
+        self, terrain: HeightMap, table: ShapeTable, bodies: Bodies, motion: Motion, placed: Placed, dt: float
     ) -> Contacts:
         from rfly_collision.narrow_phase import terrain_contact
 
@@ -75,38 +77,27 @@ class Scene:
         ignore = bodies.ignore
         counts[ignore.max(axis=1, initial=TERRAIN)[ignore.min(axis=1, initial=0) == TERRAIN]] = False
         chosen = np.flatnonzero(counts & (placed.low[:, 2] <= terrain.z_max))
-        m = len(chosen)
-        touching = np.empty(m, np.bool_)
-        points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
-        ground = self._terrain(terrain)
-        given = (ground, table, bodies.shape_index, bodies.position, *placed)
-        motion = (bodies.velocity, bodies.angular_velocity, dt)
+        touches, ground = room_for(len(chosen)), self._terrain(terrain)
 
         def work(start: int, stop: int) -> None:
-            results = [array[start:stop] for array in (touching, points, normals, depths, times)]
-            kernel(*given, *motion, chosen[start:stop], *results)
+            kernel(ground, table, motion, placed, dt, chosen[start:stop], rows_of(touches, start, stop))
 
-        in_chunks(work, m, BODIES_AT_ONCE)
-        a = chosen[touching]
+        in_chunks(work, len(chosen), BODIES_AT_ONCE)
+        a = chosen[touches.touching]
         b = np.full(len(a), TERRAIN, np.int64)
-        return Contacts(a, b, points[touching], normals[touching], depths[touching], times[touching])
+        return Contacts(a, b, *(array[touches.touching] for array in touches[1:]))
 
-    def _between_bodies(self, table: ShapeTable, bodies: Bodies, placed: Placed, dt: float) -> Contacts:
+    def _between_bodies(self, table: ShapeTable, bodies: Bodies, motion: Motion, placed: Placed, dt: float) -> Contacts:
         kernel: Any = pair_kernels.pair_contacts
         pairs = pairs_of(bodies, placed, self.max_pairs)
-        m = len(pairs)
-        touching = np.empty(m, np.bool_)
-        points, normals, depths, times = np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
-        given = (table, bodies.shape_index, bodies.position, placed.rotation)
-        motion = (bodies.velocity, bodies.angular_velocity, dt)
+        touches = room_for(len(pairs))
 
         def work(start: int, stop: int) -> None:
-            results = [array[start:stop] for array in (touching, points, normals, depths, times)]
-            kernel(*given, *motion, pairs[start:stop], *results)
+            kernel(table, motion, placed, dt, pairs[start:stop], rows_of(touches, start, stop))
 
-        in_chunks(work, m, PAIRS_AT_ONCE)
-        a, b = pairs[touching].T
-        return Contacts(a.copy(), b.copy(), points[touching], normals[touching], depths[touching], times[touching])
+        in_chunks(work, len(pairs), PAIRS_AT_ONCE)
+        a, b = pairs[touches.touching].T
+        return Contacts(a.copy(), b.copy(), *(array[touches.touching] for array in touches[1:]))
 
     def _table(self, shapes: tuple[Shape, ...]) -> ShapeTable:
         """Of the shapes of the last call, or a new one."""
@@ -120,6 +111,23 @@ class Scene:
 
         pyramid = pyramid_of(terrain)
         return Terrain(terrain.ground, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS)
+
+
+def motion_of(bodies: Bodies) -> Motion:
+    """What the kernels know of bodies."""
+    return Motion(bodies.shape_index, bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity)
+
+
+def room_for(m: int) -> Touches:
+    """Arrays for what is found of m bodies or pairs."""
+    return Touches(np.empty(m, np.bool_), np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m))
+
+
+def rows_of(touches: Touches, start: int, stop: int) -> Touches:
+    """Views of the rows from start to before stop."""
+    touching, points, normals, depths, times = touches
+    rows = slice(start, stop)
+    return Touches(touching[rows], points[rows], normals[rows], depths[rows], times[rows])
 
 
 def merged(one: Contacts, other: Contacts) -> Contacts:

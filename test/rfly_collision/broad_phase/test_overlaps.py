@@ -9,7 +9,9 @@ from rfly_collision import Bodies, Box, Scene, Sphere
 from rfly_collision.broad_phase import kernels as broad_kernels
 from rfly_collision.broad_phase import kernels_numpy
 from rfly_collision.broad_phase.overlaps import place
+from rfly_collision.narrow_phase.arguments import Placed
 from rfly_collision.shapes.shape_table import table_of
+from rfly_collision.world.scene import motion_of
 
 NONE = np.empty(0, np.int64)
 
@@ -100,10 +102,9 @@ def test_boxes_hold_bodies_at_every_moment(dt):
         rng.normal(0, 5, (n, 3)),
     )
     table = table_of(bodies.shapes)
-    placed = place(table, bodies, dt)
-    plain = [np.empty_like(part) for part in placed]
-    motion = (bodies.position, bodies.orientation, bodies.velocity, bodies.angular_velocity, dt)
-    kernels_numpy.swept_boxes(table, bodies.shape_index, *motion, *plain)
+    placed = place(table, motion_of(bodies), dt)
+    plain = Placed(*(np.empty_like(part) for part in placed))
+    kernels_numpy.swept_boxes(table, motion_of(bodies), dt, plain)
     for one, other in zip(placed, plain, strict=True):
         assert one == pytest.approx(other, abs=1e-9)
     from scipy.spatial.transform import Rotation
