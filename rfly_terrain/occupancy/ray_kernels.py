@@ -15,7 +15,7 @@ What all functions share:
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,24 @@ ONE_ROW, ONE_COLUMN = (1, 1 << 32) if sys.byteorder == "little" else (1 << 32, 1
 """what a pair of int32 row and column, read as one int64, grows by with each"""
 
 
+class Line(NamedTuple):
+    """A segment from (a0, b0) to (a1, b1) on a grid of size_a by size_b cells."""
+
+    along_u: bool
+    """whether a is u, else v"""
+    a0: float
+    b0: float
+    a1: float
+    b1: float
+    slope: float
+    """db/da"""
+    base_a: float
+    """of the end nearer to the grid"""
+    base_b: float
+    size_a: int
+    size_b: int
+
+
 @kernel(nogil=True, error_model="numpy", inline="always")
 def _clamp(value: float, low: float, high: float) -> float:
     """NaN becomes high: it must not reach int()."""
@@ -38,8 +56,8 @@ def _clamp(value: float, low: float, high: float) -> float:
 
 
 @kernel(nogil=True, error_model="numpy")
-def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> Any:
-    """(along u, a0, b0, a1, b1, slope db/da, a and b of the end nearer to the grid, cells along a, along b)."""
+def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> Line:
+    """Of a segment on a grid of rows by columns cells."""
     along_u = abs(u1 - u0) >= abs(v1 - v0)
     if along_u:
         a0, b0, a1, b1, size_a, size_b = u0, v0, u1, v1, columns, rows
@@ -47,8 +65,8 @@ def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: in
         a0, b0, a1, b1, size_a, size_b = v0, u0, v1, u1, rows, columns
     slope = (b1 - b0) / (a1 - a0) if a1 != a0 else 0.0
     if abs(a1) + abs(b1) < abs(a0) + abs(b0):
-        return along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b
-    return along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b
+        return Line(along_u, a0, b0, a1, b1, slope, a1, b1, size_a, size_b)
+    return Line(along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b)
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
@@ -61,16 +79,14 @@ def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
-def _span(
-    slab: int, a0: float, b0: float, a1: float, b1: float, slope: float, base_a: float, base_b: float
-) -> tuple[float, float]:
+def _span(line: Line, slab: int) -> tuple[float, float]:
     """Lowest and highest b of the segment within a slab."""
-    a_low, a_high = (a0, a1) if a0 <= a1 else (a1, a0)
-    b_low, b_high = (b0, b1) if b0 <= b1 else (b1, b0)
+    a_low, a_high = (line.a0, line.a1) if line.a0 <= line.a1 else (line.a1, line.a0)
+    b_low, b_high = (line.b0, line.b1) if line.b0 <= line.b1 else (line.b1, line.b0)
     left = max(a_low, slab - SNAP)
     right = min(a_high, slab + 1.0 + SNAP)
-    at_left = _clamp(base_b + (left - base_a) * slope, b_low, b_high)
-    at_right = _clamp(base_b + (right - base_a) * slope, b_low, b_high)
+    at_left = _clamp(line.base_b + (left - line.base_a) * line.slope, b_low, b_high)
+    at_right = _clamp(line.base_b + (right - line.base_a) * line.slope, b_low, b_high)
     return (at_left, at_right) if at_left <= at_right else (at_right, at_left)
 
 
@@ -83,18 +99,19 @@ def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
-def _inverse(a0: float, b0: float, a1: float, b1: float) -> float:
+def _inverse(line: Line) -> float:
     """|da/db|; 0 where b as good as stays."""
-    inverse = abs((a1 - a0) / (b1 - b0)) if b1 != b0 else 0.0
+    inverse = abs((line.a1 - line.a0) / (line.b1 - line.b0)) if line.b1 != line.b0 else 0.0
     return inverse if inverse < LEVEL else 0.0
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
-def _progress(slab: int, cell: int, a0: float, b0: float, a1: float, b1: float, inverse: float) -> float:
+def _progress(line: Line, slab: int, cell: int, inverse: float) -> float:
     """How far along a, in cells from the start, the segment first meets a touched cell."""
-    enters, leaves = (slab - a0, slab + 1.0 - a0) if a1 >= a0 else (a0 - (slab + 1.0), a0 - slab)
-    to_cell = cell - b0 if b1 >= b0 else b0 - (cell + 1.0)
-    return max(min(max(enters, to_cell * inverse), leaves, abs(a1 - a0)), 0.0)
+    forward = line.a1 >= line.a0
+    enters, leaves = (slab - line.a0, slab + 1.0 - line.a0) if forward else (line.a0 - (slab + 1.0), line.a0 - slab)
+    to_cell = cell - line.b0 if line.b1 >= line.b0 else line.b0 - (cell + 1.0)
+    return max(min(max(enters, to_cell * inverse), leaves, abs(line.a1 - line.a0)), 0.0)
 
 
 @kernel(nogil=True, error_model="numpy", inline="always")
@@ -168,15 +185,13 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: An
         if plain[n]:
             counts[n] = last_slab - first_slab + 1 + abs(last_cell - first_cell)
             continue
-        _, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
-            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
-        )
-        first_slab, last_slab = _slabs(a0, a1, size_a)
+        line = _oriented(segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns)
+        first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         count = 0
         for slab in range(first_slab, last_slab + 1):
-            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
-            first, last = _cells(low, high, size_b)
-            count += max(min(last, size_b - 1) - max(first, 0) + 1, 0)
+            low, high = _span(line, slab)
+            first, last = _cells(low, high, line.size_b)
+            count += max(min(last, line.size_b - 1) - max(first, 0) + 1, 0)
         counts[n] = count
 
 
@@ -216,21 +231,19 @@ def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pa
 @kernel(nogil=True, error_model="numpy")
 def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> None:
     """`fill_touched` of one segment."""
-    along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
-        segment[0], segment[1], segment[2], segment[3], rows, columns
-    )
-    first_slab, last_slab = _slabs(a0, a1, size_a)
-    inverse = _inverse(a0, b0, a1, b1)
+    line = _oriented(segment[0], segment[1], segment[2], segment[3], rows, columns)
+    first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
+    inverse = _inverse(line)
     end_u, end_v = segment[2], segment[3]
     progress = np.empty(len(is_end))
     count = 0
     for step in range(last_slab - first_slab + 1):
-        slab = first_slab + step if a1 >= a0 else last_slab - step
-        low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
-        first, last = _cells(low, high, size_b)
-        for cell in range(max(first, 0), min(last, size_b - 1) + 1):
-            row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
-            key = _progress(slab, cell, a0, b0, a1, b1, inverse)
+        slab = first_slab + step if line.a1 >= line.a0 else last_slab - step
+        low, high = _span(line, slab)
+        first, last = _cells(low, high, line.size_b)
+        for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
+            row, column = (rows - 1 - cell, slab) if line.along_u else (rows - 1 - slab, cell)
+            key = _progress(line, slab, cell, inverse)
             place = count  # insertion sort: a cell has at most a few predecessors that belong behind it
             while place > 0:
                 before, other_row, other_column = progress[place - 1], cells[place - 1, 0], cells[place - 1, 1]
@@ -269,15 +282,13 @@ def free_touched(segments: Any, occupied: Any) -> None:
     """Sets every touched cell of occupied (rows, columns) bool to False."""
     rows, columns = occupied.shape
     for n in range(segments.shape[0]):
-        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
-            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
-        )
-        first_slab, last_slab = _slabs(a0, a1, size_a)
+        line = _oriented(segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns)
+        first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         for slab in range(first_slab, last_slab + 1):
-            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
-            first, last = _cells(low, high, size_b)
-            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
-                if along_u:
+            low, high = _span(line, slab)
+            first, last = _cells(low, high, line.size_b)
+            for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
+                if line.along_u:
                     occupied[rows - 1 - cell, slab] = False
                 else:
                     occupied[rows - 1 - slab, cell] = False
@@ -295,43 +306,41 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
     bottom_left = (rows - 1) * columns
     for n in range(segments.shape[0]):
         distances[n], hits[n, 0], hits[n, 1] = np.inf, np.nan, np.nan
-        along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
-            segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
-        )
-        step_a, step_b = (1, -columns) if along_u else (-columns, 1)
-        first_slab, last_slab = _slabs(a0, a1, size_a)
-        inverse = _inverse(a0, b0, a1, b1)
-        forward = a1 >= a0
-        rises = (slope > 0.0) == forward
+        line = _oriented(segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns)
+        step_a, step_b = (1, -columns) if line.along_u else (-columns, 1)
+        first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
+        inverse = _inverse(line)
+        forward = line.a1 >= line.a0
+        rises = (line.slope > 0.0) == forward
         slab, remaining = first_slab if forward else last_slab, last_slab - first_slab
         while remaining >= 0:
             index = bottom_left + slab * step_a
-            middle = base_b + (slab + 0.5 - base_a) * slope
-            if 0.0 <= middle < size_b:
+            middle = line.base_b + (slab + 0.5 - line.base_a) * line.slope
+            if 0.0 <= middle < line.size_b:
                 # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this slab
                 leap = int(flat[index + int(middle) * step_b]) - 1
                 if leap > 0:
                     remaining -= leap
                     slab += leap if forward else -leap
                     continue
-            low, high = _span(slab, a0, b0, a1, b1, slope, base_a, base_b)
-            first, last = _cells(low, high, size_b)
-            if (first >= size_b) if rises else (last < 0):  # beyond the grid for good
+            low, high = _span(line, slab)
+            first, last = _cells(low, high, line.size_b)
+            if (first >= line.size_b) if rises else (last < 0):  # beyond the grid for good
                 break
             nearest, nearest_cell = np.inf, 0
-            for cell in range(max(first, 0), min(last, size_b - 1) + 1):
+            for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
                 if flat[index + cell * step_b] == 0:
-                    progress = _progress(slab, cell, a0, b0, a1, b1, inverse)
+                    progress = _progress(line, slab, cell, inverse)
                     if progress < nearest:
                         nearest, nearest_cell = progress, cell
             if nearest < np.inf:
-                a = a0 + nearest if forward else a0 - nearest
+                a = line.a0 + nearest if forward else line.a0 - nearest
                 a = _clamp(a, slab + 0.0, slab + 1.0)
-                b = _clamp(b0 + (a - a0) * slope, nearest_cell + 0.0, nearest_cell + 1.0)
+                b = _clamp(line.b0 + (a - line.a0) * line.slope, nearest_cell + 0.0, nearest_cell + 1.0)
                 if nearest == 0.0:
-                    a, b = a0, b0
-                distances[n] = nearest * np.sqrt(1.0 + slope * slope)
-                hits[n, 0], hits[n, 1] = (a, b) if along_u else (b, a)
+                    a, b = line.a0, line.b0
+                distances[n] = nearest * np.sqrt(1.0 + line.slope * line.slope)
+                hits[n, 0], hits[n, 1] = (a, b) if line.along_u else (b, a)
                 break
             remaining -= 1
             slab += 1 if forward else -1
