@@ -94,15 +94,18 @@ class Bridge:
     def counted(self, reason):
         return int(self.status()[2].get(reason, 0))
 
-    def dropped(self, topic, message, reason):
-        """Publish until the counter of a reason rises; nothing may be sent. Returns the diagnostic's message."""
+    def dropped(self, topic, message, reason, *told):
+        """Publish until the counter of a reason rises and the diagnostic tells these texts; nothing may be sent."""
         self.publisher(type(message), topic)
         self.peer.spin_until(lambda: self.status()[2])
         self.window.clear()
         before = self.counted(reason)
-        self.publish_until(topic, message, lambda: self.counted(reason) > before)
+        self.publish_until(
+            topic,
+            message,
+            lambda: self.counted(reason) > before and all(text in self.status()[1] for text in told),
+        )
         assert self.window.poll() == []
-        return self.status()[1]
 
     def close(self):
         self.peer.close()

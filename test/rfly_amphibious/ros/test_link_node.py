@@ -90,9 +90,11 @@ def frames_of(sock, kind, timeout_s=0.2):
             data = sock.recv(2048)
         except TimeoutError:
             return None
-        if data[4] == kind:
-            _, _, flags, length, _, time_s = struct.unpack_from("<4sBBHQd", data)
-            return flags, time_s, struct.unpack_from(f"<{length // 8}d", data, 24)
+        while data:  # by TCP several may come at once
+            _, found, flags, length, _, time_s = struct.unpack_from("<4sBBHQd", data)
+            if found == kind:
+                return flags, time_s, struct.unpack_from(f"<{length // 8}d", data, 24)
+            data = data[24 + length + 4 :]
     return None
 
 

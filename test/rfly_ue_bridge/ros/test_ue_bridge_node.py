@@ -96,9 +96,7 @@ def test_other_frames_go_through_tf(bridge, topic, frame):
 
 
 def test_frame_that_nothing_connects_is_named(bridge):
-    text = bridge.dropped("car/pose", pose(frame="moon"), "unknown_frame")
-    assert "car/pose" in text
-    assert "moon" in text
+    bridge.dropped("car/pose", pose(frame="moon"), "unknown_frame", "car/pose", "moon")
 
 
 @pytest.mark.parametrize(
@@ -130,8 +128,7 @@ def test_vehicle_state_with_scale_and_on_the_ground(bridge):
 
 
 def test_vehicle_state_of_another_id_is_dropped(bridge):
-    text = bridge.dropped("drone/state", vehicle_state(vehicle_id=11), "wrong_id")
-    assert "id 11, expected 10" in text
+    bridge.dropped("drone/state", vehicle_state(vehicle_id=11), "wrong_id", "id 11, expected 10")
 
 
 def test_small_fleet_leaves_singly_in_message_order(bridge):
@@ -197,7 +194,7 @@ def test_bad_vehicle_of_a_fleet_is_left_out(bridge):
 )
 def test_messages_that_contradict_themselves_are_dropped_whole(bridge, arrays):
     message = fleet(**{"ids": [41, 42], **arrays}, source="/odd")
-    assert "/odd" in bridge.dropped("vehicle_states", message, "inconsistent")
+    bridge.dropped("vehicle_states", message, "inconsistent", "/odd")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +208,7 @@ def test_messages_that_contradict_themselves_are_dropped_whole(bridge, arrays):
     ],
 )
 def test_bad_poses_are_dropped_and_counted(bridge, changes, reason):
-    assert "car/pose" in bridge.dropped("car/pose", pose(**changes), reason)
+    bridge.dropped("car/pose", pose(**changes), reason, "car/pose")
 
 
 def test_slightly_wrong_norm_is_normalised(bridge):
@@ -225,9 +222,7 @@ def test_odometry_with_nan_twist_is_dropped(bridge):
 
 
 def test_configured_id_is_ignored_in_vehicle_states(bridge):
-    text = bridge.dropped("vehicle_states", fleet([7], source="/intruder"), "configured")
-    assert "car/pose" in text
-    assert "/intruder" in text
+    bridge.dropped("vehicle_states", fleet([7], source="/intruder"), "configured", "car/pose", "/intruder")
 
 
 def test_first_source_keeps_an_id_and_a_diagnostic_names_both(bridge):
