@@ -12,7 +12,7 @@ from pathlib import Path
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_common.ros.node_parameters import Parameter, parameters_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "parameters.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "parameters.md"
 _INTRODUCTION = """# Parameters of the nodes
 
 All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file); those marked *changeable* take `ros2 param

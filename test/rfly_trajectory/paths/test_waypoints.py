@@ -21,7 +21,9 @@ def check_joints(path):
     s = path.start[1:]
     before, after = path.at(s - 1e-7), path.at(s + 1e-7)
     np.testing.assert_allclose(after.position - before.position, 2e-7 * after.tangent, atol=3e-7)
-    np.testing.assert_allclose(before.tangent, after.tangent, atol=1e-5)
+    # a joint turns by no more than what its pieces turn on the way, at hairpins through points that nearly coincide
+    turned = 2e-7 * np.maximum(np.abs(before.curvature), np.abs(after.curvature))
+    assert (np.abs(before.tangent - after.tangent) <= 1e-5 + turned[:, None]).all()
     s = np.linspace(0.0, path.length, 4001)
     way = np.hypot(*np.diff(path.at(s).position, axis=0).T).sum()
     assert way == pytest.approx(path.length, rel=2e-3)
