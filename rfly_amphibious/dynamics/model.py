@@ -28,6 +28,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
 from rfly_common.errors import ConfigError, DynamicsError
+from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_terrain.height_map.height_map import HeightMap
@@ -144,7 +145,7 @@ class ModelState:
     def restore(cls, path: str | os.PathLike[str]) -> ModelState:
         """From a file of `save`. Raises ConfigError where it is not one."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open_regular(path) as opened, np.load(opened, allow_pickle=False) as file:
                 x, memory, time = (np.array(file[key], np.float64) for key in ("x", "memory", "time"))
         except (OSError, KeyError, ValueError, EOFError) as error:
             raise ConfigError(f"{os.fspath(path)}: no saved state of a vehicle ({error})") from None

@@ -31,6 +31,7 @@ from rfly_amphibious.ros.node_parameters import (
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError
+from rfly_common.files import read_regular
 from rfly_common.ros.diagnostics import ERROR, STALE, WARN, Diagnostics, Row
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
@@ -41,6 +42,8 @@ PACE_TIME, PACE_ERROR = 2.0, 0.1
 """s over which the simulation's pace is taken; of it, beyond which the firmware's clock is another one"""
 SILENCE = 1.0
 """s without imu/data"""
+MAX_SETTINGS_BYTES = 1_000_000
+"""of a file of settings"""
 
 
 class BetaflightNode(Node):
@@ -144,7 +147,7 @@ def _start(given: FirmwareParameters) -> BetaflightSession:
     """Raises ConfigError where the firmware cannot be started."""
     try:
         if given.settings.endswith(".txt"):
-            lines = Path(given.settings).read_text(encoding="utf-8").splitlines()
+            lines = read_regular(given.settings, MAX_SETTINGS_BYTES).decode("utf-8").splitlines()
         else:
             lines = shipped_settings(given.settings)
         return BetaflightSession(lines, given.folder or None, Path(given.program) if given.program else find_firmware())

@@ -16,9 +16,12 @@ from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import TERRAIN, check_arguments, node_parameters, started_nodes
 from rfly_bringup.runner.supervisor import Supervisor, describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
+from rfly_common.files import open_regular
 
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """signals that end all processes: Ctrl-C, kill, and the terminal that is closed"""
+
+MAX_PARAMS_FILE_BYTES = 1_000_000
 
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
@@ -106,7 +109,7 @@ def check_params_file(path: str) -> None:
     import yaml
 
     try:
-        with open(path, encoding="utf-8") as file:
+        with open_regular(path, MAX_PARAMS_FILE_BYTES) as file:
             found = yaml.safe_load(file)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"params_file: {path}: {' '.join(str(error).split())}") from error

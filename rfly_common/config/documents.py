@@ -15,7 +15,7 @@ import jsonschema
 from rfly_common.config.marked_yaml import Document, parse_yaml
 from rfly_common.config.schema_errors import first_error
 from rfly_common.errors import ConfigError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, read_regular
 
 
 def shipped_names(package: str, folder: str) -> list[str]:
@@ -44,13 +44,9 @@ def read_limited(path: StrPath, what: str, max_bytes: int) -> bytes:
     """A file's content; ConfigError that begins with `what` where it can't be read or is larger than max_bytes."""
     given = os.fspath(path)
     try:
-        with open(given, "rb") as file:
-            data = file.read(max_bytes + 1)
+        return read_regular(given, max_bytes)
     except OSError as error:
         raise ConfigError(f"{what} {given!r}: {error.strerror}") from None
-    if len(data) > max_bytes:
-        raise ConfigError(f"{what} {given!r}: larger than {max_bytes:,} bytes")
-    return data
 
 
 def decode_text(data: bytes, file: str) -> str:

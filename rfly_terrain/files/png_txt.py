@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, open_regular
 from rfly_common.frames import up_to_down
 from rfly_terrain.files.calibration import (
     MAX_TXT_BYTES,
@@ -140,19 +138,15 @@ def _grey(pixels: NDArray[Any], file: str) -> NDArray[Any]:
 
 def _read_whole(path: StrPath) -> NDArray[np.uint8]:
     try:
-        size = os.stat(path).st_size
-        if size > MAX_PNG_BYTES:
-            raise TerrainFormatError(
-                f"{path}: {size:,} bytes, expected a png of at most {MAX_PNG_BYTES:,}; it was not read"
-            )
-        return np.fromfile(path, np.uint8)  # cv2.imread cannot open every Windows path
+        with open_regular(path, MAX_PNG_BYTES) as file:
+            return np.fromfile(file, np.uint8)  # cv2.imread cannot open every Windows path
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
 def _read_start(path: StrPath, size: int) -> bytes:
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             return file.read(size)
     except OSError as error:
         raise _unreadable(path, error) from error

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.config.marked_yaml import Document, parse_yaml
 from rfly_common.config.schema_errors import first_error
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath
+from rfly_common.files import MAX_CELLS, StrPath, read_regular
 from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
 from rfly_terrain.occupancy.cell_grid import Bools, checked_size, number, numbers, resolution_of
 from rfly_terrain.occupancy.image import FREE_THRESH, OCCUPIED_THRESH, cells_to_image, image_to_cells
@@ -142,17 +142,11 @@ def _save(
 
 def _read(file: Path, limit: int) -> bytes:
     try:
-        with file.open("rb") as opened:
-            data = opened.read(limit + 1)
+        return read_regular(file, limit)
     except FileNotFoundError:
         raise TerrainFileNotFound(f"{file}: no such file") from None
     except OSError as error:
         raise TerrainFormatError(f"{file}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # a NUL in the name
-        raise TerrainFormatError(f"{str(file)!r}: {error}") from None
-    if len(data) > limit:
-        raise TerrainFormatError(f"{file}: more than {limit:,} bytes; it was not read")
-    return data
 
 
 def _parse(data: bytes, file: str) -> Document:

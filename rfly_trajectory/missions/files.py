@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rfly_common.errors import ConfigError, MissionFileError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, read_regular
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive
@@ -99,7 +99,8 @@ def read_mission(
     ground's altitude above sea at (latitude, longitude) for items above terrain. A .waypoints file's first row is
     home, unless `first_row_is_home` is False: then it is an item and `home` (latitude, longitude, altitude) is needed.
 
-    Raises MissionFileError that names file, item, field and value; OSError where the file can't be read.
+    Raises MissionFileError that names file, item, field and value; OSError where the file can't be read
+    or is larger than MAX_BYTES.
     """
     for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
         check_positive(name, radius, "metres")
@@ -143,10 +144,7 @@ def write_mission(
 
 
 def _read_text(path: StrPath) -> str:
-    with open(path, "rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise MissionFileError(f"more than {MAX_BYTES} bytes, at most 10 MiB are read")
+    data = read_regular(path, MAX_BYTES)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -24,7 +24,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from rfly_common.errors import VehicleXmlError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, open_regular
 
 MAX_BYTES = 1_000_000
 """RflySim's own descriptions have a few thousand"""
@@ -161,7 +161,7 @@ def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> Vehic
 
 def read_vehicle_xml(path: StrPath) -> VehicleXml:
     """The description of a file. Raises VehicleXmlError, FileNotFoundError and other OSErrors."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         data = file.read(MAX_BYTES + 1)
     return parse_vehicle_xml(data, os.fspath(path))
 

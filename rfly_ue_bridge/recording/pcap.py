@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from rfly_common.errors import CaptureError, TruncatedCaptureError
+from rfly_common.files import open_regular
 from rfly_ue_bridge.recording.datagrams import (
     RAW,
     CapturedFrame,
@@ -69,7 +70,7 @@ class RecordingReader:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.size = self.path.stat().st_size
-        self._file: BinaryIO = self.path.open("rb")
+        self._file: BinaryIO = open_regular(self.path)
         self._extractor = DatagramExtractor()
 
     @property

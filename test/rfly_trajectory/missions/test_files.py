@@ -354,7 +354,7 @@ def test_any_word_in_any_column_is_read_or_refused(tmp_path_factory, place, word
 
 
 def test_size_limits(read, tmp_path):
-    with pytest.raises(MissionFileError, match="more than 10485760 bytes"):
+    with pytest.raises(OSError, match="larger than 10,485,760 bytes"):
         read(" " * (10 * 1024 * 1024 + 1))
     rows = ["QGC WPL 110", "0 1 0 16 0 0 0 0 47 8 500 1"] + ["1 0 2 20 0 0 0 0 0 0 0 1"] * 65_536
     with pytest.raises(MissionFileError, match="65535 items"):

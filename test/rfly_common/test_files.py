@@ -1,0 +1,69 @@
+"""Files are opened in one way: at once, regular ones only, and none above its limit."""
+
+import os
+import socket
+
+import pytest
+
+from rfly_amphibious.dynamics.model import ModelState
+from rfly_common.config.documents import read_config
+from rfly_common.errors import RflyError
+from rfly_common.files import open_regular, read_regular
+from rfly_terrain.files.png_txt import read_calibration, read_header, read_pixels
+from rfly_terrain.occupancy.files import load_map
+from rfly_trajectory.missions.files import read_mission
+from rfly_trajectory.paths.point_files import read_points
+from rfly_ue_bridge.objects.vehicle_xml import read_vehicle_xml
+from rfly_ue_bridge.recording.pcap import RecordingReader
+
+
+def test_content_of_a_regular_file_up_to_its_limit(tmp_path):
+    """Also through a link; one byte more is refused, by its size and before it is read."""
+    file = tmp_path / "ten.bin"
+    file.write_bytes(b"0123456789")
+    (tmp_path / "link").symlink_to(file)
+    assert read_regular(file, 10) == read_regular(tmp_path / "link", 10) == b"0123456789"
+    with open_regular(file) as opened:
+        assert opened.read(3) == b"012"
+    with pytest.raises(OSError, match="larger than 9 bytes"):
+        read_regular(file, 9)
+    with pytest.raises(FileNotFoundError):
+        read_regular(tmp_path / "none", 9)
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
+    """Not even a pipe that nobody writes to is waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tmp_path / "socket"))
+        for name, reason in (
+            ("pipe", "a pipe"),
+            ("socket", ""),
+            ("/dev/zero", "a device"),
+            (".", "Is a directory"),
+            ("a\0b", "no name of a file"),
+        ):
+            with pytest.raises(OSError, match=reason) as caught:
+                open_regular(tmp_path / name)
+            assert caught.value.strerror
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (lambda path: read_config("fleet", "rfly_trajectory", "fleets", path, 1000), "fleet.yaml"),
+        (read_mission, "mission.plan"),
+        (read_points, "points.csv"),
+        (read_calibration, "map.txt"),
+        (read_header, "map.png"),
+        (read_pixels, "map.png"),
+        (load_map, "map.yaml"),
+        (read_vehicle_xml, "vehicle.xml"),
+        (RecordingReader, "wire.pcap"),
+        (ModelState.restore, "state.npz"),
+    ],
+)
+def test_no_reader_waits_for_a_pipe(read, name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises((RflyError, OSError), match="a pipe"):
+        read(tmp_path / name)
