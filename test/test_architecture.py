@@ -189,6 +189,31 @@ def test_tests_mirror_the_rooms():
     assert not lost
 
 
+def test_tests_of_attacks_mirror_them():
+    """`test/attacks/test_AREA.py` runs the short form of `attacks/AREA.py`, or tests a part that areas share."""
+    parts = {path.stem for path in (ROOT / "attacks").glob("*.py")}
+    tested = {path.stem.removeprefix("test_") for path in (ROOT / "test" / "attacks").glob("test_*.py")}
+    assert tested <= parts
+    assert parts - tested <= {"__init__", "__main__"}
+
+
+def test_each_area_of_attacks_says_how_much_it_tries():
+    for path in (ROOT / "attacks").glob("*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        targets = [name for node in body if isinstance(node, ast.Assign) for name in node.targets]
+        targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
+        names = {leaf.id for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Name)}
+        if "ATTACKS" in names:
+            assert {"TRIES", "SHORT_TRIES"} <= names, path
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_package_needs_what_tries_it(package):
+    """Tests, benchmarks and attacks are not installed."""
+    beside = {"attacks", "benchmarks", "test"}
+    assert not [path for path in modules(package) if any(name.split(".")[0] in beside for name in imports(path))]
+
+
 def test_data_lies_apart_from_code():
     """YAML, schemas, maps and the like lie below `data` of their package."""
     stray = {

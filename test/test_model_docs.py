@@ -19,7 +19,10 @@ from rfly_common.config.marked_yaml import parse_yaml
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "docs" / "model"
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted(MODEL.glob("*.md"))}
-TEXTS = [*ROOT.glob("*.md"), *(p for d in ("docs", "test", "examples", "benchmarks") for p in (ROOT / d).rglob("*"))]
+TEXTS = [
+    *ROOT.glob("*.md"),
+    *(p for d in ("docs", "test", "examples", "benchmarks", "attacks") for p in (ROOT / d).rglob("*")),
+]
 TEXTS += [path for package in ROOT.glob("rfly_*") for path in package.rglob("*")]
 TEXTS = sorted(path for path in TEXTS if path.suffix in (".py", ".md", ".yaml", ".json") and path != Path(__file__))
 

@@ -1,0 +1,63 @@
+"""What an attack found, and the table of all of them with the machine that they ran on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+SHOWN_FAILURES = 5
+"""of each attack, below the table"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One attack: so many tries, and what went wrong."""
+
+    name: str
+    tried: int
+    failed: int
+    largest_memory_mb: float | None
+    """resident memory of the attacked process at its largest, 10^6 bytes; None where there was none to watch"""
+    longest_stall_s: float | None
+    """longest time in which it gave no sign of life or no answer; None where none was due"""
+    failures: tuple[str, ...]
+    """how to see some of them again: what was tried, and what came of it"""
+
+
+def print_table(results: Sequence[Result], console: Console) -> None:
+    """One row for each attack, and below it what failed."""
+    table = Table(title="What was thrown at rfly_suite")
+    for heading in ("attack", "tried", "failed", "largest memory", "longest stall"):
+        table.add_column(heading, justify="left" if heading == "attack" else "right", overflow="fold")
+    for result in results:
+        table.add_row(
+            escape(result.name),
+            f"{result.tried:,}",
+            f"[red]{result.failed:,}[/]" if result.failed else "0",
+            "" if result.largest_memory_mb is None else f"{result.largest_memory_mb:,.0f} MB",
+            "" if result.longest_stall_s is None else f"{result.longest_stall_s:.2f} s",
+        )
+    console.print(table)
+    for result in results:
+        for failure in result.failures[:SHOWN_FAILURES]:
+            console.print(f"{result.name}: {failure}", markup=False, highlight=False, soft_wrap=True)
+        if len(result.failures) > SHOWN_FAILURES:
+            console.print(f"{escape(result.name)}: and {len(result.failures) - SHOWN_FAILURES} more")
+
+
+def largest(values: Iterable[float | None]) -> float | None:
+    """The largest of what was measured; None where nothing was."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def machine_line() -> str:
+    """Python, system, cores and the load of the last minute: how far the times can be trusted."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    system = f"{platform.system()} {platform.machine()}"
+    return f"Python {platform.python_version()}, {system}, {os.cpu_count()} cores, load {load}"
