@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
 from benchmarks.harness import Row, agreement, measure, same
-from rfly_common.kernels.jit import kernel
 from rfly_common.kernels.parallel import cores
 from rfly_terrain import BinaryOccupancyMap
 from rfly_terrain.occupancy.rays import clearance_of
@@ -182,7 +181,9 @@ def beside_range_libc(matrix: NDArray[np.bool_], starts: NDArray[Any], angles: N
 def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
     """(field, queries (n, 3) column, row from below, angle; longest, out (n,)), all in cells and float32."""
 
-    @kernel(nogil=True, fastmath=True)
+    from numba import njit
+
+    @njit(nogil=True, fastmath=True)
     def ray_marching(distance: Any, queries: Any, longest: Any, out: Any) -> None:
         rows, columns = distance.shape
         for n in range(len(queries)):
@@ -200,7 +201,7 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
                 t += max(np.float32(0.999) * nearest, np.float32(1.0))
             out[n] = min(t, longest)
 
-    @kernel(nogil=True, fastmath=True)
+    @njit(nogil=True, fastmath=True)
     def bresenham(occupied: Any, queries: Any, longest: Any, out: Any) -> None:
         rows, columns = occupied.shape
         for n in range(len(queries)):

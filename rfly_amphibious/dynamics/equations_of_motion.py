@@ -22,7 +22,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def state_derivative(x: Any, inputs: Inputs, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
     """ẋ of the state x -> dx, and what was met on the way -> scratch. docs/model, section 7.3."""
     motion = body_motion(x, inputs.wind, p)

@@ -11,7 +11,7 @@ from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.bilinear import clamp, gradient, interpolate, unit_normal
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def heights_above_ground(ground: Any, count: int, scratch: Any) -> None:
     """Turns z in `point_height` into the height above the bilinear ground, m, as `HeightMap.altitude` has it. Eq. 3.1.
 
@@ -35,14 +35,14 @@ def heights_above_ground(ground: Any, count: int, scratch: Any) -> None:
         scratch.point_height[k] -= interpolate(z00, z01, z10, z11, scratch.row[k], scratch.column[k])
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def ground_normal(ground: Any, x: float, y: float) -> tuple[float, float, float]:
     """The smooth unit normal, world, as `HeightMap.normal` has it. Eq. 3.2."""
     _, along_x, along_y, _, _ = gradient(ground, x, y, True)
     return unit_normal(along_x, along_y)
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def density_ratio(p: Any, z: float) -> float:
     """ρ/ρ₀ at height z of the map. Eq. 3.4."""
     temperature = standard_temperature(z + p.map_altitude)

@@ -29,7 +29,7 @@ NOT_FINITE = 1
 TOO_FAR = 2
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def simulate(
     vehicles: Vehicles,
     controls: HeldControls,
@@ -74,7 +74,7 @@ def simulate(
                 sample += 1
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def derivatives(x: Any, inputs: Inputs, records: Any, ground: Any, dx: Any, outputs: Any) -> None:
     """`state_derivative` of n vehicles: x, dx (n, states), outputs (n, REPORTED), `inputs` with a first axis of n."""
     p, scratch = records[0], new_scratch(1)

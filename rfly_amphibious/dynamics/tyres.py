@@ -9,13 +9,13 @@ from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.kernels import ground_normal
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 
 MIN_UPRIGHT = 0.2
 """n_B·ẑ below which a tyre does not act. Eq. 5.3"""
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def arc_tangent(x: float) -> float:
     """atan x for x ≥ 0, to a unit in the last place or two; without branches, so that loops become vector instructions.
 
@@ -41,7 +41,7 @@ def arc_tangent(x: float) -> float:
     return base + (t * (z * p / q) + t + rest)
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def sine(x: float) -> float:
     """sin x for 0 ≤ x ≤ π, to about 2e-16: Taylor's series up to the 21st power, mirrored at π/2."""
     mirrored = (3.141592653589793 - x) + 1.2246467991473532e-16
@@ -60,7 +60,7 @@ def sine(x: float) -> float:
     return x + x * (z * s)
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def magic_formula(slip: float, shape: float, curvature: float) -> float:
     """f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. Eq. 5.11."""
     z = slip / shape

@@ -143,7 +143,7 @@ def set_motion(x: Any, force: Any, rates: Any) -> None:
         x[at.RATES + i] = rates[i] - x[at.GYRO_BIAS + i]
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground: Any) -> None:
     """From the IMU's row first - 1, where x and p are, to row last - 1, with the measurements on the way.
 
@@ -188,7 +188,7 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
         history.cursor[k] = cursor
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def report(x: Any, p: Any, lever: Any, place: Any, velocity: Any, covariance: Any) -> None:
     """Place and velocity (3,) of the body's origin, `lever` (3,) being the IMU's from there, and (9, 9) of both and the
     attitude.

@@ -15,7 +15,7 @@ from rfly_common.physics import GRAVITY, LAPSE_RATE, PRESSURE_EXPONENT
 from rfly_terrain.height_map.bilinear import altitude as ground_altitude
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_gps_position(x: Any, lever: Any, h: Any, out: Any) -> None:
     """The antenna's place as the receiver says it, and its Jacobian (3, 27)."""
     r, arm = np.empty((3, 3)), np.empty(3)
@@ -28,7 +28,7 @@ def expect_gps_position(x: Any, lever: Any, h: Any, out: Any) -> None:
     add_skew(h, 0, at.E_ATTITUDE, -1.0, arm[0], arm[1], arm[2])
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_velocity(x: Any, lever: Any, h: Any, out: Any) -> None:
     """World velocity of a point at a lever from the IMU: v + R (ω × l), and its Jacobian (3, 27)."""
     r, arm, swing = np.empty((3, 3)), np.empty(3), np.empty(3)
@@ -47,7 +47,7 @@ def expect_velocity(x: Any, lever: Any, h: Any, out: Any) -> None:
     add_skew(h, 0, at.E_ATTITUDE, -1.0, arm[0], arm[1], arm[2])
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_field(x: Any, field: Any, h: Any, out: Any) -> None:
     """The Earth's field in body axes with the magnetometer's bias, and its Jacobian (3, 27)."""
     r = np.empty((3, 3))
@@ -63,7 +63,7 @@ def expect_field(x: Any, field: Any, h: Any, out: Any) -> None:
         h[i, at.E_FIELD + i] = 1.0
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_pressure(x: Any, lever: Any, altitude: float, h: Any, out: Any) -> None:
     """Pa of the standard atmosphere with the barometer's bias, and its Jacobian (1, 27). Eq. 3.3."""
     r, arm = np.empty((3, 3)), np.empty(3)
@@ -78,7 +78,7 @@ def expect_pressure(x: Any, lever: Any, altitude: float, h: Any, out: Any) -> No
     h[0, at.E_BARO] = 1.0
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: float, h: Any, out: Any) -> float:
     """m straight down to the ground, and its Jacobian (1, 27) with the ground's mean slope over ± the spreads (m).
 
@@ -103,7 +103,7 @@ def expect_height(x: Any, ground: Any, lever: Any, spread_x: float, spread_y: fl
     return bend_x * bend_x + bend_y * bend_y
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -> None:
     """Mean speed along, and across, the rolling wheels, and its Jacobian (2, 27). `rolls` (4,): 1 where a wheel does.
 
@@ -145,7 +145,7 @@ def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -
     h[0, at.E_SLIP] = along
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def expect_orientation(x: Any, read: Any, h: Any, out: Any) -> None:
     """The residual itself: the rotation vector (world axes) from the estimated attitude to the one that was read, less
     its drift; and the Jacobian (3, 27) of what was expected.

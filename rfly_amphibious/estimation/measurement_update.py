@@ -13,7 +13,7 @@ from rfly_amphibious.estimation.row_operations import add_outer, add_scaled, sca
 from rfly_common.kernels.jit import inner_kernel, kernel
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def inject_error(x: Any, d: Any) -> None:
     """The nominal state takes over the error d (27,)."""
     for i in range(3):
@@ -27,7 +27,7 @@ def inject_error(x: Any, d: Any) -> None:
         x[at.FORCE + i] -= d[at.E_FORCE + i]
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, vertical_only: bool) -> float:
     """One measurement of m numbers: Jacobian h (m, 27), residuals and variances (m,); Joseph's form.
 

@@ -51,7 +51,7 @@ def apply_decay(p: Any, gps: float, ahrs: float, ground: float, slip: float) -> 
     scale(p[at.E_SLIP], slip)
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: Any) -> None:
     """State and covariance dt seconds on, with mean readings of the IMU in body axes; `coasts`: there are none."""
     r = np.empty((3, 3))

@@ -67,7 +67,7 @@ class Ray(NamedTuple):
     z: Axis
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def find(table: Any, packed: int) -> int:
     """The place of a key in a table of `Voxels`, or of the gap where it belongs."""
     mask = table.size - 1
@@ -77,7 +77,7 @@ def find(table: Any, packed: int) -> int:
     return place
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def grown(table: Ints, values: Any) -> tuple[Ints, Any]:
     """`Voxels` of twice the size."""
     bigger, new_values = np.zeros(2 * table.size, np.int64), np.zeros(2 * table.size, values.dtype)
@@ -89,7 +89,7 @@ def grown(table: Ints, values: Any) -> tuple[Ints, Any]:
     return bigger, new_values
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def pack(x: int, y: int, z: int) -> int:
     """Voxel indices, -32768 … 32767, as one number."""
     return ((x + HALF) << 32) | ((y + HALF) << 16) | (z + HALF)
@@ -132,7 +132,7 @@ def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: 
     return Ray(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def walk(
     origins: Floats, ends: Floats, resolution: float, max_range: float, most: int, voxels: Voxels
 ) -> tuple[Voxels, int]:
@@ -186,7 +186,7 @@ def walk(
     return Voxels(table, states), left_out
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Voxels, int]:
     """(voxels, count): the voxels of a cloud (`walk`) added to the `count` ones of a map."""
     cloud_table, states = cloud
@@ -208,7 +208,7 @@ def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Vo
     return Voxels(table, odds), count
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None:
     """Log-odds of the voxels around points (n, 3); NaN where nothing is known."""
     table, odds = voxels
@@ -225,7 +225,7 @@ def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None
                 out[n] = odds[place]
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def octants(packed: Any, out: Any) -> None:
     """Keys -> the path from the octree's root: three bits a level, z y x."""
     for n in range(packed.size):
@@ -236,7 +236,7 @@ def octants(packed: Any, out: Any) -> None:
         out[n] = path
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def join(paths: Any, kinds: Any, parents: Any, parent_kinds: Any, bits: Any, first: Any) -> int:
     """One level of an octree out of the level below, sorted by path; returns how many nodes it has.
 
@@ -258,7 +258,7 @@ def join(paths: Any, kinds: Any, parents: Any, parent_kinds: Any, bits: Any, fir
     return count
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
     """The data of a .bt file, parents first: two bytes a node whose children differ. Returns how many bytes.
 

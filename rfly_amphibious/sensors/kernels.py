@@ -62,7 +62,7 @@ class JointGeometry(NamedTuple):
     """(rotors,) the sense in which each turns"""
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any, out: Any) -> None:
     """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k, n). Eq. 11.1.
 
@@ -127,7 +127,7 @@ def set_vector(array: Floats, row: int, column: int, vector: Vector) -> None:
     array[row, column], array[row, column + 1], array[row, column + 2] = vector
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def truths(x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats) -> None:
     """What ideal sensors at their places would read. Eq. 11.2, 11.3.
 
@@ -162,7 +162,7 @@ def truths(x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floa
         set_vector(out, k, HEIGHT_PLACE, point_in_world(position, rotation, height))
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
     """Attitudes in `truth`, turned by the rotation vectors (world axes) that begin at column `first` of `error`.
 
@@ -178,7 +178,7 @@ def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
             out[k, c] = turned[c]
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out: Floats) -> None:
     """Angles and rates of steering, wheels and rotors, integrated by the trapezoidal rule.
 

@@ -100,14 +100,14 @@ def sector(x: float, y: float) -> int:
     return min(int(turn * (BINS / 4.0)), BINS - 1)
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def sectors(x: Any, y: Any, out: Any) -> None:
     """`sector` of arrays (n,)."""
     for k in range(x.size):
         out[k] = sector(x[k], y[k])
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def limits(origins: Any, times: Any, out: Any) -> None:
     """Lowest and highest x, y, z, time of rays -> out (2, 4)."""
     for c in range(3):
@@ -207,7 +207,7 @@ def capsule_normal(a: Vector, b: Vector, at: float, ray: Ray) -> Vector:
     return nx / length, ny / length, nz / length
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def nearest_bodies(rays: Rays, sectors: Sectors, bodies: BodiesInRange, shapes: ShapeTable, hits: Hits) -> None:
     """Puts into `hits` where a body is nearer than what is there already."""
     # in a loop each look-up in a tuple would count references

@@ -15,7 +15,7 @@ import numpy as np
 
 from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import kernel, pasted_kernel
 from rfly_common.kernels.rotations import rotation_matrix
 
 LEVELS = 16
@@ -24,7 +24,7 @@ COORDINATE_BITS = 20
 """of a cell's number along an axis; cells whose numbers differ above that may share a key, at the cost of time only"""
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
     """Rotation matrices at the end of the step, and boxes around the whole step -> placed.
 
@@ -67,7 +67,7 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
                 high[n, i] = high[n, i] - min(back, 0.0) + around
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: Any) -> int:
     """Pairs a < b of overlapping boxes that count, as a·n + b in no order of use -> out; how many there are.
 
@@ -171,14 +171,14 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
     return count
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def row_key(iy: int, iz: int, level: int) -> int:
     """A number for a row of cells along x."""
     limit = (1 << COORDINATE_BITS) - 1
     return (((iy & limit) << COORDINATE_BITS) | (iz & limit)) * LEVELS + level
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def row_hash(row: int) -> int:
     """Where the cells of a row begin."""
     return ((row * 0x2545F4914F6CDD1D) >> 24) & 0xFFFFFFFF

@@ -68,7 +68,7 @@ def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: A
         pose[i, 2] = cosine * r + sine * (p * y - q * x) + along * z
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def pair_contacts(table: ShapeTable, motion: Motion, placed: Placed, dt: float, pairs: Any, touches: Touches) -> None:
     """Pairs (m, 2) of bodies -> touches."""
     shape_index, velocity, angular_velocity = motion.shape_index, motion.velocity, motion.angular_velocity

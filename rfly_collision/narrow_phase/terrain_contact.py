@@ -219,7 +219,7 @@ def first_touch(
     return math.inf
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def terrain_contacts(
     terrain: Terrain, table: ShapeTable, motion: Motion, placed: Placed, dt: float, chosen: Any, touches: Touches
 ) -> None:

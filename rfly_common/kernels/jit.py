@@ -3,8 +3,8 @@
 numba is a dependency, but everything runs without it: on a ROS machine that lacks it, and in a process that ends before
 the import of numba, half a second, would pay. Kernels come in two forms:
 
-- a loop over numbers, written once, with `@kernel(…)`, `@inner_kernel` or `@inlined_kernel`. Where numba is not used it
-  is the same function in plain Python.
+- a loop over numbers, written once, with `@kernel`, `@pasted_kernel`, `@inner_kernel` or `@inlined_kernel`. Where numba
+  is not used it is the same function in plain Python.
 - a module of loops over arrays, of which a `KernelModule` knows the NumPy twin: `NAME_numpy` beside `NAME`, with the
   same functions.
 
@@ -43,29 +43,25 @@ def use_numba() -> bool:
     return True
 
 
-def kernel(**options: Any) -> Callable[[F], F]:
-    """A decorator: `numba.njit(**options)` with the suite's cache on disk, or nothing where numba is not used."""
+def kernel(function: F) -> F:
+    """A decorator: compiled by numba, cached on disk, or the function itself where numba is not used.
 
-    def compile_lazily(function: F) -> F:
-        if not use_numba():
-            return function
-        import numba
+    A kernel releases the GIL and divides as NumPy does: by 0 to inf or NaN.
+    """
+    return _cached(function)
 
-        from rfly_common.kernels.cache import KernelCache
 
-        dispatcher = numba.njit(**options)(function)
-        dispatcher._cache = KernelCache(function)
-        return dispatcher
+def pasted_kernel(function: F) -> F:
+    """A `kernel` that numba pastes into the kernels which call it before it infers types.
 
-    return compile_lazily
+    For small ones with arrays in or out: no call is left, and no counting of the arrays' references.
+    """
+    return _cached(function, inline="always")
 
 
 def inner_kernel(function: F) -> F:
-    """`kernel` for what only other kernels call: compiled into those, not cached and not to be called from Python.
-
-    Releases the GIL and divides as NumPy does, as its callers have to.
-    """
-    return _inner(function)
+    """`kernel` for what only other kernels call: compiled into those, not cached and not to be called from Python."""
+    return _compiled(function, **_UNWRAPPED)
 
 
 def inlined_kernel(function: F) -> F:
@@ -73,17 +69,28 @@ def inlined_kernel(function: F) -> F:
 
     Worth it where many arguments are passed and few places call; small functions are inlined anyway.
     """
-    return _inner(function, forceinline=True)
+    return _compiled(function, forceinline=True, **_UNWRAPPED)
 
 
-def _inner(function: F, **options: Any) -> F:
+_UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _compiled(function: F, **options: Any) -> F:
     if not use_numba():
         return function
     import numba
 
-    options |= {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled: F = numba.njit(**options)(function)
+    compiled: F = numba.njit(nogil=True, error_model="numpy", **options)(function)
     return compiled
+
+
+def _cached(function: F, **options: Any) -> F:
+    dispatcher = _compiled(function, **options)
+    if use_numba():
+        from rfly_common.kernels.cache import KernelCache
+
+        dispatcher._cache = KernelCache(function)  # type: ignore[attr-defined]
+    return dispatcher
 
 
 class KernelModule:

@@ -53,7 +53,7 @@ _float64_at, _int64_at, _float32_at = (
 )
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def altitudes(ground: Ground, x: Any, y: Any, out: Any) -> bool:
     """Bilinear heights at n points -> out (n,) float64. Formula: terrain-format.md, "Altitude at (x, y)".
 
@@ -87,7 +87,7 @@ def altitudes(ground: Ground, x: Any, y: Any, out: Any) -> bool:
     return bad == 0
 
 
-@kernel(error_model="numpy")
+@kernel
 def altitude_at(state: int, x: float, y: float) -> float:
     """The bilinear height at one point, NaN where x or y is not finite. `state`: address of a `scalar.State`.
 
@@ -108,7 +108,7 @@ def altitude_at(state: int, x: float, y: float) -> float:
     return interpolate(heights[k], heights[k + right], heights[k + below], heights[k + below + right], a, b)
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def insides(ground: Ground, x: Any, y: Any, out: Any) -> bool:
     """Whether n points lie on the map, edges included -> out (n,) bool."""
     finite = True
@@ -120,7 +120,7 @@ def insides(ground: Ground, x: Any, y: Any, out: Any) -> bool:
     return finite
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def gradients(ground: Ground, x: Any, y: Any, smooth: bool, out: Any) -> bool:
     """(dz/dx, dz/dy) at n points -> out (n, 2): of the bilinear surface, or (smooth) of the vertices, interpolated.
 
@@ -137,7 +137,7 @@ def gradients(ground: Ground, x: Any, y: Any, smooth: bool, out: Any) -> bool:
     return finite
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def queries(ground: Ground, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any) -> bool:
     """Height, unit normal (ENU, z > 0) and inside of n points -> altitude (n,), normal (n, 3), inside (n,) bool."""
     finite = True
@@ -151,7 +151,7 @@ def queries(ground: Ground, x: Any, y: Any, smooth: bool, altitude: Any, normal:
     return finite
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def gradient_rates(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s.
 
@@ -176,7 +176,7 @@ def gradient_rates(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -
     return finite
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out (7, n), in one pass.
 
@@ -253,7 +253,7 @@ def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool
     return bad == 0
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def cloud(
     heights: Any, x_of_row: Any, y_of_column: Any, first_row: int, first_column: int, stride: int, ned: bool, out: Any
 ) -> None:
@@ -276,7 +276,7 @@ def cloud(
                 out[r, c, 2] = row[first_column + c * stride]
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def heights_from_pixels(numbers: tuple[float, float, float], pixels: Any, out: Any) -> None:
     """Heights (m, z up) of n uint8 or uint16 pixels: (z2 + (pixel - first)·sz) / 100 in float64 -> out (n,) float32.
 

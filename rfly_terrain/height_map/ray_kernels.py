@@ -53,7 +53,7 @@ class Ray(NamedTuple):
     up_v: int
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def cast(
     ground: Ground, high: float, pyramid: Pyramid, start_level: int, rays: Rays, ranges: Any, normals: Any
 ) -> bool:

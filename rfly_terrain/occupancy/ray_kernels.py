@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import kernel, pasted_kernel
 from rfly_terrain.occupancy.cell_grid import SNAP
 from rfly_terrain.occupancy.ray_kernels_numpy import LEVEL
 
@@ -48,14 +48,14 @@ class Line(NamedTuple):
     size_b: int
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _clamp(value: float, low: float, high: float) -> float:
     """NaN becomes high: it must not reach int()."""
     value = value if value < high else high
     return value if value > low else low
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> Line:
     """Of a segment on a grid of rows by columns cells."""
     along_u = abs(u1 - u0) >= abs(v1 - v0)
@@ -69,7 +69,7 @@ def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: in
     return Line(along_u, a0, b0, a1, b1, slope, a0, b0, size_a, size_b)
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
     """First and last slab of the grid that the segment touches, in rising order; none: first > last."""
     low, high = (a0, a1) if a0 <= a1 else (a1, a0)
@@ -78,7 +78,7 @@ def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
     return max(first, 0), min(last, size_a - 1)
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _span(line: Line, slab: int) -> tuple[float, float]:
     """Lowest and highest b of the segment within a slab."""
     a_low, a_high = (line.a0, line.a1) if line.a0 <= line.a1 else (line.a1, line.a0)
@@ -90,7 +90,7 @@ def _span(line: Line, slab: int) -> tuple[float, float]:
     return (at_left, at_right) if at_left <= at_right else (at_right, at_left)
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
     """First and last cell of a slab that the interval touches, one beyond the grid at most on either side."""
     first = int(np.ceil(_clamp(low - SNAP, 0.0, size_b + 1.0))) - 1
@@ -98,14 +98,14 @@ def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
     return first, last
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _inverse(line: Line) -> float:
     """|da/db|; 0 where b as good as stays."""
     inverse = abs((line.a1 - line.a0) / (line.b1 - line.b0)) if line.b1 != line.b0 else 0.0
     return inverse if inverse < LEVEL else 0.0
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _progress(line: Line, slab: int, cell: int, inverse: float) -> float:
     """How far along a, in cells from the start, the segment first meets a touched cell."""
     forward = line.a1 >= line.a0
@@ -114,14 +114,14 @@ def _progress(line: Line, slab: int, cell: int, inverse: float) -> float:
     return max(min(max(enters, to_cell * inverse), leaves, abs(line.a1 - line.a0)), 0.0)
 
 
-@kernel(nogil=True, error_model="numpy", inline="always")
+@pasted_kernel
 def _between_lines(value: float) -> bool:
     """Whether a coordinate is clear of every grid line, by more than any tolerance here."""
     fraction = value - np.floor(value)
     return CLEAR < fraction < 1.0 - CLEAR
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def _crosses_in(line: float, rises: bool, first: int, last: int, base_a: float, base_b: float, slope: float) -> int:
     """The slab first … last in which b crosses a line that it does cross there."""
     slab = int(_clamp(base_a + (line - base_b) / slope, first + 0.0, last + 0.0))
@@ -132,7 +132,7 @@ def _crosses_in(line: float, rises: bool, first: int, last: int, base_a: float, 
     return slab
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
     """(is plain, along u, first and last slab, cell in which it is at either end of them, base a, base b, slope).
 
@@ -174,7 +174,7 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
     return plain, along_u, begin, end, first_cell, last_cell, base_a, base_b, slope
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: Any) -> None:
     """Number of cells of the grid that each segment touches -> counts (n,) int64; what `fill_touched` is to know.
 
@@ -195,7 +195,7 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: An
         counts[n] = count
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pairs: Any, is_end: Any) -> None:
     """`fill_touched` of one plain segment; pairs (k,) int64, each a row and a column.
 
@@ -228,7 +228,7 @@ def _fill_plain(segment: Any, rows: int, columns: int, start: int, stop: int, pa
         is_end[stop - 1] = True
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> None:
     """`fill_touched` of one segment."""
     line = _oriented(segment[0], segment[1], segment[2], segment[3], rows, columns)
@@ -260,7 +260,7 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
         is_end[place] = (column <= end_u) & (end_u <= column + 1.0) & (above <= end_v) & (end_v <= above + 1.0)
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, plain: Any, cells: Any, is_end: Any) -> None:
     """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to offsets[n + 1].
 
@@ -277,7 +277,7 @@ def fill_touched(segments: Any, rows: int, columns: int, offsets: Any, plain: An
             _fill_any(segments[n], rows, columns, cells[mine], is_end[mine])
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def free_touched(segments: Any, occupied: Any) -> None:
     """Sets every touched cell of occupied (rows, columns) bool to False."""
     rows, columns = occupied.shape
@@ -294,7 +294,7 @@ def free_touched(segments: Any, occupied: Any) -> None:
                     occupied[rows - 1 - slab, cell] = False
 
 
-@kernel(nogil=True, error_model="numpy")
+@kernel
 def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None:
     """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances (n,), both in cells.
 

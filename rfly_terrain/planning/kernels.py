@@ -26,10 +26,10 @@ MARGIN = 0.11
 BLOCKED = -1.0
 """cost of a piece that leaves the free cells"""
 
-shortest_dubins = kernel(nogil=True)(dubins.shortest_dubins)
+shortest_dubins = kernel(dubins.shortest_dubins)
 
 
-@kernel(nogil=True)
+@kernel
 def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
     """What a metre costs at a point, 0 where a cell within MARGIN is not free or not on the grid."""
     rows, columns = weight.shape
@@ -50,7 +50,7 @@ def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
     return here
 
 
-@kernel(nogil=True)
+@kernel
 def piece_end(x: float, y: float, heading: float, length: float, curvature: float) -> tuple[float, float, float]:
     """The pose at the end of a piece."""
     half = 0.5 * curvature * length
@@ -58,7 +58,7 @@ def piece_end(x: float, y: float, heading: float, length: float, curvature: floa
     return x + chord * math.cos(heading + half), y + chord * math.sin(heading + half), heading + 2.0 * half
 
 
-@kernel(nogil=True)
+@kernel
 def piece_cost(
     weight: Any, grid: Any, x: float, y: float, heading: float, length: float, curvature: float, most: float
 ) -> float:
@@ -87,7 +87,7 @@ def piece_cost(
     return cost
 
 
-@kernel(nogil=True)
+@kernel
 def word_cost(
     weight: Any, grid: Any, x: float, y: float, heading: float, word: Any, radius: float, most: float
 ) -> float:
@@ -104,7 +104,7 @@ def word_cost(
     return cost
 
 
-@kernel(nogil=True)
+@kernel
 def shortest_to_point(
     x: float, y: float, heading: float, to_x: float, to_y: float, radius: float
 ) -> tuple[float, float, float, float, float, float]:
@@ -163,7 +163,7 @@ def cost_to_go(
     return np.ascontiguousarray(best.reshape(rows + 4, wide)[2:-2, 2:-2])
 
 
-@kernel(nogil=True)
+@kernel
 def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, around: Any) -> int:
     """Fills `best` with the least costs of `cost_to_go` over padded, flat weights; -1 where all cells are known, else
     the cost that all further ones have at least.

@@ -19,7 +19,7 @@ FOUND, UNREACHABLE, GAVE_UP = 0, 1, 2
 """how a search ends"""
 
 
-@kernel(nogil=True)
+@kernel
 def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
     """Puts a node into the binary heap of `size` entries; there is room."""
     at = size
@@ -32,7 +32,7 @@ def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
     heap_f[at], heap_n[at] = f, node
 
 
-@kernel(nogil=True)
+@kernel
 def _pop(heap_f: Any, heap_n: Any, size: int) -> None:
     """Takes the first entry, that of the least f, out of a heap of `size` entries."""
     f, last = heap_f[size - 1], heap_n[size - 1]
@@ -51,7 +51,7 @@ def _pop(heap_f: Any, heap_n: Any, size: int) -> None:
     heap_f[at], heap_n[at] = f, last
 
 
-@kernel(nogil=True)
+@kernel
 def _slot(keys: Any, key: int) -> int:
     """Where a key above 0 lies in an open-addressed table of 2**k slots, or where it would be put (0 there)."""
     mask = keys.size - 1
@@ -61,7 +61,7 @@ def _slot(keys: Any, key: int) -> int:
     return int(at)
 
 
-@kernel(nogil=True)
+@kernel
 def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, float, float, float, float, float]:
     """The shortest path from a pose to the goal where nothing is in between."""
     if free_goal:
@@ -69,7 +69,7 @@ def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, 
     return shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)
 
 
-@kernel(nogil=True)
+@kernel
 def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radius: float) -> float:
     """What the path from a pose to the goal costs at least, or nearly so."""
     row, column = int((pose[1] - grid[1]) / grid[2]), int((pose[0] - grid[0]) / grid[2])
@@ -81,7 +81,7 @@ def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radi
     return max(over_grid, word[0] + word[1] + word[2])
 
 
-@kernel(nogil=True)
+@kernel
 def _key(pose: Any, grid: Any, lattice: float, across: int) -> int:
     """Number, from 1 on, of the lattice cell and heading sector of a pose."""
     cell = int((pose[1] - grid[1]) / lattice) * across + int((pose[0] - grid[0]) / lattice)
@@ -205,7 +205,7 @@ def search(costs: Costs, starts: NDArray[np.float64], goal: Goal, radius: float,
     return Found(FOUND, np.array(poses), np.array(pieces))
 
 
-@kernel(nogil=True)
+@kernel
 def _moved(
     weight: Any, grid: Any, lattice: Lattice, turn: float, pose: Any, cost: float, most: float
 ) -> tuple[float, float, float, float]:
@@ -225,7 +225,7 @@ def _moved(
     return x, y, heading, total
 
 
-@kernel(nogil=True)
+@kernel
 def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes, best_word: Any) -> int:
     """The search itself: the node from which `best_word` leads to the goal; -1: there is none, -2: no more room.
 
@@ -281,7 +281,7 @@ def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes
     return goal_parent
 
 
-@kernel(nogil=True)
+@kernel
 def shorten(
     weight: Any, grid: Any, poses: Any, pieces: Any, free_start: bool, free_goal: bool, radius: float
 ) -> tuple[Any, Any, float]:
@@ -324,7 +324,7 @@ def shorten(
     return made, parts, cost[count - 1]
 
 
-@kernel(nogil=True)
+@kernel
 def _short_cut(start: Any, end: Any, free_start: bool, free_end: bool, radius: float) -> tuple[Any, float]:
     """(Dubins word, heading at its start) of the shortest path between poses with free or given headings."""
     x, y, heading = start[0], start[1], start[2]
@@ -344,7 +344,7 @@ def _short_cut(start: Any, end: Any, free_start: bool, free_end: bool, radius: f
     return shortest_dubins(x, y, heading, end[0], end[1], end[2], radius), heading
 
 
-@kernel(nogil=True)
+@kernel
 def _nodes_to(parent: Any, last: int) -> Any:
     """The nodes that lead from node 0 to `last`, both included."""
     steps, j = 0, last
@@ -359,7 +359,7 @@ def _nodes_to(parent: Any, last: int) -> Any:
     return path
 
 
-@kernel(nogil=True)
+@kernel
 def _joined_words(words: Any, path: Any, start: Any, heading: float, radius: float) -> tuple[Any, Any]:
     """Poses (k, 3) and pieces (k - 1, 2) of the words of the nodes of a path after the first, one after the other."""
     steps = path.size - 1

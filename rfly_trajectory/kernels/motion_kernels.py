@@ -39,7 +39,7 @@ TINY = 1e-30
 """m: terms of a series that no coordinate can feel"""
 
 
-@kernel()
+@kernel
 def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
     """The largest index in first … end-1 with starts[index] <= value, and `first` where there is none."""
     low, high = first, end
@@ -52,7 +52,7 @@ def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
     return low
 
 
-@kernel(error_model="numpy")
+@kernel
 def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
     points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
@@ -129,7 +129,7 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     return points
 
 
-@kernel()
+@kernel
 def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
     bends = np.zeros(s.size)
@@ -160,7 +160,7 @@ def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Flo
     return bends
 
 
-@kernel()
+@kernel
 def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
     rows = np.empty((s.size, 3))
@@ -181,7 +181,7 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
     return rows
 
 
-@kernel(error_model="numpy")
+@kernel
 def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
     """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
     (k,) [s]."""
@@ -209,7 +209,7 @@ def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -
     return rows
 
 
-@kernel(error_model="numpy")
+@kernel
 def poses(placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: Poses) -> None:
     """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as rows.
 
@@ -321,7 +321,7 @@ def attitude_of_floor(
     )
 
 
-@kernel()
+@kernel
 def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) -> tuple[float, float]:
     """How far ahead and left of the origin a wheel is, seen from above."""
     a = math.sqrt(1.0 + q * q)
@@ -331,7 +331,7 @@ def wheel_arm(wheel: int, wheelbase: float, track: float, q: float, p: float) ->
     return fore / a - side * p * q / (a * b), side * a / b
 
 
-@kernel()
+@kernel
 def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
     """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See `wheels`."""
     wheelbase, track = wheels
@@ -345,7 +345,7 @@ def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tu
     return x, y
 
 
-@kernel()
+@kernel
 def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
     """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
     wheelbase, track = wheels
@@ -363,7 +363,7 @@ def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
     return plane
 
 
-@kernel()
+@kernel
 def wheel_contact(wheels: WheelBases, ground: WheelGround, points: Floats, speed: Floats, plane: Floats) -> Floats:
     """(k, 7) altitude, q, p, climb rate, rates of q and p, gap; plane (k, 4) as `wheel_plane` gives it."""
     wheelbase, track = wheels

@@ -21,7 +21,7 @@ OUTER = """
 from rfly_common.kernels.jit import kernel
 from rfly_example.inner import twice
 
-@kernel()
+@kernel
 def outer(x):
     return twice(x) + 1.0
 """
