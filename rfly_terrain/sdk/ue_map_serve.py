@@ -95,7 +95,7 @@ def _number(value: Any) -> float:
         raise TypeError(
             f"getTerrainAltData takes one x and one y, not {type(value).__name__} of shape {np.shape(value)}"
         )
-    return float(value)
+    return float(value * 1.0)  # TypeError for a text, as the SDK's arithmetic
 
 
 def _find(name: StrPath) -> MapFiles:

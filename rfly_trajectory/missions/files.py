@@ -183,7 +183,7 @@ def _read_plan(text: str, settings: ImportSettings) -> Mission:
         _expect(mission, "version", 2, "mission.")
     home_values = _list(_get(mission, "plannedHomePosition", "mission"), "mission.plannedHomePosition")
     home = geo_point([_number(v, "mission.plannedHomePosition") for v in home_values], "mission.plannedHomePosition")
-    rally = _object(plan.get("rallyPoints") or {}, "rallyPoints").get("points") or []
+    rally = _list(_object(plan.get("rallyPoints") or {}, "rallyPoints").get("points") or [], "rallyPoints.points")
     if rally:
         raise MissionFileError(f"rallyPoints: {len(rally)} points, rally points are not supported; remove them")
     rows: list[MavlinkItem] = []

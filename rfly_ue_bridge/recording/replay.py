@@ -29,6 +29,10 @@ MAX_SLEEP_NS = 100_000_000
 WINDOWS = 64
 """ports from 20010 that count as RflySim3D windows unless told otherwise"""
 
+MIN_SPEED, MAX_SPEED = 1e-3, 1e6
+"""a minute lasts 17 hours, a year half a minute: beyond it nobody could tell from standing still or from 0"""
+MAX_PAUSE_S = 86_400.0
+
 _LATENESS_LIMIT_US = 100_000
 
 
@@ -163,8 +167,10 @@ def replay(
     Raises ConfigError for a recording without a datagram to these ports, CaptureError as `RecordingReader`; of a
     recording that ends within a record, the whole ones are sent and the report says so.
     """
-    if not (speed >= 0 and pause_s > 0):
-        raise ConfigError(f"speed {speed}, pause {pause_s} s: expected a speed of 0 or more and a pause above 0")
+    if not (speed == 0 or MIN_SPEED <= speed <= MAX_SPEED):
+        raise ConfigError(f"speed {speed:g}: expected {MIN_SPEED:g} to {MAX_SPEED:g}, or 0 for without waiting")
+    if not 0 < pause_s <= MAX_PAUSE_S:
+        raise ConfigError(f"pause {pause_s:g} s: expected more than 0 and at most {MAX_PAUSE_S:g}")
     report = Report() if report is None else report
     clock = SteadyClock() if clock is None else clock
     start_ns: int | None = None

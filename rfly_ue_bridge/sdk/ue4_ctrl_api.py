@@ -20,6 +20,7 @@ New code is better served by `RflySim3D`, which refuses what is no number or doe
 
 from __future__ import annotations
 
+import math
 import socket
 import sys
 import threading
@@ -391,14 +392,15 @@ class UE4CtrlAPI:
         """Ask window 0 for cameras (type 0, by SeqID), vehicles (1, by copterID) or scene objects (2, by name).
 
         A list asks for each of its names, 0.1 s apart. A name that is not exactly an int (type 1) or a str (type 2) is
-        told in one line and left out. RflySim3D sends the answer to port 20006; `getCamCoptObj` reads it.
+        told in one line and left out; a type that is no number is a TypeError. RflySim3D sends the answer to port
+        20006; `getCamCoptObj` reads it.
         """
         for name in objName if isinstance(objName, list) else [objName]:
             if (type_id == OBJECT and type(name) is not str) or (type_id == VEHICLE and type(name) is not int):
                 wanted = "a str, the object's name" if type_id == OBJECT else "an int, the copterID"
                 print(f"reqCamCoptObj: {name!r} is not asked for, type_id {type_id} wants {wanted}")
                 continue
-            command = f"RflyReqObjData {int(type_id)} {name} 0"
+            command = f"RflyReqObjData {math.trunc(type_id)} {name} 0"  # TypeError for a text, as the SDK's "%d"
             if isinstance(objName, list):
                 self.sendUE4Cmd(command, windowID)
                 time.sleep(_BETWEEN_REQUESTS_S)

@@ -14,6 +14,8 @@ from rfly_ue_bridge.viewer.console import ScanTerrain
 
 MAX_CELLS = 16_000_000
 """4000 x 4000: what a datagram may make this process compute"""
+MAX_COORDINATE = 1e7
+"""m"""
 
 
 def scan_terrain(command: ScanTerrain, terrain: HeightMap, name: str, folder: Path | None) -> Path:
@@ -24,11 +26,14 @@ def scan_terrain(command: ScanTerrain, terrain: HeightMap, name: str, folder: Pa
     if folder is None:
         raise CommandError("RflyScanTerrainH: nothing is written, as `rfly view` was started without --scan-folder")
     (x_0, y_0), (x_1, y_1) = command.low, command.high
-    counts = [int(np.floor((high - low) / command.interval + 1e-9)) + 1 for low, high in ((x_0, x_1), (y_0, y_1))]
+    steps = [(high - low) / command.interval + 1e-9 for low, high in ((x_0, x_1), (y_0, y_1))]  # may be infinite
+    counts = [int(min(step, MAX_CELLS)) + 1 for step in steps]
     if min(counts) < 2 or counts[0] * counts[1] > MAX_CELLS:
         raise CommandError(
-            f"RflyScanTerrainH: {counts[0]} x {counts[1]} samples, expected 2 x 2 to {MAX_CELLS:,} in all"
+            f"RflyScanTerrainH: {steps[0] + 1:.6g} x {steps[1] + 1:.6g} samples, expected 2 x 2 to {MAX_CELLS:,} in all"
         )
+    if max(abs(x_0), abs(x_1), abs(y_0), abs(y_1)) > MAX_COORDINATE:
+        raise CommandError(f"RflyScanTerrainH: a corner beyond {MAX_COORDINATE:g} m, where samples have no distance")
     north = x_0 + command.interval * np.arange(counts[0])
     east = y_0 + command.interval * np.arange(counts[1])
     heights = terrain.altitude(east[:, None], north[None, :])

@@ -167,7 +167,7 @@ class Viewer:
                 case ScanTerrain():
                     path = scan_terrain(event, self.state.terrain, self.state.map_name, self._settings.scan_folder)
                     self.state.add_log_line(f"wrote {path}.png and .txt")
-        except (CommandError, RflyError, OSError, ValueError) as error:
+        except (CommandError, RflyError, OSError, ValueError, ArithmeticError) as error:
             self.state.add_log_line(str(error))
 
     def _map_shown(self) -> None:

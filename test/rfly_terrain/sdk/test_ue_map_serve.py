@@ -118,6 +118,14 @@ def test_arrays_are_errors(tmp_path, bad):
         UEMapServe(write_map_e(tmp_path)).getTerrainAltData(bad, 0.0)
 
 
+@pytest.mark.parametrize("bad", ["1", b"1", None])
+def test_texts_are_errors_as_in_the_sdks_arithmetic(tmp_path, bad):
+    serve = UEMapServe(write_map_e(tmp_path))
+    for x, y in ((bad, 0.0), (0.0, bad)):
+        with pytest.raises(TypeError):
+            serve.getTerrainAltData(x, y)
+
+
 def test_the_sdks_places_come_first(tmp_path, monkeypatch):
     """The script's folder, then CopterSim's map folder, and only then ./map, which the SDK does not know."""
     script, psp, cwd = tmp_path / "script", tmp_path / "psp", tmp_path / "cwd"

@@ -230,6 +230,7 @@ REFUSED = {
     "no items": ({"fileType": "Plan", "version": 1, "mission": {"plannedHomePosition": [1, 2, 3]}}, "items: missing"),
     "home": (plan(mission={"plannedHomePosition": [97, 8, 0], "items": []}), "plannedHomePosition: .*latitude"),
     "rally": (plan(rallyPoints={"points": [[47, 8, 500]], "version": 2}), "rallyPoints: 1 points.*not supported"),
+    "rally of 5": (plan(rallyPoints={"points": 5}), "rallyPoints.points: 5, expected a list"),
     "complex": (
         plan(TAKEOFF, {"type": "ComplexItem", "complexItemType": "fwLandingPattern"}),
         "item 2: complexItemType: 'fwLandingPattern'",

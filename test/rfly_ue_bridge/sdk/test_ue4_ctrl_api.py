@@ -574,6 +574,16 @@ def test_cameras_and_unknown_types_are_not_checked(ue, windows, waits):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("type_id", ["1", None, [1]])
+def test_a_type_that_is_no_number_is_an_error_and_sends_nothing(ue, windows, type_id):
+    """As recorded: `reqCamCoptObj("1", 1)` raises TypeError; a fraction is cut off."""
+    with pytest.raises(TypeError):
+        ue.reqCamCoptObj(type_id, 1)
+    assert windows.waiting() == [0, 0, 0]
+    ue.reqCamCoptObj(0.9, 1)
+    assert text_of(windows.take()) == "RflyReqObjData 0 1 0"
+
+
 def test_no_call_changes_its_arguments(ue, windows, waits):
     vector = [1, 2, 3, 4, 5, 6, 7, 8, 9]
     ids = [1, 2]

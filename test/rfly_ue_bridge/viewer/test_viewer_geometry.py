@@ -198,3 +198,15 @@ def test_a_scan_that_is_refused(folder, tmp_path):
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
         scan_terrain(ScanTerrain((0, 0), (size, size), 1), PEAK, "x", folder and tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [(-1e308, 0, 1e308, 20, 5), (0, 0, 20, 1e308, 5), (0, 0, 20, 20, 1e-320), (1e300, 1e300, 1.1e300, 1.1e300, 1e299)],
+)
+def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
+    """They are finite and in order, so the command's reader takes them; their quotient may be none."""
+    *corners, interval = numbers
+    with pytest.raises(CommandError, match="RflyScanTerrainH"):
+        scan_terrain(ScanTerrain(tuple(corners[:2]), tuple(corners[2:]), interval), PEAK, "x", tmp_path)
+    assert list(tmp_path.iterdir()) == []
