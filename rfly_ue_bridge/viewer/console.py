@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rfly_common.errors import CommandError
+from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M
 
 Triple = tuple[float, float, float]
 
-DEFAULT_TEXT_S = 5.0
+DEFAULT_TEXT_S, LONGEST_TEXT_S = 5.0, 3600.0
 MAX_TEXT = 200
 """characters of a text that is shown"""
 
@@ -162,7 +163,10 @@ def _integer(words: Sequence[str], index: int, default: int | None = None) -> in
 
 
 def _triple(words: Sequence[str], index: int) -> Triple:
-    return _number(words, index), _number(words, index + 1), _number(words, index + 2)
+    x, y, z = (_number(words, i) for i in range(index, index + 3))
+    if max(abs(x), abs(y), abs(z)) > MAX_COORDINATE_M:
+        raise ValueError(f"arguments {index + 1} to {index + 3} reach beyond {MAX_COORDINATE_M:g}")
+    return x, y, z
 
 
 def _angles(words: Sequence[str], index: int) -> Triple:
@@ -177,7 +181,7 @@ def _text(words: Sequence[str]) -> str:
 
 
 def _text_with_time(words: Sequence[str]) -> ShowText:
-    return ShowText(_text(words[:-1]), max(0.0, _number(words, len(words) - 1)))
+    return ShowText(_text(words[:-1]), min(max(0.0, _number(words, len(words) - 1)), LONGEST_TEXT_S))
 
 
 def _camera_fov(words: Sequence[str]) -> CameraFov:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http
 import ipaddress
+import logging
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -17,6 +18,8 @@ import websockets.asyncio.server
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
+from rfly_ue_bridge.viewer.connections import MAX_MESSAGE_BYTES, BrowserConnections, NoHandshakeErrors
+
 
 class _LocalServer(viser.ViserServer):
     """Without viser's tunnel through a public server, which a browser could ask for too."""
@@ -26,14 +29,16 @@ class _LocalServer(viser.ViserServer):
         return None
 
 
-def open_server(host: str, port: int) -> viser.ViserServer:
-    """A server on this address, or on the next free port above; it says nothing on the terminal.
+def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnections]:
+    """A server on this address, or on the next free port above, and its connections; it says nothing on the terminal.
 
     Its WebSocket takes requests of its own page only: other pages in the same browser, which may ask any address of
-    this machine, are refused.
+    this machine, are refused. How many may connect and what they may say is in `connections`.
     """
     rich.get_console().quiet = True
-    serve = functools.partial(_serve, websockets.asyncio.server.serve, _is_loopback(host))
+    logging.getLogger("websockets.server").addFilter(NoHandshakeErrors())
+    connections = BrowserConnections()
+    serve = functools.partial(_serve, websockets.asyncio.server.serve, _is_loopback(host), connections)
     # viser offers no way to see a request's headers, or to leave out the rebuilding of the page that its wheel brings
     with (
         mock.patch.object(websockets.asyncio.server, "serve", serve),
@@ -41,20 +46,30 @@ def open_server(host: str, port: int) -> viser.ViserServer:
     ):
         server = _LocalServer(host, port, label="rfly view", verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
-    return server
+    controls = server.gui._gui_input_handle_from_uuid
+    connections.present_value = lambda uuid: controls[uuid].value if uuid in controls else None
+    return server, connections
 
 
-def _serve(serve: Callable[..., Any], loopback: bool, *arguments: Any, **options: Any) -> Any:
-    """`websockets.asyncio.server.serve` with the check before viser's own handling of a request."""
+def _serve(
+    serve: Callable[..., Any], loopback: bool, connections: BrowserConnections, *arguments: Any, **options: Any
+) -> Any:
+    """`websockets.asyncio.server.serve` with the checks before viser's own handling of a request and of messages."""
     inner = options["process_request"]
 
     def process_request(connection: Any, request: Request) -> Response | None:
         if not is_own_page(request.headers.get("Host", ""), request.headers.get("Origin"), loopback):
             return Response(http.HTTPStatus.FORBIDDEN, "FORBIDDEN", Headers(), b"only for the viewer's own page\n")
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            if not connections.room_for_browser():
+                connections.counters["refused"] += 1
+                return Response(http.HTTPStatus.SERVICE_UNAVAILABLE, "BUSY", Headers(), b"too many browsers\n")
+            connection.browsing = True
         answer: Response | None = inner(connection, request)
         return answer
 
-    return serve(*arguments, **{**options, "process_request": process_request})
+    limits = {"create_connection": connections.connection, "max_size": MAX_MESSAGE_BYTES}
+    return serve(*arguments, **{**options, **limits, "process_request": process_request})
 
 
 def is_own_page(host: str, origin: str | None, loopback: bool) -> bool:

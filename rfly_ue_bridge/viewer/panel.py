@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-import queue
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +16,9 @@ MAX_LISTED = 40
 """vehicles in the list"""
 MAX_CHOICES = 500
 """vehicles that can be chosen for following"""
+MAX_ACTIONS = 64
+"""that wait to be done; of more the latest"""
+MAX_ENLARGED = 30
 LOG_LINES = 8
 _NOBODY = "nobody"
 _STYLE = "font-size:12px;line-height:1.4;margin:0 0.8em;overflow-wrap:anywhere"
@@ -48,11 +51,11 @@ class Panel:
         """`follow`: the id of a vehicle that is followed once it appears, until somebody chooses another."""
         gui = server.gui
         self._follow_first = None if follow is None else str(follow)
-        self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._actions: deque[Callable[[], None]] = deque(maxlen=MAX_ACTIONS)
         self._shown: dict[str, str] = {}
         self._status = gui.add_html("")
         self._follow = gui.add_dropdown("Follow", [_NOBODY])
-        self._enlarge = gui.add_slider("Enlarge", 1, 30, 1, 1, hint="draws vehicles so many times their size")
+        self._enlarge = gui.add_slider("Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size")
         self._trails = gui.add_checkbox("Trails", False)
         self._ids = gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them")
         self._place = gui.add_checkbox(
@@ -76,27 +79,28 @@ class Panel:
 
         @show_all.on_click
         def _(event: object) -> None:
-            self._actions.put(callbacks.show_all)
+            self._actions.append(callbacks.show_all)
 
         @remove_all.on_click
         def _(event: object) -> None:
-            self._actions.put(callbacks.remove_all)
+            self._actions.append(callbacks.remove_all)
 
         @form.on_submit
         def _(event: object) -> None:
             text = line.value
             line.value = ""  # type: ignore[misc]
-            self._actions.put(lambda: callbacks.command(text))
+            self._actions.append(lambda: callbacks.command(text))
 
     @property
     def followed(self) -> int | None:
         """The id that the cameras follow."""
-        return None if self._follow.value == _NOBODY else int(self._follow.value)
+        chosen = str(self._follow.value)  # a browser may say anything
+        return int(chosen) if chosen in self._follow.options and chosen != _NOBODY else None
 
     @property
     def enlarge(self) -> float:
         """How many times their size vehicles are drawn."""
-        return float(self._enlarge.value)
+        return float(min(max(self._enlarge.value, 1), MAX_ENLARGED))
 
     @property
     def trails(self) -> bool:
@@ -117,8 +121,8 @@ class Panel:
 
     def run_actions(self) -> None:
         """Do what was asked for with buttons and texts since the last call."""
-        while not self._actions.empty():
-            self._actions.get()()
+        for _ in range(len(self._actions)):
+            self._actions.popleft()()
 
     def show_rates(self, rates: Rates, map_line: str, vehicles: int) -> None:
         """Where it listens, what comes in, what goes out."""

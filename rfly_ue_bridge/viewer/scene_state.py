@@ -18,7 +18,7 @@ from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels
-from rfly_ue_bridge.viewer.state_batches import StateBatch
+from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M, StateBatch
 from rfly_ue_bridge.viewer.vehicle_table import RELATIVE_ATTITUDE, VehicleTable
 
 MAX_LOG_LINES = 50
@@ -137,6 +137,9 @@ class SceneState:
         if command.relative:
             position = position + self.vehicles["position_ned"][row]
             euler = euler + self.vehicles["euler"][row]
+        if np.abs(position).max() > MAX_COORDINATE_M:
+            self.add_log_line(f"vehicle {command.vehicle_id} would be beyond {MAX_COORDINATE_M:g} m: it stays")
+            return
         self._set_column(command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground)
 
     def _set_column(self, vehicle_id: int, **values: Any) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import queue
 import signal
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,10 @@ DOUBLE_CLICK_S = 0.6
 DOUBLE_CLICK_APART = 0.01
 """of the picture's width or height"""
 FIRST_TARGET_ID = 1001
+MAX_CLICKS = 8
+"""taken for one picture, the latest"""
+MAX_NOTICES = 4
+"""texts of one picture that are shown in the browsers, the first"""
 NEAR_M = 30.0
 """A click on the ground so near to an object counts as the ground beside it."""
 
@@ -72,9 +75,9 @@ class Viewer:
             self.state.change_map(settings.map)
         self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
         self.listener = Listener(settings.host, settings.udp_port, settings.lan_interface)
-        self.server = open_server(settings.host, settings.http_port)
+        self.server, self.connections = open_server(settings.host, settings.http_port)
         self.counters: Counter[str] = Counter()
-        self._clicks: queue.SimpleQueue[tuple[int, float, Any]] = queue.SimpleQueue()
+        self._clicks: deque[tuple[int, float, Any]] = deque(maxlen=MAX_CLICKS)
         self._last_click: tuple[int, float, tuple[float, float]] | None = None
         self._ground_click: Click | None = None
         draw_sky(self.server, settings.shadows)
@@ -87,6 +90,7 @@ class Viewer:
         self.cameras = Cameras(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
         self._frames = 0
+        self._notices_left = MAX_NOTICES
         self._last_frame_s = time.monotonic()
         self._panel_due_s = 0.0
         self._rates_from = (time.monotonic(), 0, 0)
@@ -131,6 +135,7 @@ class Viewer:
             state.apply(update, now_s)
         state.labels.expire(now_s)
         self.panel.run_actions()
+        self._notices_left = MAX_NOTICES
         for event in state.take_events():
             self._do(event, now_s)
         self._poses = poses = state.vehicles.world(state.terrain)
@@ -178,6 +183,9 @@ class Viewer:
             self._notify(f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0)
 
     def _notify(self, title: str, body: str, seconds: float) -> None:
+        self._notices_left -= 1
+        if self._notices_left < 0:
+            return
         for client in self.server.get_clients().values():
             client.add_notification(title, body, auto_close_seconds=seconds or None)
 
@@ -189,12 +197,12 @@ class Viewer:
         self._trails.clear()
 
     def _on_click(self, event: Any) -> None:
-        self._clicks.put((event.client_id, time.monotonic(), event))
+        self._clicks.append((event.client_id, time.monotonic(), event))
         self.listener.arrived.set()
 
     def _take_clicks(self) -> None:
-        while not self._clicks.empty():
-            client, at_s, event = self._clicks.get()
+        for _ in range(len(self._clicks)):
+            client, at_s, event = self._clicks.popleft()
             before, self._last_click = self._last_click, (client, at_s, event.screen_pos)
             if self.panel.take_place_click():
                 self._place_target(event)
@@ -244,7 +252,7 @@ class Viewer:
             self._rates = ((understood - packets) / (now_s - since), (self._frames - frames) / (now_s - since))
             self._rates_from = (now_s, understood, self._frames)
         address = f"{self._settings.host}:{self.listener.port}"
-        dropped += self.listener.overflow + self.state.vehicles.refused
+        dropped += self.listener.overflow + self.state.vehicles.refused + self.connections.counters["not_understood"]
         rates = Rates(address, *self._rates, understood, dropped)
         x_min, x_max, y_min, y_max = self.state.terrain.bounds
         name = self.state.map_name or "flat ground"

@@ -143,7 +143,14 @@ def test_the_whole_part_of_a_truncated_recording_is_sent():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"speed": -1.0}, {"speed": float("nan")}, {"speed": 1e-320}, {"speed": 1e300}, {"pause_s": 0.0}, {"pause_s": 1e305}],
+    [
+        {"speed": -1.0},
+        {"speed": float("nan")},
+        {"speed": 1e-320},
+        {"speed": 1e300},
+        {"pause_s": 0.0},
+        {"pause_s": 1e305},
+    ],
 )
 def test_impossible_speeds_and_pauses(wrong):
     with pytest.raises(ConfigError, match=r"^(speed|pause) .*: expected"):

@@ -1,0 +1,235 @@
+"""What browsers may do: how many connect, how far they may fall behind, and what they may say.
+
+viser answers its own page and trusts what comes: a message of another form ends in a trace, and a browser that reads
+nothing keeps all that it was to be sent. Here a message reaches viser only where it has the form that the page sends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from websockets.asyncio.server import ServerConnection
+
+MAX_CONNECTIONS = 64
+"""a page in a browser has one for its WebSocket, and up to six more while it loads"""
+MAX_BROWSERS = 8
+"""each holds the scene about twice while it is sent, some 50 MB"""
+MAX_QUEUED_BYTES = 256 << 20
+"""of all browsers together that wait to be sent; a scene with its ground is some 10 MB"""
+STALLED_S = 10.0
+"""without a byte taken while some wait"""
+MAX_MESSAGE_BYTES = 65_536
+MAX_MESSAGES_PER_S = 300
+"""from one browser; what comes faster waits in the network"""
+
+_Number = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+_Triple = tuple[_Number, _Number, _Number]
+_Pixels = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+_Word = Annotated[str, msgspec.Meta(max_length=200)]
+_Share = Annotated[float, msgspec.Meta(ge=-10.0, le=10.0)]
+_Modifier = Annotated[str, msgspec.Meta(max_length=40)] | None
+
+
+class _Message(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
+    """What the page of viser 1.x sends; the name of the class is the message's."""
+
+
+class ViewerCameraMessage(_Message):
+    wxyz: tuple[_Number, _Number, _Number, _Number]
+    position: _Triple
+    fov: Annotated[float, msgspec.Meta(gt=0.0, lt=3.1)]
+    near: _Number
+    far: _Number
+    image_height: _Pixels
+    image_width: _Pixels
+    look_at: _Triple
+    up_direction: _Triple
+
+    def fits(self) -> bool:
+        return 0.9 < sum(part * part for part in self.wxyz) < 1.1
+
+
+class ScenePointerMessage(_Message):
+    event_type: Literal["click"]
+    ray_origin: _Triple
+    ray_direction: _Triple
+    screen_pos: Annotated[tuple[tuple[_Share, _Share], ...], msgspec.Meta(min_length=1, max_length=1)]
+    modifier: _Modifier = None
+
+    def fits(self) -> bool:
+        return 0.9 < sum(part * part for part in self.ray_direction) < 1.1
+
+
+class GuiUpdateMessage(_Message):
+    uuid: _Word
+    updates: dict[Literal["value"], bool | _Number | Annotated[str, msgspec.Meta(max_length=1000)]]
+
+
+class GuiFormSubmitMessage(_Message):
+    uuid: _Word
+
+
+class GuiFormDirtyMessage(_Message):
+    uuid: _Word
+
+
+class CommandTriggerMessage(_Message):
+    uuid: _Word
+
+
+_DECODER = msgspec.msgpack.Decoder(
+    ViewerCameraMessage
+    | ScenePointerMessage
+    | GuiUpdateMessage
+    | GuiFormSubmitMessage
+    | GuiFormDirtyMessage
+    | CommandTriggerMessage
+)
+
+
+def is_understood(data: bytes | str, present_value: Callable[[str], Any]) -> bool:
+    """Whether viser can take a message. `present_value` is that of the control with a uuid; None where there is none.
+
+    A control takes a value of its own kind: a number no text, and a text no number.
+    """
+    if isinstance(data, str) or len(data) > MAX_MESSAGE_BYTES:
+        return False
+    try:
+        message = _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    if isinstance(message, ViewerCameraMessage | ScenePointerMessage):
+        return message.fits() and all(number == number for number in _numbers(message))
+    if isinstance(message, GuiUpdateMessage):
+        present = present_value(message.uuid)
+        return all(_same_kind(value, present) for value in message.updates.values())
+    return True
+
+
+def _numbers(value: Any) -> list[float]:
+    """All floats in a message."""
+    if isinstance(value, float):
+        return [value]
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.astuple(value)
+    return [number for part in value for number in _numbers(part)] if isinstance(value, tuple) else []
+
+
+def _same_kind(value: Any, present: Any) -> bool:
+    if isinstance(present, bool) or isinstance(value, bool):
+        return isinstance(present, bool) and isinstance(value, bool)
+    if isinstance(present, int | float):
+        return isinstance(value, int | float) and value == value
+    return isinstance(present, str) and isinstance(value, str)
+
+
+class BrowserConnections:
+    """All connections of one server; `connection` is its `create_connection`."""
+
+    def __init__(self) -> None:
+        self.open: set[BrowserConnection] = set()
+        self.counters: Counter[str] = Counter()
+        """refused, stalled, not_understood"""
+        self.present_value: Callable[[str], Any] = lambda uuid: None
+
+    def connection(self, *arguments: Any, **options: Any) -> BrowserConnection:
+        """One more, for `websockets.asyncio.server.serve`."""
+        return BrowserConnection(self, *arguments, **options)
+
+    def room_for_browser(self) -> bool:
+        """Whether one more WebSocket may begin."""
+        return sum(each.browsing for each in self.open) < MAX_BROWSERS
+
+    def queued_bytes(self) -> int:
+        """Of all that wait to be sent."""
+        return sum(each.transport.get_write_buffer_size() for each in self.open)
+
+
+class BrowserConnection(ServerConnection):
+    """One connection, which is cut where there are too many or nothing of what waits is taken any more."""
+
+    def __init__(self, others: BrowserConnections, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._others = others
+        self._watch: asyncio.TimerHandle | None = None
+        self._second, self._received = 0.0, 0
+        self.browsing = False
+        """its WebSocket has begun"""
+
+    def connection_made(self, transport: Any) -> None:
+        """Count it; one too many is cut at once."""
+        super().connection_made(transport)
+        self._others.open.add(self)
+        if len(self._others.open) > MAX_CONNECTIONS:
+            self._cut("refused")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Forget it."""
+        self._others.open.discard(self)
+        self._stop_watching()
+        super().connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """More waits than the network takes at once: from now on it is watched."""
+        super().pause_writing()
+        if self._others.queued_bytes() > MAX_QUEUED_BYTES:
+            self._cut("stalled")
+        else:
+            self._watch_for_progress()
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self._stop_watching()
+        super().resume_writing()
+
+    async def recv(self, decode: bool | None = None) -> Any:
+        """The next message that viser understands."""
+        while True:
+            message = await super().recv(decode)
+            await self._keep_rate()
+            if is_understood(message, self._others.present_value):
+                return message
+            self._others.counters["not_understood"] += 1
+
+    async def _keep_rate(self) -> None:
+        now = time.monotonic()
+        if now - self._second >= 1.0:
+            self._second, self._received = now, 0
+        self._received += 1
+        if self._received > MAX_MESSAGES_PER_S:
+            await asyncio.sleep(self._second + 1.0 - now)
+
+    def _watch_for_progress(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+
+        def check() -> None:
+            if self.transport.get_write_buffer_size() >= waiting:
+                self._cut("stalled")
+            else:
+                self._watch_for_progress()
+
+        self._stop_watching()
+        self._watch = self.loop.call_later(STALLED_S, check)
+
+    def _stop_watching(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _cut(self, reason: str) -> None:
+        self._others.counters[reason] += 1
+        self.transport.abort()
+
+
+class NoHandshakeErrors(logging.Filter):
+    """Leaves out the traces that websockets logs of a peer that speaks something else, or goes while it is answered."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is logged."""
+        return not record.getMessage().startswith(("opening handshake failed", "connection rejected"))
