@@ -3,6 +3,8 @@ from rfly_common.errors import TerrainError as TerrainError
 from rfly_common.errors import TerrainFileNotFound as TerrainFileNotFound
 from rfly_common.errors import TerrainFormatError as TerrainFormatError
 from rfly_common.errors import TerrainNotLoaded as TerrainNotLoaded
+from rfly_terrain.costmap.ground_layers import GridLayers as GridLayers
+from rfly_terrain.costmap.ground_layers import ground_layers as ground_layers
 from rfly_terrain.costmap.objects import ObjectBoxes as ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid as TraversabilityGrid
 from rfly_terrain.costmap.traversability import TraversabilityLimits as TraversabilityLimits

@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -151,10 +151,10 @@ def traversability(
     `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is raised.
     """
     limits = limits or TraversabilityLimits()
-    grid, factor = _grids(terrain, resolution)
+    grid, factor = cells_of_map(terrain, resolution)
     fine = grid.finer(factor)
     cost = np.empty((fine.rows, fine.columns), np.int8)
-    reach = max(1, math.floor(limits.half_wheelbase / fine.side + 1e-9))
+    reach = disc_reach(limits.half_wheelbase / fine.side)
     tiles = [(row, column) for row in range(0, fine.rows, _TILE) for column in range(0, fine.columns, _TILE)]
 
     def work(first: int, last: int) -> None:
@@ -174,7 +174,7 @@ def traversability(
     return TraversabilityGrid(cost, grid.side, (grid.x_first - grid.side / 2, grid.y_first - grid.side / 2))
 
 
-def _grids(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid, int]:
+def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid, int]:
     """The cells asked for, and how many finer ones to a side each is worked out from."""
     native = min(abs(terrain.step_x), abs(terrain.step_y))
     side = native if resolution is None else float(resolution)
@@ -217,32 +217,49 @@ def _fill_tile(
         wide_rows = slice(rows.start - reach, rows.stop + reach)
         wide_columns = slice(columns.start - reach, columns.stop + reach)
         wide, known_rows, known_columns = cell_heights(terrain, grid, wide_rows, wide_columns)
-        disc = _disc(limits.half_wheelbase / grid.side, reach)
+        disc = disc_of(limits.half_wheelbase / grid.side)
         inner = slice(reach, -reach), slice(reach, -reach)
         heights, worst = wide[inner], _worst_ratio(wide, disc, grid.side, limits)[inner]
         result = np.where(worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))).astype(np.int8)
-        result[_leaves(known_rows, reach)] = UNKNOWN
-        result[:, _leaves(known_columns, reach)] = UNKNOWN
+        result[leaves_map(known_rows, reach)] = UNKNOWN
+        result[:, leaves_map(known_columns, reach)] = UNKNOWN
     if limits.water_level is not None:
         result[heights < limits.water_level] = LETHAL
     cost[rows, columns] = result
 
 
-def _leaves(known: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+def leaves_map(known: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """Which of the inner places have one within reach that is not known."""
     missing = np.convolve(~known, np.ones(2 * reach + 1, int), "valid")
     return missing > 0
 
 
-def _disc(radius: float, reach: int) -> NDArray[np.bool_]:
+def disc_reach(radius: float) -> int:
+    """Cells from the middle of a disc of that radius (in cells) to its rim: one at least."""
+    return max(1, math.floor(radius + 1e-9))
+
+
+def disc_of(radius: float) -> NDArray[np.bool_]:
     """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the middle one's."""
+    reach = disc_reach(radius)
     offset = np.arange(-reach, reach + 1)
     result: NDArray[np.bool_] = offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
     return result
 
 
-def _worst_ratio(heights: Floats, disc: NDArray[np.bool_], side: float, limits: TraversabilityLimits) -> Floats:
-    """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has no meaning."""
+class GroundPlane(NamedTuple):
+    """The least-squares plane through the disc around each cell; the rim of the disc's reach has no meaning."""
+
+    rise_x: Floats
+    """m per m towards east"""
+    rise_y: Floats
+    """m per m towards north"""
+    roughness: Floats
+    """m, RMS of the heights about it"""
+
+
+def ground_plane(heights: Floats, disc: NDArray[np.bool_], side: float) -> GroundPlane:
+    """Of cells (rows, columns) of `side` m, rows along y north, heights in m."""
     level, tilt_x, tilt_y = _mean_plane(heights)
     z = heights - level
     offset = np.arange(disc.shape[0]) - disc.shape[0] // 2
@@ -254,9 +271,14 @@ def _worst_ratio(heights: Floats, disc: NDArray[np.bool_], side: float, limits: 
     mean = _sums(z, weights) / count
     squares = _sums(z * z, weights) / count - mean * mean - (rise_x * rise_x + rise_y * rise_y) * (spread / count)
     roughness = np.sqrt(np.maximum(squares, 0.0))
-    rise_x, rise_y = rise_x + tilt_x, rise_y + tilt_y
-    slope = np.degrees(np.arctan(np.sqrt(rise_x * rise_x + rise_y * rise_y) / side))
-    worst = np.maximum(slope / limits.max_slope_deg, roughness / limits.roughness_limit(side))
+    return GroundPlane((rise_x + tilt_x) / side, (rise_y + tilt_y) / side, roughness)
+
+
+def _worst_ratio(heights: Floats, disc: NDArray[np.bool_], side: float, limits: TraversabilityLimits) -> Floats:
+    """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has no meaning."""
+    plane = ground_plane(heights, disc, side)
+    slope = np.degrees(np.arctan(np.sqrt(plane.rise_x * plane.rise_x + plane.rise_y * plane.rise_y)))
+    worst = np.maximum(slope / limits.max_slope_deg, plane.roughness / limits.roughness_limit(side))
     return np.maximum(worst, _steps(heights, disc) / limits.step_limit(side))
 
 

@@ -64,6 +64,16 @@ class OccupancyParameters:
 
 
 @dataclass(frozen=True)
+class GridMapParameters:
+    """Of `get_grid_map` and `terrain_grid_map`."""
+
+    publish_grid_map: bool = parameter(False, "publish all of the map as terrain_grid_map, latched")
+    grid_map_max_cells: int = parameter(
+        1_000_000, "a grid map with more cells gets larger ones; 28 bytes each", low=1, high=25_000_000
+    )
+
+
+@dataclass(frozen=True)
 class LatestTerrainParameters:
     """Of every node that hears `terrain_map`."""
 
@@ -96,6 +106,6 @@ class PlannedVehicleParameters:
 
 
 NODES = {
-    "terrain_node": (TerrainParameters, FrameParameters, OccupancyParameters),
+    "terrain_node": (TerrainParameters, FrameParameters, OccupancyParameters, GridMapParameters),
     "planner_node": (PlannerParameters, FrameParameters, LatestTerrainParameters, PlannedVehicleParameters),
 }

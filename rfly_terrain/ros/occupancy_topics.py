@@ -31,6 +31,7 @@ from rfly_common.ros.qos import LATCHED
 from rfly_terrain.costmap.objects import ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
 from rfly_terrain.ros.node_parameters import OccupancyParameters
 from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes, traversability_to_msg
 
@@ -63,6 +64,7 @@ class TerrainOccupancy:
         self._settling: Timer | None = None
         self._publisher = publisher(node, OccupancyGrid, "terrain_occupancy", LATCHED)
         self._diagnostics = Diagnostics(node, "occupancy", "", self._update_diagnostics, check_peers=False)
+        self._grid_map = TerrainGridMap(node, frames, self._diagnostics)
         subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         node.add_on_set_parameters_callback(self._check_parameters)
         node.add_post_set_parameters_callback(self._on_parameters_set)
@@ -129,7 +131,12 @@ class TerrainOccupancy:
                 return
             except (ConfigError, MemoryError) as reason:
                 error = str(reason) or "not enough memory"
+            world = None if grid is None else CostedTerrain(terrain, grid, limits)
+            if world is not None:
+                self._grid_map.take(world)
             executor.create_task(self._finish, grid, error, wanted, time.monotonic() - start)
+            if world is not None and self._grid_map.publishes:
+                executor.create_task(self._grid_map.publish, world, self._grid_map.layers(world))
 
         threading.Thread(target=work, daemon=True).start()
 

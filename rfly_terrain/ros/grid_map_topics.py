@@ -1,0 +1,122 @@
+"""`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap. Part of terrain_node."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from grid_map_msgs.msg import GridMap
+from grid_map_msgs.srv import GetGridMap
+from rclpy.node import Node
+
+from rfly_common.errors import ConfigError, FrameError, WorkError
+from rfly_common.frames import ned_to_enu, quat_rotate
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.run_loop import in_thread
+from rfly_terrain.costmap.ground_layers import LAYERS, GridLayers, ground_layers
+from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.grid_layers_msgs import layers_to_msg
+from rfly_terrain.ros.node_parameters import GridMapParameters
+
+Region = tuple[float, float, float, float]
+
+
+class CostedTerrain(NamedTuple):
+    """A map with the costs of its cells, and the limits that they are for."""
+
+    terrain: HeightMap
+    costs: TraversabilityGrid
+    limits: TraversabilityLimits
+
+
+class TerrainGridMap:
+    """Answers `get_grid_map`, publishes `terrain_grid_map` where the parameter says so, on the cells of the costs."""
+
+    def __init__(self, node: Node, frames: Frames, diagnostics: Diagnostics) -> None:
+        self._node, self._frames, self._diagnostics = node, frames, diagnostics
+        given = declare_parameters(node, GridMapParameters)
+        self._max_cells = given.grid_map_max_cells
+        self._publisher = publisher(node, GridMap, "terrain_grid_map", LATCHED) if given.publish_grid_map else None
+        self._world: CostedTerrain | None = None
+        node.create_service(GetGridMap, "get_grid_map", self._get_grid_map)
+
+    @property
+    def publishes(self) -> bool:
+        """Whether there is a `terrain_grid_map`."""
+        return self._publisher is not None
+
+    def take(self, world: CostedTerrain) -> None:
+        """What is answered from now on. In any thread."""
+        self._world = world
+
+    def layers(self, world: CostedTerrain) -> GridLayers | ConfigError:
+        """All of the map, for `publish`. In any thread."""
+        return _layers_or_error(world, None, LAYERS, self._max_cells)
+
+    def publish(self, world: CostedTerrain, layers: GridLayers | ConfigError) -> None:
+        """Layers of the map, unless another one has come meanwhile."""
+        if world is not self._world or self._publisher is None:
+            return
+        if isinstance(layers, ConfigError):
+            self._node.get_logger().error(f"terrain_grid_map: {layers}; the one before it stays")
+            return
+        self._publisher.publish(layers_to_msg(layers, "map", self._node.get_clock().now().nanoseconds))
+
+    async def _get_grid_map(self, request: Any, response: Any) -> Any:
+        """A region that can't be answered gets a map without layers; the log says why."""
+        try:
+            world = self._world
+            if world is None:
+                raise ConfigError("the map's costs are not worked out yet: ask again in a moment")
+            region = _region(request, self._frames.resolve(request.frame_id or "map"))
+            names, most = tuple(request.layers) or LAYERS, self._max_cells
+            found = await in_thread(self._node, lambda: _layers_or_error(world, region, names, most))
+            if isinstance(found, ConfigError):
+                raise found
+        except (ConfigError, FrameError, WorkError) as error:
+            self._diagnostics.count("refused_grid_maps")
+            self._node.get_logger().warning(f"get_grid_map: {error}")
+            return response
+        response.map = layers_to_msg(found, "map", self._node.get_clock().now().nanoseconds)
+        self._diagnostics.count("grid_maps")
+        return response
+
+
+def _layers_or_error(
+    world: CostedTerrain, region: Region | None, names: tuple[str, ...], max_cells: int
+) -> GridLayers | ConfigError:
+    try:
+        layers = ground_layers(*world, region=region, names=names, max_cells=max_cells)
+    except ConfigError as error:
+        return error
+    except MemoryError:
+        return ConfigError("not enough memory for so many cells")
+    if layers is None:
+        x_min, x_max, y_min, y_max = world.terrain.bounds
+        return ConfigError(f"the region lies off the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m")
+    return layers
+
+
+def _region(request: Any, frame: FrameToWorld) -> Region | None:
+    """x_min, x_max, y_min, y_max (ENU) around the asked rectangle, None for all of the map (no lengths).
+
+    Raises ConfigError for numbers that are no rectangle.
+    """
+    numbers = np.array([request.position_x, request.position_y, request.length_x, request.length_y])
+    if not (np.isfinite(numbers).all() and (numbers[2:] >= 0).all()):
+        raise ConfigError(f"position {numbers[:2].tolist()}, lengths {numbers[2:].tolist()} are no rectangle in metres")
+    if not numbers[2:].any():
+        return None
+    signs = np.array([(a, b, 0.0) for a in (-0.5, 0.5) for b in (-0.5, 0.5)])
+    corners = np.array([*numbers[:2], 0.0]) + signs * np.array([*numbers[2:], 0.0])
+    if not frame.is_world:
+        corners = quat_rotate(frame.transform.quat_xyzw, corners) + frame.transform.translation
+    if frame.axes == "ned":
+        corners = ned_to_enu(corners)
+    (x_min, y_min), (x_max, y_max) = corners[:, :2].min(axis=0).tolist(), corners[:, :2].max(axis=0).tolist()
+    return x_min, x_max, y_min, y_max
