@@ -16,8 +16,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Floats
+
 Array = NDArray[np.floating[Any]]
-Floats = tuple[float, ...]
+Numbers = tuple[float, ...]
 
 _SQRT_HALF = math.sqrt(0.5)
 
@@ -104,7 +106,7 @@ def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
     return v + w * t + np.cross(axis, t)
 
 
-def rotation_matrix(quat_a_b_xyzw: ArrayLike) -> NDArray[np.float64]:
+def rotation_matrix(quat_a_b_xyzw: ArrayLike) -> Floats:
     """(..., 3, 3) of quaternions (..., 4) of any norm but 0: R v_b = v_a, columns are B's axes in A."""
     q = np.asarray(quat_a_b_xyzw, dtype=np.float64)
     if q.ndim == 1:  # every tick of a controller: plain numbers are several times as quick as NumPy's
@@ -219,20 +221,20 @@ def pose_ned_to_ned_euler(
     return (x, y, z), _euler_ned_frd(-qw, -qz, qy, qx)
 
 
-def pose_ned_euler_to_enu(position_ned: Floats, euler: Floats) -> tuple[Floats, Floats]:
+def pose_ned_euler_to_enu(position_ned: Numbers, euler: Numbers) -> tuple[Numbers, Numbers]:
     """(position NED, roll pitch yaw of FRD in NED) -> (position ENU, quaternion xyzw FLU -> ENU), on plain floats."""
     x, y, z, w = _quat_ned_frd(*euler)
     quat = ((x + y) * _SQRT_HALF, (x - y) * _SQRT_HALF, (w - z) * _SQRT_HALF, (w + z) * _SQRT_HALF)
     return vector_ned_to_enu(position_ned), quat
 
 
-def pose_ned_euler_to_ned(position_ned: Floats, euler: Floats) -> tuple[Floats, Floats]:
+def pose_ned_euler_to_ned(position_ned: Numbers, euler: Numbers) -> tuple[Numbers, Numbers]:
     """(position NED, roll pitch yaw of FRD in NED) -> (the position, quaternion xyzw FLU -> NED), on plain floats."""
     x, y, z, w = _quat_ned_frd(*euler)
     return position_ned, (w, z, 0.0 - y, 0.0 - x)
 
 
-def vector_ned_to_enu(vector_ned: Floats) -> Floats:
+def vector_ned_to_enu(vector_ned: Numbers) -> Numbers:
     """`ned_to_enu` for one vector on plain floats."""
     x, y, z = vector_ned
     return y, x, 0.0 - z

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
 DEFAULT_GEO_ORIGIN = (47.397742, 8.545594, 488.0)
@@ -41,7 +42,7 @@ def fits_geo_point(values: Sequence[float]) -> bool:
     return abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and -500.0 <= altitude <= 10_000.0
 
 
-def geodetic_to_ned(point: ArrayLike, origin: Sequence[float]) -> NDArray[np.float64]:
+def geodetic_to_ned(point: ArrayLike, origin: Sequence[float]) -> Floats:
     """(..., 3) latitude deg, longitude deg, altitude m -> (..., 3) NED metres about `origin` (of the same form).
 
     On the plane that touches the WGS 84 ellipsoid at the origin, scaled by its two radii of curvature there (NIMA
@@ -57,7 +58,7 @@ def geodetic_to_ned(point: ArrayLike, origin: Sequence[float]) -> NDArray[np.flo
     return ned
 
 
-def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> NDArray[np.float64]:
+def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> Floats:
     """(..., 3) NED metres about `origin` -> (..., 3) latitude deg, longitude deg (-180 … 180), altitude m.
 
     The exact inverse of `geodetic_to_ned`.

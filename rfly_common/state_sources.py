@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Ints
+
 STALE = "stale"
 TOO_OLD = "too_old"
 
@@ -33,7 +35,7 @@ class Conflict:
 class Claim:
     """What a source may write of the ids of one message."""
 
-    accepted: NDArray[np.bool_]
+    accepted: Bools
     configured: int = 0
     """ids that a parameter gives to a topic of their own"""
     others: int = 0
@@ -93,7 +95,7 @@ class IdTable:
 
     def __init__(self) -> None:
         self.ids: NDArray[np.int32] = np.empty(0, np.int32)
-        self.values: NDArray[np.int64] = np.empty((0, 2), np.int64)
+        self.values: Ints = np.empty((0, 2), np.int64)
 
     def rows(self, ids: NDArray[np.int32], fill: tuple[int, int]) -> NDArray[np.intp]:
         """The rows of `values` that belong to the ids; ids not seen before come in with `fill`."""
@@ -112,7 +114,7 @@ class IdTable:
         self.values = np.insert(self.values, rows, fill, axis=0)
         return np.searchsorted(self.ids, ids)
 
-    def keep(self, mask: NDArray[np.bool_]) -> None:
+    def keep(self, mask: Bools) -> None:
         """Forget the rows where the mask is false."""
         self.ids, self.values = self.ids[mask], self.values[mask]
 
@@ -181,9 +183,7 @@ class IdOwners:
             row = np.searchsorted(self._configured_ids, vehicle_id)
             self._configured_ids = np.delete(self._configured_ids, row)
 
-    def _claim_unconfigured(
-        self, free: NDArray[np.bool_], ids: NDArray[np.int32], source: str, steady_ns: int
-    ) -> Claim:
+    def _claim_unconfigured(self, free: Bools, ids: NDArray[np.int32], source: str, steady_ns: int) -> Claim:
         """The claim where some ids are configured."""
         rest = self.claim(ids[free], source, steady_ns)
         accepted = free.copy()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import VehicleStatesError
 
 MAX_VEHICLES = 1_000_000
@@ -43,9 +44,9 @@ class VehicleStates:
     """(n,) RflySim copterID"""
     vehicle_type: NDArray[np.int32]
     """(n,) RflySim vehicleType"""
-    position: NDArray[np.float64]
+    position: Floats
     """(n, 3) m, in `frame_id`"""
-    orientation: NDArray[np.float64]
+    orientation: Floats
     """(n, 4) xyzw: base_link (FLU) -> `frame_id`"""
     velocity: NDArray[np.float32] = None  # type: ignore[assignment]
     """(n, 3) m/s, axes of `frame_id`; 0 by default"""
@@ -55,7 +56,7 @@ class VehicleStates:
     """(n, motors) rad/s; no motors by default"""
     scale: NDArray[np.float32] = None  # type: ignore[assignment]
     """(n, 3) along the model's axes; 1 by default"""
-    fit_ground: NDArray[np.bool_] = None  # type: ignore[assignment]
+    fit_ground: Bools = None  # type: ignore[assignment]
     """(n,) RflySim3D puts the model on its own ground; False by default"""
     frame_id: str = "map"
     source: str = ""
@@ -105,7 +106,7 @@ class VehicleStates:
         )
 
 
-def usable_states(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
+def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     """(n,) which vehicles have numbers that a vehicle can have, and how many have not, by reason.
 
     Not usable: a NaN or infinity in position, orientation, velocity, motor speed or scale (`not_finite`), and a

@@ -10,7 +10,6 @@ import time
 from collections.abc import Collection
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.autopilots import betaflight_packets as packets
 from rfly_amphibious.autopilots.betaflight_cli import Status
@@ -20,10 +19,9 @@ from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.sensors.samples import ImuSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import AutopilotError, ConfigError
 from rfly_common.physics import SEA_LEVEL_PRESSURE
-
-Floats = NDArray[np.float64]
 
 MAX_ANGLE = math.radians(30.0)
 MAX_YAW_RATE = math.radians(60.0)

@@ -9,13 +9,12 @@ import struct
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import PacketError
 from rfly_common.frames import flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.physics import SEA_LEVEL_PRESSURE
-
-Floats = NDArray[np.float64]
 
 RAW_PORT, MOTOR_PORT, STATE_PORT, RADIO_PORT, SERIAL_PORT = 9001, 9002, 9003, 9004, 5761
 """fixed in the firmware: UDP 9001 and 9002 from it, 9003 and 9004 to it; TCP 5761 its first serial port"""

@@ -21,18 +21,16 @@ from importlib import resources
 from pathlib import Path
 from types import TracebackType
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.autopilots import betaflight_packets as packets
 from rfly_amphibious.autopilots.betaflight_cli import MSP_ATTITUDE, MSP_STATUS_EX, Attitude, BetaflightSerial, Status
 from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_of
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
+from rfly_common.arrays import Floats
 from rfly_common.errors import AutopilotError, PacketError
 from rfly_common.optional import how_to_install
 from rfly_common.physics import SEA_LEVEL_PRESSURE
-
-Floats = NDArray[np.float64]
 
 LOOPBACK = "127.0.0.1"
 START_TIME = 5.0

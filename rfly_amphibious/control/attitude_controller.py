@@ -10,14 +10,13 @@ from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 YAW_FREQUENCY_SHARE = 0.4
 

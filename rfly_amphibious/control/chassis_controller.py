@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import WheelCommand
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact
@@ -25,11 +25,10 @@ from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
-
-Floats = NDArray[np.float64]
 
 COMMAND_TIMEOUT = 0.5
 """s, after which a motion command that has been there is lost"""

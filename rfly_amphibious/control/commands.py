@@ -7,14 +7,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import Controls
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError
-
-Floats = NDArray[np.float64]
 
 LATEST = 2.0**31 - 1.0
 """s: what ROS's stamps can hold ends there"""

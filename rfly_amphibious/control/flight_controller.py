@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
 from rfly_amphibious.control.commands import RotorCommand
@@ -18,10 +18,9 @@ from rfly_amphibious.estimation.estimate import Estimate, Motion
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.physics import GRAVITY
-
-Floats = NDArray[np.float64]
 
 STABLE_LAG = 0.45
 """largest product of the attitude loop's frequency and the lag in it, motors and delay"""

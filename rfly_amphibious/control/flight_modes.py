@@ -6,16 +6,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop, AttitudeSetpoint
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
 from rfly_amphibious.control.position_controller import PositionController
 from rfly_amphibious.estimation.estimate import Motion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
-
-Floats = NDArray[np.float64]
 
 RAMP_SHARE, RAMP_TIME = 0.5, 2.0
 """of the weight; s: how the thrust rises before lift-off"""

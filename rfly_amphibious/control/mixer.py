@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 _TOLERANCE = 1e-12
 

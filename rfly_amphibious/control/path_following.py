@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.speed_controller import (
     SPEED_GAIN,
@@ -19,8 +19,7 @@ from rfly_amphibious.control.speed_controller import (
     understeer_gradient,
 )
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 BRAKING, SIDEWAYS = 0.8, 2.0
 """m/s², before ends and corners, and in bends"""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.path_following import (
     BRAKING,
@@ -18,8 +17,7 @@ from rfly_amphibious.control.path_following import (
 )
 from rfly_amphibious.control.speed_controller import max_virtual_steering, steering_lever
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 SMOOTHING = 0.2
 """s, of the velocity that is read off the poses"""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
-
-Floats = NDArray[np.float64]
 
 MAX_SPEED = 4.0
 """m/s, that the position error may ask for, by axis"""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
-
-Floats = NDArray[np.float64]
 
 SKID_TIME, SKID_INTEGRAL = 0.015, 2.0
 """s, 1/s: of the loop that holds the wheels of one side faster than those of the other"""

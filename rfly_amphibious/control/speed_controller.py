@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.physics import AIR_DENSITY, GRAVITY
-
-Floats = NDArray[np.float64]
 
 SPEED_GAIN = 1.5
 """1/s"""

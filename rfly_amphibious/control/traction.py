@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 SLIPS = 1.5
 """times the slip at which a tyre pulls most, beyond which a motor's torque is cut"""

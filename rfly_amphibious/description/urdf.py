@@ -14,16 +14,15 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET  # only writes here
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import WHEELS
+from rfly_common.arrays import Floats, Triple
 from rfly_common.errors import ConfigError
 
-Vector = NDArray[np.float64]
-Triple = tuple[float, float, float]
+Vector = Floats
 
 PARTS = ("body", "wheel", "rotor")
 """what can have a mesh: its origin and axes are those of base_link, of a hub (y = axle, to the left), of a rotor"""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Bools, Floats, Ints
 
 RK4 = 0
 SEMI_IMPLICIT_EULER = 1
@@ -33,7 +30,7 @@ class Vehicles(NamedTuple):
     """(n, states)"""
     memory: Floats
     """(n, MEMORY)"""
-    status: NDArray[np.int64]
+    status: Ints
     """(n, 2): 0 or what is wrong, and the step"""
 
 
@@ -55,7 +52,7 @@ class WindSeries(NamedTuple):
     """(n, 3)"""
     noise: Floats
     """(n, gusts, 3): unit normal numbers, a set for each step at which a gust begins"""
-    gust_begins: NDArray[np.bool_]
+    gust_begins: Bools
     """(steps,)"""
     keep: Floats
     """(3,)"""

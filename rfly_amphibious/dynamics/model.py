@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from rfly_amphibious.dynamics.arguments import (
@@ -27,13 +27,13 @@ from rfly_amphibious.dynamics.wind import Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_terrain.height_map.height_map import HeightMap
 
-Floats = NDArray[np.float64]
 Method = Literal["rk4", "semi_implicit_euler"]
 AirDensity = Literal["sea_level", "standard_atmosphere"]
 
@@ -504,7 +504,7 @@ class AmphibiousModel:
             raise ValueError(f"x: expected shape ({size},) or (n, {size}), got {x.shape}")
         return x.reshape(-1, size)
 
-    def _diverged(self, x: Floats, status: NDArray[np.int64], start: float, dt: float, batch: bool) -> DynamicsError:
+    def _diverged(self, x: Floats, status: Ints, start: float, dt: float, batch: bool) -> DynamicsError:
         vehicle = int(np.flatnonzero(status[:, 0])[0])
         whose = f"vehicle {vehicle}: " if batch else ""
         when = f"at {start + (status[vehicle, 1] + 1) * dt:.6g} s"

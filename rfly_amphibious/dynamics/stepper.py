@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.dynamics.arguments import (
     RK4,
@@ -17,8 +17,7 @@ from rfly_amphibious.dynamics.arguments import (
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, Method, ModelState, Outputs
 from rfly_amphibious.dynamics.wind import Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 
 class Stepper:

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 
 GUST_PERIOD = 0.01
@@ -24,7 +25,7 @@ class Wind:
     only: the same seed gives the same gusts, for any step and however a run is cut into pieces.
     """
 
-    mean: tuple[float, float, float] | NDArray[np.float64] = (0.0, 0.0, 0.0)
+    mean: tuple[float, float, float] | Floats = (0.0, 0.0, 0.0)
     gust_sigma: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """standard deviation by axis, m/s"""
     gust_time: tuple[float, float, float] = (2.0, 2.0, 1.0)
@@ -37,12 +38,12 @@ class Wind:
             if values.shape[-1:] != (3,) or not np.isfinite(values).all() or (values < least).any():
                 raise ConfigError(f"wind: {name} is {values.tolist()}, expected three finite numbers ≥ {least:g}")
 
-    def gust_coefficients(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def gust_coefficients(self) -> tuple[Floats, Floats]:
         """(keep, add), each (3,): gust ← keep · gust + add · ξ over one period, the exact solution."""
         keep = np.exp(-GUST_PERIOD / np.asarray(self.gust_time))
         return keep, np.asarray(self.gust_sigma) * np.sqrt(1.0 - keep * keep)
 
-    def gust_noise(self, vehicles: int, first: int, count: int) -> NDArray[np.float64]:
+    def gust_noise(self, vehicles: int, first: int, count: int) -> Floats:
         """(vehicles, count, 3) unit normal numbers of the periods `first`, `first` + 1, …"""
         if not any(self.gust_sigma):
             return np.zeros((vehicles, count, 3))
@@ -60,7 +61,7 @@ class Wind:
         return np.ascontiguousarray(normal.transpose(2, 1, 0))
 
 
-def gust_times(start: float, dt: float, steps: int) -> NDArray[np.int64]:
+def gust_times(start: float, dt: float, steps: int) -> Ints:
     """(steps + 1,) the gust periods begun at the time of the step before the first, and of each step."""
     times = start + dt * np.arange(-1, steps)
     return np.floor((times + 1e-6 * GUST_PERIOD) / GUST_PERIOD).astype(np.int64)

@@ -6,7 +6,6 @@ import math
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
@@ -20,11 +19,10 @@ from rfly_amphibious.estimation.measurement_models import (
 from rfly_amphibious.estimation.measurement_update import update
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
+from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_to_euler
 from rfly_common.physics import GRAVITY
 from rfly_terrain.height_map.ground import Ground
-
-Floats = NDArray[np.float64]
 
 FAR = 1000.0
 """m, standard deviation of what is not known at all"""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.samples import HeightSamples, JointSamples
 from rfly_amphibious.sensors.sensor_parameters import HeightSensor
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 TRUST = 0.3
 """of a new reading, against what is expected from the last ones and the vertical speed"""

@@ -6,15 +6,13 @@ import math
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.estimation.estimate import Estimate, Motion
 from rfly_amphibious.sensors.samples import ImuSamples
 from rfly_amphibious.sensors.sensor_parameters import Imu
+from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_common.physics import GRAVITY
-
-Floats = NDArray[np.float64]
 
 KEPT = 1000
 """samples, for estimates that come late"""

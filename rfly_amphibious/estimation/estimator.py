@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.estimation import filter_layout as at
@@ -19,12 +18,11 @@ from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.frames import euler_to_quat, ned_to_enu, quat_conjugate, quat_multiply, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
 from rfly_terrain.height_map.height_map import HeightMap
-
-Floats = NDArray[np.float64]
 
 COAST_PERIOD = 0.02
 """s between steps without the IMU"""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geodetic_to_ned
 from rfly_terrain.height_map.height_map import HeightMap
@@ -135,7 +135,7 @@ def _check_way(index: int, a: Point, b: Point, terrain: HeightMap | None) -> Non
     count = 2
     if terrain is not None:
         count += int(2.0 * math.dist(a[:2], b[:2]) / min(abs(terrain.step_x), abs(terrain.step_y)))
-    line: NDArray[np.float64] = np.linspace(a, b, count)
+    line: Floats = np.linspace(a, b, count)
     heights = line[:, 2] - (0.0 if terrain is None else terrain.altitude(line[:, 0], line[:, 1]))
     lowest = int(np.argmin(heights))
     if heights[lowest] < MIN_CLEARANCE:

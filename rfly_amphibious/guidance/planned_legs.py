@@ -6,13 +6,12 @@ import itertools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg, Leg, Point
+from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_terrain.height_map.height_map import HeightMap
-
-Floats = NDArray[np.float64]
 
 ON_GROUND = 1.0
 """m above the ground, up to which a pose of a path counts as on it, as the planner has it"""

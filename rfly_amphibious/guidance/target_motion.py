@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 FASTEST = 40.0
 """m/s: beyond it a target has jumped"""

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.mapping import octomap_kernels as kernels
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
-Floats = NDArray[np.float64]
 MAX_RAYS = 2_000_000
 """in one cloud"""
 

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DEPTH = 16
 """of an octree of OctoMap: 65536 voxels along each side"""

@@ -6,11 +6,11 @@ import bisect
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import FrameError
 
-Floats = NDArray[np.float64]
 KEEP_NS = 10_000_000_000
 MOST_POSES = 20_000
 
@@ -48,7 +48,7 @@ class PoseTrack:
         first = max(bisect.bisect_left(self._times, self._times[-1] - KEEP_NS), len(self._times) - MOST_POSES)
         del self._times[:first], self._poses[:first]
 
-    def at(self, times_ns: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def at(self, times_ns: Ints) -> tuple[Floats, Floats]:
         """(n, 3) m and (n, 4) x y z w: positions on straight lines, attitudes by the shortest turn at constant rate.
 
         Raises FrameError for a time before the oldest, after the newest, or within a gap.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import TwistStamped, Vector3, Vector3Stamped
 from nav_msgs.msg import Odometry
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
 from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, NavSatStatus, Range
@@ -23,11 +23,10 @@ from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, SensorMessageError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
-
-Floats = NDArray[np.float64]
 
 WORLD = "map"
 UNKNOWN = 1e6

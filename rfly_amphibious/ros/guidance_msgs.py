@@ -9,15 +9,13 @@ import numpy as np
 from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import WORLD, frame_of, header
+from rfly_common.arrays import Floats
 from rfly_common.frames import ned_to_enu, quat_rotate, quat_to_euler
 from rfly_common.ros.frame_lookup import FrameToWorld
-
-Floats = NDArray[np.float64]
 
 
 def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:

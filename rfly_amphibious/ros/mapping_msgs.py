@@ -10,6 +10,7 @@ from octomap_msgs.msg import Octomap
 from sensor_msgs.msg import PointCloud2
 
 from rfly_amphibious.mapping.octomap_grid import MAX_RAYS, OctomapGrid
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import SensorMessageError
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.point_clouds import read_fields
@@ -24,9 +25,9 @@ LONGEST_S = 10.0
 class LidarPoints(NamedTuple):
     """In the sensor's own axes at the time of each."""
 
-    points: NDArray[np.float64]
+    points: Floats
     """(n, 3) m, all finite"""
-    times_ns: NDArray[np.int64]
+    times_ns: Ints
     """(n,)"""
 
 

@@ -20,6 +20,7 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.motor_channels import motor_channels
+from rfly_common.arrays import Triple
 from rfly_common.frames import euler_to_quat
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import FLEET_OUT, TF, TF_STATIC_OUT, sensor_qos
@@ -29,7 +30,6 @@ from rfly_common.vehicle_states import VehicleStates
 SHOW_RATE = 50
 """Hz, of vehicle_states and of /tf"""
 
-Triple = tuple[float, float, float]
 
 _TOPICS: tuple[tuple[str, str, int, tuple[tuple[str, Any], ...]], ...] = (
     ("imu", "imu", SimulationTick.IMU, (("imu/data", Imu),)),

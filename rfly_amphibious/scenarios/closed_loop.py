@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
@@ -24,8 +23,7 @@ from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 GUIDE_PERIOD = 0.02
 """s between setpoints of the guide"""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.scenarios.message_definitions import message_definition
 from rfly_amphibious.scenarios.recorder import ScenarioRun
@@ -20,10 +19,10 @@ from rfly_amphibious.sensors.kernels import turn_joints
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Floats
 from rfly_common.frames import quat_conjugate, quat_rotate
 from rfly_common.optional import require
 
-Floats = NDArray[np.float64]
 Message = dict[str, Any]
 
 WORLD = "map"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.control.modes import STANDING_SHARE, Mode
 from rfly_amphibious.dynamics.model import ModelState, Outputs
@@ -16,10 +15,10 @@ from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, SensorOff
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import DynamicsError
 from rfly_common.physics import GRAVITY
 
-Floats = NDArray[np.float64]
 Ending = tuple[bool, str]
 """whether the end condition came true, and one line of text"""
 
@@ -80,7 +79,7 @@ class ScenarioRun:
         return self.x[:, at.POSITION : at.POSITION + 3]
 
     @property
-    def on_wheels(self) -> NDArray[np.bool_]:
+    def on_wheels(self) -> Bools:
         """(k,) whether any wheel carries load."""
         return np.asarray((self.outputs.wheel_load > 0.0).any(axis=1))
 

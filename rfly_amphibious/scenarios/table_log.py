@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Floats
 from rfly_common.optional import require
-
-Floats = NDArray[np.float64]
 
 
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:

@@ -23,9 +23,8 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 from rfly_amphibious.sensors.scene_rays import NOTHING, Hits, SceneRays
 from rfly_amphibious.sensors.surface_colors import SUN, surface_colors
 from rfly_amphibious.sensors.weather import Weather
+from rfly_common.arrays import Floats
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate
-
-Floats = NDArray[np.float64]
 
 GROUND_REFLECTIVITY, BODY_REFLECTIVITY = 0.3, 0.6
 """in the infrared"""

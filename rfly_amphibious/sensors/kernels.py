@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rfly_amphibious.dynamics.vectors import Matrix, Vector, cross, rotated_back
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.rotations import rotation_matrix
 
-Floats = NDArray[np.float64]
 Quaternion = tuple[float, float, float, float]
 """x y z w"""
 

@@ -14,9 +14,8 @@ from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_amphibious.sensors.weather import Weather
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, rotation_matrix
-
-Floats = NDArray[np.float64]
 
 POINT_WORDS = 6
 """32-bit words of a point: x, y, z, intensity, ring, time"""
@@ -32,7 +31,7 @@ class Sweep:
     """(columns, rings) m as measured; inf: no return, -inf: too near (REP 117), NaN: lost"""
     intensity: NDArray[np.float32]
     """(columns, rings) 0 … 255; 0 without a return"""
-    rings: NDArray[np.int64]
+    rings: Ints
     """(rings,) which these are"""
     times: NDArray[np.float32]
     """(columns,) s since `start`"""
@@ -135,7 +134,7 @@ class Lidar:
             unit,
         )
 
-    def _errors(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def _errors(self, number: int) -> tuple[NDArray[np.float32], Bools]:
         """(columns, beams) errors of the ranges (m), and which returns are lost."""
         sequence = np.random.SeedSequence(self._seed, spawn_key=(zlib.crc32(b"lidar"), number))
         generator = np.random.Generator(np.random.PCG64(sequence))

@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
 from rfly_collision.shapes.shape import Shape
@@ -15,6 +14,7 @@ from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
+from rfly_common.arrays import Ints
 from rfly_common.vehicle_states import VehicleStates
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Neighbours:
         self._stale_after_ns = round(stale_after_s * 1e9)
         self._table = FleetTable()
         self._layout = -1
-        self._kind: NDArray[np.int64] = np.empty(0, np.int64)
-        self._forms: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
+        self._kind: Ints = np.empty(0, np.int64)
+        self._forms: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
         self.set_objects(no_objects())
 
     def __len__(self) -> int:

@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.sensors import kernels as at
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-
-Floats = NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

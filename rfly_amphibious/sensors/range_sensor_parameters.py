@@ -11,12 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Triple
 from rfly_common.config.declared import flag, number, triple
-
-Triple = tuple[float, float, float]
-
 
 DEGREE = math.pi / 180.0
 
@@ -96,19 +93,17 @@ class LidarParameters:
     )
 
     @property
-    def elevations(self) -> NDArray[np.float64]:
+    def elevations(self) -> Floats:
         """(beams,) rad, ring 0 first."""
         if self.beams == 1:
             return np.array([self.lowest])
         return np.linspace(self.lowest, self.highest, self.beams)
 
     @property
-    def azimuths(self) -> NDArray[np.float64]:
+    def azimuths(self) -> Floats:
         """(columns,) rad from x forward to the left, in the order in which they are fired."""
         turn = (-2.0 if self.clockwise else 2.0) * math.pi
-        azimuths: NDArray[np.float64] = self.first_azimuth + turn / self.columns * np.arange(
-            self.columns, dtype=np.float64
-        )
+        azimuths: Floats = self.first_azimuth + turn / self.columns * np.arange(self.columns, dtype=np.float64)
         return azimuths
 
 

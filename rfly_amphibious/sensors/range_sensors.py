@@ -21,8 +21,7 @@ from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_amphibious.sensors.weather import Weather
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 LIDAR, DEPTH_CAMERA, COLOR_CAMERA = "lidar", "depth_camera", "color_camera"
 """the sensors of `RangeSensors`, by their sections in a sensor file"""

@@ -8,10 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 
 class ImuSamples(NamedTuple):

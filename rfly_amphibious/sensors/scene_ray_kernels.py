@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Vector = tuple[float, float, float]
 
 BINS = 512

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.sensors import scene_ray_kernels as kernels
 from rfly_amphibious.sensors.scene_ray_kernels import Hits
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
+from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import quat_rotate, rotation_matrix
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 GROUND = -1
 """in `Hits.body`"""

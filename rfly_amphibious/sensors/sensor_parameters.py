@@ -20,13 +20,12 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     ScanParameters,
 )
 from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
+from rfly_common.arrays import Triple
 from rfly_common.config.declared import schema_of, values_of
 from rfly_common.config.marked_yaml import Key
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_common.physics import GRAVITY
-
-Triple = tuple[float, float, float]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.dynamics.wind import Wind
@@ -19,13 +18,11 @@ from rfly_amphibious.sensors.wheel_odometry import WheelOdometry
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, euler_to_quat, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
 from rfly_common.physics import standard_pressure
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TURN = 2.0 * math.pi
 

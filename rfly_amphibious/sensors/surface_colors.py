@@ -6,11 +6,9 @@ import colorsys
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.scene_rays import SceneRays
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats, Ints
 
 TINTS = (
     np.array(
@@ -41,7 +39,7 @@ def body_color(number: int) -> tuple[float, float, float]:
     return colorsys.hsv_to_rgb(GOLDEN * number % 1.0, 0.75, 0.95)
 
 
-def surface_colors(scene: SceneRays, points: Floats, normals: Floats, body: NDArray[np.int64]) -> Floats:
+def surface_colors(scene: SceneRays, points: Floats, normals: Floats, body: Ints) -> Floats:
     """(n, 3) RGB 0 … 1 of points on the ground (body < 0) and on bodies, with unit normals; in daylight."""
     low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
     share = (points[:, 2] - low) / max(high - low, 1e-6)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
-
-Floats = NDArray[np.float64]
 
 SLACK = 1e-6
 """s by which a time may lie outside of a track"""

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
 CONTRAST = 0.05
@@ -35,7 +36,7 @@ class Weather:
         """α, 1/m."""
         return -math.log(CONTRAST) / self.visibility
 
-    def transmission(self, ranges: ArrayLike) -> NDArray[np.float64]:
+    def transmission(self, ranges: ArrayLike) -> Floats:
         """What is left of light after these ways (m); 0 after an infinite one in fog."""
         if math.isinf(self.visibility):
             return np.ones(np.shape(ranges))

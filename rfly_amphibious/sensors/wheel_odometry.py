@@ -6,12 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-
-Floats = NDArray[np.float64]
 
 
 class PlanarMotion(NamedTuple):

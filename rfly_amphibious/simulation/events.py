@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.model import Controls
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 SWITCHED_SENSORS = ("imu", "gps", "magnetometer", "barometer", "encoders", "height", "wheel_loads", "wind")
 """that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files of sensors"""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand, controls_of
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState, Outputs
@@ -23,10 +23,9 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff, gust_wind, without_rotors
 from rfly_amphibious.simulation.failsafe import FailSafe
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
-
-Floats = NDArray[np.float64]
 
 STEP = 0.001
 """s"""

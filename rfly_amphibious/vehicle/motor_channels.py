@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Floats
 
 CHANNELS = 8
 
 
-def motor_channels(x: NDArray[np.float64], rotors: int) -> NDArray[np.float64]:
+def motor_channels(x: Floats, rotors: int) -> Floats:
     """(channels,) rad/s of a state (states,): rotors, and behind them the wheels against the body as far as there is
     room: all four (front left, front right, rear left, rear right), else the means of left and right, else none.
     """
@@ -23,5 +23,5 @@ def motor_channels(x: NDArray[np.float64], rotors: int) -> NDArray[np.float64]:
         shown = 0.5 * (wheel[:2] + wheel[2:])
     else:
         shown = wheel[:0]
-    both: NDArray[np.float64] = np.concatenate([rotor, shown])
+    both: Floats = np.concatenate([rotor, shown])
     return both

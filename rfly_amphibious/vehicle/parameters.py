@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle.key_changes import Change
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.vehicle.state_layout import MAX_ROTORS, WHEELS, state_size
+from rfly_common.arrays import Floats, Triple
 from rfly_common.config.declared import (
     bounded,
     choice,
@@ -29,7 +29,6 @@ from rfly_common.errors import ConfigError
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 Steered = Literal["front", "rear", "all", "none"]
-Triple = tuple[float, float, float]
 
 
 _INERTIA = {
@@ -286,19 +285,19 @@ class VehicleParameters:
         return 2.0 * self.mass_unsprung * (self.front_axle - self.rear_axle) / self.mass
 
     @property
-    def spring_load(self) -> NDArray[np.float64]:
+    def spring_load(self) -> Floats:
         """(4,) static load F₀ of each spring, N. Eq. 6.1."""
         front = self.mass_sprung * GRAVITY * self.rear_axle / (2.0 * self.wheelbase)
         rear = self.mass_sprung * GRAVITY * self.front_axle / (2.0 * self.wheelbase)
         return np.array((front, front, rear, rear))
 
     @property
-    def static_load(self) -> NDArray[np.float64]:
+    def static_load(self) -> Floats:
         """(4,) load of each wheel at rest on level ground, N."""
         return self.spring_load + self.mass_unsprung * GRAVITY
 
     @property
-    def hub_position(self) -> NDArray[np.float64]:
+    def hub_position(self) -> Floats:
         """(4, 3) hubs at rest on level ground, from the sprung centre of mass, body axes, m. Eq. 6.1."""
         x = np.array((self.front_axle, self.front_axle, -self.rear_axle, -self.rear_axle))
         y = np.array((1.0, -1.0, 1.0, -1.0)) * self.track / 2.0
@@ -306,7 +305,7 @@ class VehicleParameters:
         return np.stack([x, y, z], axis=-1)
 
     @property
-    def rolling_radius(self) -> NDArray[np.float64]:
+    def rolling_radius(self) -> Floats:
         """(4,) R_e of each wheel at rest, m."""
         return self.wheel_radius - self.static_load / self.tyre_stiffness / 3.0
 
@@ -322,7 +321,7 @@ class VehicleParameters:
         return self.mass + float((self.wheel_inertia / self.rolling_radius**2).sum())
 
     @property
-    def total_inertia(self) -> NDArray[np.float64]:
+    def total_inertia(self) -> Floats:
         """(3, 3) of the whole vehicle about its total centre of mass, wheels at rest on the ground, kg m²."""
         bodies = [(self.mass_sprung, np.zeros(3)), *((self.mass_unsprung, hub) for hub in self.hub_position)]
         center = np.sum([mass * at for mass, at in bodies], axis=0) / self.mass
@@ -333,13 +332,13 @@ class VehicleParameters:
         return total
 
     @property
-    def inertia_matrix(self) -> NDArray[np.float64]:
+    def inertia_matrix(self) -> Floats:
         """(3, 3) of body and rotor frame, kg m²."""
         xx, yy, zz, xy, xz, yz = self.inertia
         return np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
     @property
-    def rotor_position(self) -> NDArray[np.float64]:
+    def rotor_position(self) -> Floats:
         """(rotors, 3) from the sprung centre of mass, body axes, m. Eq. 4.1."""
         azimuth, arm = np.array(self.rotor_azimuth), np.array(self.rotor_arm)
         height = np.full(self.rotors, self.rotor_height)
@@ -362,7 +361,7 @@ class VehicleParameters:
         return math.sqrt(self.mass * GRAVITY / (self.rotors * self.thrust_coefficient))
 
     @property
-    def hanging_strut(self) -> NDArray[np.float64]:
+    def hanging_strut(self) -> Floats:
         """(4,) strut positions in hover: the wheels on the rebound stops, m. Eq. 6.3."""
         spring = np.array((self.front_spring, self.front_spring, self.rear_spring, self.rear_spring))
         pull = self.spring_load + self.mass_unsprung * GRAVITY
@@ -370,7 +369,7 @@ class VehicleParameters:
         return np.where(-pull / spring < self.rebound_stop, at_stop, -pull / spring)
 
     @property
-    def free_strut(self) -> NDArray[np.float64]:
+    def free_strut(self) -> Floats:
         """(4,) strut positions in free fall: spring against rebound stop, or unloaded, m."""
         spring = np.array((self.front_spring, self.front_spring, self.rear_spring, self.rear_spring))
         at_stop = (self.rebound_stop_stiffness * self.rebound_stop - self.spring_load) / (

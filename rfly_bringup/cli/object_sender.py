@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from rfly_bringup.cli.wire_monitor import SDK_WINDOWS
 from rfly_bringup.progress import progress_bar
+from rfly_common.arrays import Triple
 from rfly_common.errors import PlacementError
 from rfly_common.frames import enu_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states
-from rfly_ue_bridge.objects.placement import FIRST_CHOSEN_ID, PlacedObject, Placement, Triple, from_ned, place
+from rfly_ue_bridge.objects.placement import FIRST_CHOSEN_ID, PlacedObject, Placement, from_ned, place
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 AT_ONCE = 200

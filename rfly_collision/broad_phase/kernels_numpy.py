@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
+from rfly_common.arrays import Ints
 from rfly_common.frames import rotation_matrix
 
 AT_ONCE = 1_000_000
@@ -41,7 +41,7 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
     begin = np.arange(1, n + 1)
     end = np.searchsorted(low[order, 0], high[order, 0], side="right")
     candidates = np.concatenate([[0], np.cumsum(np.maximum(end - begin, 0))])
-    found: list[NDArray[np.int64]] = []
+    found: list[Ints] = []
     first = 0
     while first < n:
         last = max(int(np.searchsorted(candidates, candidates[first] + AT_ONCE, side="right")) - 1, first + 1)

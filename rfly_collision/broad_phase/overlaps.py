@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.narrow_phase.bodies import Bodies
 from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_common.arrays import Ints
 from rfly_common.errors import CrowdError
 from rfly_common.kernels.jit import KernelModule
 
@@ -25,7 +25,7 @@ def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
     return placed
 
 
-def pairs_of(bodies: Bodies, placed: Placed, most: int) -> NDArray[np.int64]:
+def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
     """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
 
     Raises CrowdError where they are more than `most`.

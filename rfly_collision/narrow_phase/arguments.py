@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Bools, Floats, Ints
 
 
 class Motion(NamedTuple):
     """n bodies at the end of a step over which they moved evenly; see `Bodies`."""
 
-    shape_index: NDArray[np.int64]
+    shape_index: Ints
     """(n,)"""
     position: Floats
     """(n, 3)"""
@@ -39,7 +36,7 @@ class Placed(NamedTuple):
 class Touches(NamedTuple):
     """What is found of m bodies or pairs; rows that don't touch hold nothing. See `Contacts`."""
 
-    touching: NDArray[np.bool_]
+    touching: Bools
     """(m,)"""
     points: Floats
     """(m, 3)"""

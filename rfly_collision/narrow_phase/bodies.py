@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import BodiesError
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
 
@@ -31,21 +32,21 @@ class Bodies:
 
     shapes: Sequence[Shape]
     """kept as a tuple"""
-    shape_index: NDArray[np.int64]
+    shape_index: Ints
     """(n,) which of the shapes each body has"""
-    position: NDArray[np.float64]
+    position: Floats
     """(n, 3) m, ENU: the body's origin at the end of the step"""
-    orientation: NDArray[np.float64]
+    orientation: Floats
     """(n, 4) xyzw, body (FLU) -> ENU, at the end of the step"""
-    velocity: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    velocity: Floats = field(default_factory=lambda: np.empty(0))
     """(n, 3) m/s, ENU; empty = 0"""
-    angular_velocity: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    angular_velocity: Floats = field(default_factory=lambda: np.empty(0))
     """(n, 3) rad/s, body axes; empty = 0"""
-    static: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    static: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
     """(n,): two of them, or one and the terrain, never count; empty = none"""
-    group: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    group: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """(n,): bodies of one group never count, such as the parts of a vehicle; NO_GROUP or empty = in none"""
-    ignore: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    ignore: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
     """(k, 2) pairs of indices that never count, in any order; (index, TERRAIN) for a body and the terrain"""
 
     def __post_init__(self) -> None:
@@ -91,17 +92,17 @@ class Contacts:
     on the way those of the first touch, with depth 0.
     """
 
-    a: NDArray[np.int64]
+    a: Ints
     """(m,) index of a body"""
-    b: NDArray[np.int64]
+    b: Ints
     """(m,) index of a body, or TERRAIN"""
-    position: NDArray[np.float64]
+    position: Floats
     """(m, 3) m, ENU: the middle of the contact"""
-    normal: NDArray[np.float64]
+    normal: Floats
     """(m, 3) unit vectors from b to a"""
-    depth: NDArray[np.float64]
+    depth: Floats
     """(m,) m >= 0: the least shift along the normal that separates two bodies; into the ground see `terrain_contact`"""
-    time: NDArray[np.float64]
+    time: Floats
     """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin"""
 
     def __len__(self) -> int:
@@ -135,7 +136,7 @@ def _rows(
     return array
 
 
-def _pairs(value: ArrayLike, n: int) -> NDArray[np.int64]:
+def _pairs(value: ArrayLike, n: int) -> Ints:
     array = _array("ignore", value, np.int64)
     if array.size == 0:
         return np.empty((0, 2), np.int64)

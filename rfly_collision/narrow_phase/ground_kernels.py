@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.distance_kernels import PARALLEL, to_world
 from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_common.arrays import Ints
 from rfly_common.kernels.jit import inner_kernel
 from rfly_terrain.height_map.bilinear import unit_normal
 from rfly_terrain.height_map.ground import Ground
@@ -37,7 +38,7 @@ class Terrain(NamedTuple):
     """whether there is nothing beyond the map's edge, where the edge goes on else"""
     maxima: NDArray[np.float32]
     """the highest points of blocks, level after level"""
-    levels: NDArray[np.int64]
+    levels: Ints
     """(levels, 2) where each begins, and its columns"""
     bits: int
     """2^bits cells are a side of the smallest blocks"""

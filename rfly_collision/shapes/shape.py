@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ShapeError
 
 Offset: TypeAlias = tuple[float, float, float]
@@ -78,7 +79,7 @@ class Box:
 class ConvexHull:
     """The convex hull of points; those that are no corner of it are dropped."""
 
-    vertices: NDArray[np.float64]
+    vertices: Floats
     """(n, 3) m, in body axes before the offset; read-only, corners of the hull only"""
     offset: Offset = (0.0, 0.0, 0.0)
     """moves all vertices, m, in body axes"""
@@ -95,13 +96,13 @@ Shape: TypeAlias = Sphere | Capsule | Box | ConvexHull
 class Polyhedron(NamedTuple):
     """The core of a shape in body axes, offset included."""
 
-    vertices: NDArray[np.float64]
+    vertices: Floats
     """(v, 3) m"""
-    planes: NDArray[np.float64]
+    planes: Floats
     """(f, 4): unit normal out of each face, and its distance from the body's origin along it; none for points, lines"""
-    edges: NDArray[np.int64]
+    edges: Ints
     """(e, 4): both vertices, and both faces (-1 for a line)"""
-    triangles: NDArray[np.int64]
+    triangles: Ints
     """(t, 3) vertices: the faces cut into triangles"""
 
 
@@ -137,12 +138,12 @@ def _unit_box() -> Polyhedron:
     return _polyhedron(np.array(list(itertools.product((-0.5, 0.5), repeat=3))))
 
 
-def _polyhedron(vertices: NDArray[np.float64]) -> Polyhedron:
+def _polyhedron(vertices: Floats) -> Polyhedron:
     """Faces, edges and triangles of points that are all corners of their hull; triangles in one plane are one face."""
     hull = _hull(vertices)
     scale = float(np.ptp(vertices, axis=0).max())
     inside = vertices.mean(axis=0)
-    planes: list[NDArray[np.float64]] = []
+    planes: list[Floats] = []
     face_of = np.empty(len(hull.simplices), np.int64)
     for index, equation in enumerate(hull.equations):
         for known, plane in enumerate(planes):
@@ -163,7 +164,7 @@ def _polyhedron(vertices: NDArray[np.float64]) -> Polyhedron:
     return Polyhedron(vertices, table, np.array(edges, np.int64), hull.simplices.astype(np.int64))
 
 
-def _corners(points: ArrayLike) -> NDArray[np.float64]:
+def _corners(points: ArrayLike) -> Floats:
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
@@ -188,7 +189,7 @@ def _corners(points: ArrayLike) -> NDArray[np.float64]:
     return corners
 
 
-def _hull(points: NDArray[np.float64]) -> Any:
+def _hull(points: Floats) -> Any:
     from scipy.spatial import ConvexHull as QuickHull
     from scipy.spatial import QhullError
 

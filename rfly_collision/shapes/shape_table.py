@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.shapes.shape import Box, Capsule, Shape, Sphere, core_of, radius_of
+from rfly_common.arrays import Floats, Ints
 
 ROUND = 0
 """kind of spheres and capsules: a core of one or two points with a radius"""
@@ -22,29 +22,29 @@ TOUCHING = 1e-7
 class ShapeTable(NamedTuple):
     """k shapes. Lengths are metres, vectors are in body axes with the offset included; all arrays are read-only."""
 
-    kind: NDArray[np.int64]
+    kind: Ints
     """(k,) ROUND, BOX or HULL"""
-    radius: NDArray[np.float64]
+    radius: Floats
     """(k,) around the core"""
-    reach: NDArray[np.float64]
+    reach: Floats
     """(k,) from the body's origin to the farthest point of the core: how far a turn moves it"""
-    extent: NDArray[np.float64]
+    extent: Floats
     """(k,) from the centre to the farthest vertex of the core"""
-    centre: NDArray[np.float64]
+    centre: Floats
     """(k, 3) mean of the core's vertices"""
-    half: NDArray[np.float64]
+    half: Floats
     """(k, 3) half lengths of boxes; 0 else"""
-    first: NDArray[np.int64]
+    first: Ints
     """(k + 1, 4) where each shape's vertices, planes, edges and triangles begin; those of the next are their end"""
-    vertices: NDArray[np.float64]
+    vertices: Floats
     """(v, 3) of the cores"""
-    planes: NDArray[np.float64]
+    planes: Floats
     """(f, 4) unit normal out of each face, distance of the face from the origin along it"""
-    edges: NDArray[np.int64]
+    edges: Ints
     """(e, 4) vertices and faces on both sides as rows of `vertices` and `planes`; a capsule's has no faces: -1"""
-    across: NDArray[np.float64]
+    across: Floats
     """(e, 3) normal of the second face x normal of the first; 0 for a capsule's"""
-    triangles: NDArray[np.int64]
+    triangles: Ints
     """(t, 3) rows of `vertices`"""
     most_vertices: int
     """of one shape"""
@@ -85,7 +85,7 @@ def table_of(shapes: Sequence[Shape]) -> ShapeTable:
     return table
 
 
-def _moved(edges: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+def _moved(edges: Ints, start: Ints) -> Ints:
     moved = edges + np.array([start[0], start[0], start[1], start[1]])
     moved[:, 2:][edges[:, 2:] < 0] = -1
     return moved

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
+from rfly_common.arrays import Floats, Ints
 
 CLASSES = 100_000
 """vehicleType modulo this is its class: 100150 and 200150 are looks of class 150"""
@@ -41,12 +42,12 @@ class VehicleShape:
             raise ValueError(f"ground_clearance: {self.ground_clearance} m leaves nothing of the box of {self.name}")
 
     @property
-    def low(self) -> NDArray[np.float64]:
+    def low(self) -> Floats:
         """(3,) lowest corner of the box around the whole vehicle."""
         return shape_bounds(self.shape)[0]
 
     @property
-    def high(self) -> NDArray[np.float64]:
+    def high(self) -> Floats:
         """(3,) highest corner of the box around the whole vehicle."""
         return shape_bounds(self.shape)[1]
 
@@ -90,23 +91,23 @@ class VehicleShapes:
     def __getitem__(self, index: int) -> VehicleShape:
         return self.default if index == len(self.shapes) else self.shapes[index]
 
-    def index_of(self, vehicle_type: ArrayLike) -> NDArray[np.int64]:
+    def index_of(self, vehicle_type: ArrayLike) -> Ints:
         """(n,) which of `shapes` each vehicleType has; len(shapes) where the default serves."""
         types = np.asarray(vehicle_type, np.int64)
         exact = self._look_up(types)
         return np.where(exact < len(self.shapes), exact, self._look_up(types % CLASSES))
 
-    def column(self, name: str) -> NDArray[np.float64]:
+    def column(self, name: str) -> Floats:
         """A number (or three) of each of `shapes` and then of the default, such as `centre_height` or `low`."""
-        values: NDArray[np.float64] = np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
+        values: Floats = np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
         return values
 
     @property
-    def footprint(self) -> NDArray[np.float64]:
+    def footprint(self) -> Floats:
         """(shapes + 1, 2) length and width of each of `shapes` and then of the default."""
         return np.array([(s.high - s.low)[:2] for s in (*self.shapes, self.default)])
 
-    def touching(self, index: NDArray[np.int64], scale: ArrayLike) -> tuple[tuple[Shape, ...], NDArray[np.int64]]:
+    def touching(self, index: Ints, scale: ArrayLike) -> tuple[tuple[Shape, ...], Ints]:
         """What can touch of n vehicles: the different shapes, and (n,) which of them each vehicle has.
 
         `index` (n,) as `index_of` gives it; `scale` (n, 3) factors along the body axes.
@@ -117,8 +118,8 @@ class VehicleShapes:
         shapes = tuple(scaled(self[int(row[0])].touching, row[1:]) for row in different)
         return shapes, which.reshape(-1)
 
-    def _look_up(self, types: NDArray[np.int64]) -> NDArray[np.int64]:
-        ranges: tuple[NDArray[np.int64], ...] = self._ranges  # type: ignore[attr-defined]
+    def _look_up(self, types: Ints) -> Ints:
+        ranges: tuple[Ints, ...] = self._ranges  # type: ignore[attr-defined]
         first, last, index = ranges
         if not len(first):
             return np.full(types.shape, len(self.shapes))
@@ -146,7 +147,7 @@ def scaled(shape: Shape, factors: ArrayLike) -> Shape:
     return dataclasses.replace(shape, vertices=np.asarray(shape.vertices, float) * k, offset=offset)
 
 
-def shape_bounds(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def shape_bounds(shape: Shape) -> tuple[Floats, Floats]:
     """(low, high), (3,) each: the box along the body axes around a shape."""
     offset = np.asarray(shape.offset, float)
     if isinstance(shape, ConvexHull):

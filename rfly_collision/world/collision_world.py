@@ -28,11 +28,10 @@ from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_collision.world.scene import Scene
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import quat_conjugate, quat_multiply
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
-
-Floats = NDArray[np.float64]
 
 MAX_DISTANCE = 1e7
 """m; beyond this a position is a mistake"""
@@ -43,7 +42,7 @@ class Poses(NamedTuple):
     """Vehicles, in the table's order, and then the placed objects, as they are tested."""
 
     shapes: tuple[Shape, ...]
-    shape_index: NDArray[np.int64]
+    shape_index: Ints
     position: Floats
     orientation: Floats
 
@@ -59,10 +58,10 @@ class Step(NamedTuple):
 class _LastPoses(NamedTuple):
     """Where the step before has tested the vehicles, sorted by id."""
 
-    id: NDArray[np.int64]
+    id: Ints
     position: Floats
     orientation: Floats
-    stamp_ns: NDArray[np.int64]
+    stamp_ns: Ints
 
 
 class CollisionWorld:
@@ -94,12 +93,12 @@ class CollisionWorld:
         self._max_speed, self._stale_after_ns = max_speed, round(stale_after_s * 1e9)
         self._table = FleetTable()
         self._objects = no_objects()
-        self._object_shapes: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
+        self._object_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
         self._scene = Scene(None, outside, max_pairs)
         self._tracker = ContactTracker()
         self._layout = -1
-        self._kind: NDArray[np.int64] = np.empty(0, np.int64)
-        self._vehicle_shapes: tuple[tuple[Shape, ...], NDArray[np.int64]] = ((), np.empty(0, np.int64))
+        self._kind: Ints = np.empty(0, np.int64)
+        self._vehicle_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
         self._changed = False
         self._stamp_ns = 0
         self._clear_last_poses()
@@ -186,20 +185,18 @@ class CollisionWorld:
         found = self._ignore.kept(found, table.types_of)
         return found.select(np.argsort(found.key))
 
-    def _shapes_of(self, table: FleetTable) -> tuple[NDArray[np.int64], tuple[tuple[Shape, ...], NDArray[np.int64]]]:
+    def _shapes_of(self, table: FleetTable) -> tuple[Ints, tuple[tuple[Shape, ...], Ints]]:
         """(n,) which kind each vehicle is, and the shapes."""
         kind = self._shapes.index_of(table["vehicle_type"])
         self._note_default_types(table["vehicle_type"])
         return kind, self._shapes.touching(kind, table["scale"])
 
-    def _note_default_types(self, types: NDArray[np.int64]) -> None:
+    def _note_default_types(self, types: Ints) -> None:
         different = np.unique(types)
         unknown = self._shapes.index_of(different) == len(self._shapes.shapes)
         self.default_types.update(different[unknown].tolist())
 
-    def _poses(
-        self, table: FleetTable, kind: NDArray[np.int64], shapes: tuple[tuple[Shape, ...], NDArray[np.int64]]
-    ) -> Poses:
+    def _poses(self, table: FleetTable, kind: Ints, shapes: tuple[tuple[Shape, ...], Ints]) -> Poses:
         position, orientation = table["position"], table["orientation"]
         fit = np.flatnonzero(table["fit_ground"]) if self.terrain is not None else np.empty(0, np.int64)
         if len(fit) and self.terrain is not None:
@@ -224,7 +221,7 @@ class CollisionWorld:
         poses: Poses,
         velocity: Floats | None = None,
         angular_velocity: Floats | None = None,
-        static: NDArray[np.bool_] | None = None,
+        static: Bools | None = None,
     ) -> Bodies:
         """`velocity`, `angular_velocity` and `static` are the vehicles'; objects stand still."""
         objects = len(self._objects)
@@ -277,7 +274,7 @@ class CollisionWorld:
             contacts.time,
         )
 
-    def _near(self, lost: PairContacts, poses: Poses) -> NDArray[np.bool_]:
+    def _near(self, lost: PairContacts, poses: Poses) -> Bools:
         """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
         vehicle, known = _find(self._table.id, lost.vehicle)
         order = np.argsort(self._objects.id, kind="stable")
@@ -301,7 +298,7 @@ class CollisionWorld:
         self._last_poses = _LastPoses(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
 
 
-def _find(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _find(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], Bools]:
     """(rows, known): where each wanted id is in sorted ids, and whether it is there at all (else the row is any)."""
     if not len(ids):
         return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
@@ -309,14 +306,14 @@ def _find(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np
     return rows, ids[rows] == wanted
 
 
-def within_limits(states: VehicleStates) -> tuple[NDArray[np.bool_], dict[str, int]]:
+def within_limits(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     """(n,) which usable vehicles in `map` can be tested, and how many can't be, by reason.
 
     Not so are ids below 1, which contacts have other meanings for, scales that leave no size, and what is MAX_DISTANCE
     or more from the origin.
     """
     size = np.abs(states.scale)
-    tests: dict[str, NDArray[np.bool_]] = {
+    tests: dict[str, Bools] = {
         "bad_id": states.id >= 1,
         "bad_scale": np.all((size >= SCALES[0]) & (size <= SCALES[1]), axis=1),
         "too_far": np.all(np.abs(states.position) < MAX_DISTANCE, axis=1),

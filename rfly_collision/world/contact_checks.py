@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.bodies import NO_GROUP, TERRAIN, Bodies, Contacts
 from rfly_collision.world.scene import Scene
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import CrowdError
 
 
@@ -21,7 +21,7 @@ def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[C
         return scene.contacts(apart, dt), f"only the ground is tested: {error}"
 
 
-def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> NDArray[np.bool_]:
+def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> Bools:
     """(m,) False for contacts of a step that were there at its begin and are not any more at its end.
 
     Those are the end of an old contact, not a new one. What has a depth touches at the end; what has a time has begun
@@ -52,10 +52,10 @@ def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Con
 def touch_when_moved(
     scene: Scene,
     bodies: Bodies,
-    which: NDArray[np.int64],
-    partner: NDArray[np.int64],
-    displacement: NDArray[np.float64],
-) -> NDArray[np.bool_]:
+    which: Ints,
+    partner: Ints,
+    displacement: Floats,
+) -> Bools:
     """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if moved by `displacement` (m, 3) m.
 
     Each is tested by itself, however often it is named: copies are of one group, and never touch each other.

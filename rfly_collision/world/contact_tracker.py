@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
+
 GROUND, STATIC = -2, -1
 """in `other`, with RflySim3D's meaning; else the id of a vehicle"""
 BEGIN, STAY, END = 0, 1, 2
@@ -31,25 +33,25 @@ _SHIFT = np.uint64(33)
 class PairContacts:
     """m contacts by the ids of what touches, at most one for each pair. ENU, m, s."""
 
-    vehicle: NDArray[np.int64]
+    vehicle: Ints
     """(m,) id of the vehicle, 1 … MAX_ID; of two vehicles the smaller one"""
-    other: NDArray[np.int64]
+    other: Ints
     """(m,) GROUND, STATIC, or the id of the other vehicle"""
-    object_id: NDArray[np.int64]
+    object_id: Ints
     """(m,) with STATIC the id of the placed object, 0 … MAX_ID; else 0"""
-    position: NDArray[np.float64]
+    position: Floats
     """(m, 3) the middle of the contact"""
-    normal: NDArray[np.float64]
+    normal: Floats
     """(m, 3) unit vectors from the other to the vehicle"""
-    depth: NDArray[np.float64]
+    depth: Floats
     """(m,) >= 0"""
-    time: NDArray[np.float64]
+    time: Floats
     """(m,) from the begin of the step to the first touch"""
 
     def __len__(self) -> int:
         return len(self.vehicle)
 
-    def select(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> PairContacts:
+    def select(self, rows: Ints | Bools) -> PairContacts:
         """The contacts that a mask or index array names, in that order."""
         return PairContacts(**{name: getattr(self, name)[rows] for name in PairContacts.__dataclass_fields__})
 
@@ -99,7 +101,7 @@ class ContactTracker:
     def _clear(self) -> None:
         self._active = no_pairs()
         self._key: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._touched_ns: NDArray[np.int64] = np.empty(0, np.int64)
+        self._touched_ns: Ints = np.empty(0, np.int64)
 
     @property
     def active(self) -> PairContacts:
@@ -140,7 +142,7 @@ class ContactTracker:
         self._clear()
         return ContactEvents(ended, np.full(len(ended), END, np.uint8))
 
-    def _may_hold(self, now_ns: int) -> NDArray[np.bool_]:
+    def _may_hold(self, now_ns: int) -> Bools:
         """Which active contacts may go on without touching."""
         since_ns = now_ns - self._touched_ns
         return (self._active.other < 0) & (since_ns >= 0) & (since_ns < self._hold_ns)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Ints
 from rfly_common.vehicle_states import VehicleStates
 
 _COLUMNS: dict[str, tuple[type, tuple[int, ...]]] = {
@@ -29,7 +30,7 @@ class FleetTable:
     """
 
     def __init__(self) -> None:
-        self.id: NDArray[np.int64] = np.empty(0, np.int64)
+        self.id: Ints = np.empty(0, np.int64)
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty((0, *shape), kind) for name, (kind, shape) in _COLUMNS.items()
         }
@@ -52,9 +53,9 @@ class FleetTable:
         """The rows of ids that are all known."""
         return np.searchsorted(self.id, ids)
 
-    def types_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def types_of(self, ids: Ints) -> Ints:
         """(m,) the types of vehicles that are all known."""
-        types: NDArray[np.int64] = self._columns["vehicle_type"][self.rows(ids)]
+        types: Ints = self._columns["vehicle_type"][self.rows(ids)]
         return types
 
     def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.frames import euler_to_quat, quat_to_euler
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-Floats = NDArray[np.float64]
 
 FOOTPRINT = (0.7, 0.9)
 """wheelbase and track as shares of length and width"""
@@ -31,7 +30,7 @@ def stand_on_ground(
     orientation: Floats,
     centre_height: Floats,
     size: Floats,
-    upright: NDArray[np.bool_],
+    upright: Bools,
 ) -> tuple[Floats, Floats]:
     """(position, orientation) of n vehicles on the ground: x, y and heading stay, height and slope are the ground's.
 

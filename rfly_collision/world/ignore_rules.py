@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.shapes.vehicle_shapes import CLASSES
 from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, PairContacts
+from rfly_common.arrays import Bools, Ints
 from rfly_common.errors import ConfigError
 
 EXPECTED = "an id or range (7, 10-19), type:30, object:1001, ground, static or * on each side of a comma"
 _SIDE = re.compile(r"(?:(type|object):)?(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 _WORDS = ("ground", "static", "*")
 
-TypeOf = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+TypeOf = Callable[[Ints], Ints]
 """(m,) ids of vehicles -> (m,) their vehicleTypes"""
 
 
@@ -29,7 +29,7 @@ class Side:
     first: int = 0
     last: int = MAX_ID
 
-    def vehicles(self, ids: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def vehicles(self, ids: Ints, types: Ints) -> Bools:
         """(m,) which of these vehicles it means."""
         if self.kind == "*":
             return np.ones(len(ids), np.bool_)
@@ -40,7 +40,7 @@ class Side:
             return ((self.first <= types) & (types <= self.last)) | in_class
         return np.zeros(len(ids), np.bool_)
 
-    def others(self, contacts: PairContacts, types: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def others(self, contacts: PairContacts, types: Ints) -> Bools:
         """(m,) which of the other partners it means; `types` (m,) are theirs where they are vehicles."""
         if self.kind == "*":
             return np.ones(len(contacts), np.bool_)

@@ -5,40 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.shapes.shape import Box, Shape
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
+from rfly_common.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedBodies:
     """n placed objects. What has no box has the shape of its type."""
 
-    id: NDArray[np.int64]
+    id: Ints
     """(n,) >= 0"""
-    vehicle_type: NDArray[np.int64]
-    position: NDArray[np.float64]
+    vehicle_type: Ints
+    position: Floats
     """(n, 3) of the models' origins"""
-    orientation: NDArray[np.float64]
+    orientation: Floats
     """(n, 4) xyzw FLU -> ENU"""
-    scale: NDArray[np.float64]
+    scale: Floats
     """(n, 3)"""
-    box_origin: NDArray[np.float64]
+    box_origin: Floats
     """(n, 3) middle of the box"""
-    box_half_extent: NDArray[np.float64]
+    box_half_extent: Floats
     """(n, 3) along the object's own axes; 0 0 0: not known"""
 
     def __len__(self) -> int:
         return len(self.id)
 
     @property
-    def has_box(self) -> NDArray[np.bool_]:
+    def has_box(self) -> Bools:
         """(n,) of which a size is known."""
-        known: NDArray[np.bool_] = np.all(self.box_half_extent > 0, axis=1)
+        known: Bools = np.all(self.box_half_extent > 0, axis=1)
         return known
 
-    def shapes(self, table: VehicleShapes) -> tuple[tuple[Shape, ...], NDArray[np.int64]]:
+    def shapes(self, table: VehicleShapes) -> tuple[tuple[Shape, ...], Ints]:
         """The different shapes, and (n,) which of them each object has, about `places`."""
         boxed = self.has_box
         half, which_box = np.unique(self.box_half_extent[boxed], axis=0, return_inverse=True)
@@ -50,7 +50,7 @@ class PlacedBodies:
         return (*boxes, *others), index
 
     @property
-    def places(self) -> NDArray[np.float64]:
+    def places(self) -> Floats:
         """(n, 3) of the bodies: the middle of the box, else the model's origin."""
         return np.where(self.has_box[:, None], self.box_origin, self.position)
 

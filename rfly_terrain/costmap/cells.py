@@ -8,10 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_terrain.height_map.height_map import HeightMap
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _ON_SAMPLE = 1e-6
 """cells: so near to a sample a centre lies on it"""
@@ -61,7 +59,7 @@ def cell_heights(terrain: HeightMap, grid: CellGrid, rows: slice, columns: slice
     return np.ascontiguousarray(heights), on_y, on_x
 
 
-def _between(place: Floats, origin: float, step: float, count: int) -> tuple[NDArray[np.int64], Floats, Bools]:
+def _between(place: Floats, origin: float, step: float, count: int) -> tuple[Ints, Floats, Bools]:
     """(sample before each place, fraction of the way to the next one, which places lie on the map)."""
     u = (place - origin) / step
     whole = np.rint(u)

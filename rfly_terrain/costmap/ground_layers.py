@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.costmap.cells import CellGrid, cell_heights, worst_of_blocks
@@ -25,7 +26,7 @@ from rfly_terrain.costmap.traversability import (
 from rfly_terrain.height_map.height_map import HeightMap
 
 Layer = NDArray[np.float32]
-Indices = NDArray[np.int64]
+Indices = Ints
 
 LAYERS = ("elevation", "slope", "roughness", "traversability", "normal_x", "normal_y", "normal_z")
 _OF_THE_PLANE = frozenset(LAYERS) - {"elevation", "traversability"}
@@ -168,9 +169,7 @@ def _plane_layers(
     return {name: values.astype(np.float32) for name, values in layers.items()}
 
 
-def _planes(
-    terrain: HeightMap, grid: CellGrid, disc: NDArray[np.bool_], rows: Indices, columns: Indices
-) -> NDArray[np.float64]:
+def _planes(terrain: HeightMap, grid: CellGrid, disc: Bools, rows: Indices, columns: Indices) -> Floats:
     """(3, rows, columns) rise along x, along y, and roughness at some cells of a grid; NaN where the disc leaves."""
     reach = disc.shape[0] // 2
     first_row, first_column = int(rows[0]) - reach, int(columns[0]) - reach
@@ -181,7 +180,7 @@ def _planes(
         slice(first_column, int(columns[-1]) + reach + 1),
     )
     plane = np.stack(ground_plane(heights, disc, grid.side))
-    result: NDArray[np.float64] = plane[:, (rows - first_row)[:, None], (columns - first_column)[None, :]]
+    result: Floats = plane[:, (rows - first_row)[:, None], (columns - first_column)[None, :]]
     result[:, leaves_map(known_rows, reach)[rows - rows[0]]] = np.nan
     result[:, :, leaves_map(known_columns, reach)[columns - columns[0]]] = np.nan
     return result

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import quat_rotate
 from rfly_terrain.costmap.cells import CellGrid
-
-Floats = NDArray[np.float64]
 
 _CELLS_AT_ONCE = 2_000_000
 _TOLERANCE = 1e-6
@@ -58,7 +57,7 @@ def _array(name: str, values: ArrayLike, width: int) -> Floats:
     return array
 
 
-def cells_under(objects: ObjectBoxes, grid: CellGrid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def cells_under(objects: ObjectBoxes, grid: CellGrid) -> tuple[Ints, Ints]:
     """(row, column) of the cells of which some part lies under a box, seen from above; a cell may come twice.
 
     The outline of a box from above, whatever its attitude, is the sum of three segments, its half axes seen from above;
@@ -97,7 +96,7 @@ def cells_under(objects: ObjectBoxes, grid: CellGrid) -> tuple[NDArray[np.int64]
     return np.concatenate(found_rows), np.concatenate(found_columns)
 
 
-def _in_portions(counts: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _in_portions(counts: Ints) -> Iterator[tuple[Ints, Ints]]:
     """(which, position): each number n repeated counts[n] times with 0 … counts[n] − 1, so many at once."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0

@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import ConfigError
 from rfly_common.files import MAX_CELLS
 from rfly_common.kernels.parallel import in_chunks
@@ -29,7 +30,6 @@ from rfly_terrain.height_map.height_map import HeightMap
 if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
-Floats = NDArray[np.float64]
 
 UNKNOWN, LETHAL, WORST_FREE = -1, 100, 99
 LEAST_MAX_STEP = 0.3
@@ -228,7 +228,7 @@ def _fill_tile(
     cost[rows, columns] = result
 
 
-def leaves_map(known: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+def leaves_map(known: Bools, reach: int) -> Bools:
     """Which of the inner places have one within reach that is not known."""
     missing = np.convolve(~known, np.ones(2 * reach + 1, int), "valid")
     return missing > 0
@@ -239,11 +239,11 @@ def disc_reach(radius: float) -> int:
     return max(1, math.floor(radius + 1e-9))
 
 
-def disc_of(radius: float) -> NDArray[np.bool_]:
+def disc_of(radius: float) -> Bools:
     """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the middle one's."""
     reach = disc_reach(radius)
     offset = np.arange(-reach, reach + 1)
-    result: NDArray[np.bool_] = offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
+    result: Bools = offset[:, None] ** 2 + offset**2 <= max(radius, 1.0) ** 2 + 1e-6
     return result
 
 
@@ -258,7 +258,7 @@ class GroundPlane(NamedTuple):
     """m, RMS of the heights about it"""
 
 
-def ground_plane(heights: Floats, disc: NDArray[np.bool_], side: float) -> GroundPlane:
+def ground_plane(heights: Floats, disc: Bools, side: float) -> GroundPlane:
     """Of cells (rows, columns) of `side` m, rows along y north, heights in m."""
     level, tilt_x, tilt_y = _mean_plane(heights)
     z = heights - level
@@ -274,7 +274,7 @@ def ground_plane(heights: Floats, disc: NDArray[np.bool_], side: float) -> Groun
     return GroundPlane((rise_x + tilt_x) / side, (rise_y + tilt_y) / side, roughness)
 
 
-def _worst_ratio(heights: Floats, disc: NDArray[np.bool_], side: float, limits: TraversabilityLimits) -> Floats:
+def _worst_ratio(heights: Floats, disc: Bools, side: float, limits: TraversabilityLimits) -> Floats:
     """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has no meaning."""
     plane = ground_plane(heights, disc, side)
     slope = np.degrees(np.arctan(np.sqrt(plane.rise_x * plane.rise_x + plane.rise_y * plane.rise_y)))
@@ -296,7 +296,7 @@ def _sums(values: Floats, weights: Floats) -> Floats:
     return np.asarray(cv2.filter2D(values, cv2.CV_64F, weights, borderType=cv2.BORDER_REPLICATE))
 
 
-def _steps(heights: Floats, disc: NDArray[np.bool_]) -> Floats:
+def _steps(heights: Floats, disc: Bools) -> Floats:
     """Largest |difference| of two cells within the disc that share an edge."""
     largest = np.zeros(heights.shape)
     for axis in (0, 1):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.optional import require
@@ -247,7 +248,7 @@ def _local_grid(
     return _new_grid(local, x_range, y_range, (resolution, resolution), size, (0.0, 0.0), dataset.name)
 
 
-def _edges_in(dataset: DatasetReader, crs: CRS, target: CRS) -> dict[str, NDArray[np.float64]]:
+def _edges_in(dataset: DatasetReader, crs: CRS, target: CRS) -> dict[str, Floats]:
     """(2, n) x and y in `target` of points along each side of the raster, through its outermost cell centres."""
     columns = np.linspace(0.5, dataset.width - 0.5, 65)
     rows = np.linspace(0.5, dataset.height - 0.5, 65)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
 _SEPARATORS = re.compile(r"[,;\s]+")
 
 
-def read_points(source: Path | TextIO) -> NDArray[np.float64]:
+def read_points(source: Path | TextIO) -> Floats:
     """(n, 2) x and y from lines of two numbers, separated by comma, semicolon or blanks; further columns are skipped.
 
     Empty lines, lines that begin with # and one heading are skipped too. Raises ConfigError that names file and line.

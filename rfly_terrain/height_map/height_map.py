@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
@@ -43,13 +44,13 @@ class TerrainQuery(NamedTuple):
 class Surface(NamedTuple):
     """The ground under n moving points."""
 
-    altitude: NDArray[np.float64]
+    altitude: Floats
     """(n,) m, z up"""
-    gradient: NDArray[np.float64]
+    gradient: Floats
     """(n, 2) dz/dx, dz/dy of the exact ground"""
-    smooth_gradient: NDArray[np.float64]
+    smooth_gradient: Floats
     """(n, 2)"""
-    smooth_gradient_rate: NDArray[np.float64]
+    smooth_gradient_rate: Floats
     """(n, 2) its derivative by time along the points' motion, 1/s"""
 
 
@@ -209,7 +210,7 @@ class HeightMap:
     @overload
     def altitude(self, x: Scalar, y: Scalar) -> float: ...
     @overload
-    def altitude(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]: ...
+    def altitude(self, x: ArrayLike, y: ArrayLike) -> Floats: ...
     def altitude(self, x: Any, y: Any) -> Any:
         """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64 array.
 
@@ -226,7 +227,7 @@ class HeightMap:
     @overload
     def altitude_ned(self, x_north: Scalar, y_east: Scalar) -> float: ...
     @overload
-    def altitude_ned(self, x_north: ArrayLike, y_east: ArrayLike) -> NDArray[np.float64]: ...
+    def altitude_ned(self, x_north: ArrayLike, y_east: ArrayLike) -> Floats: ...
     def altitude_ned(self, x_north: Any, y_east: Any) -> Any:
         """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own number."""
         if type(x_north) is float and type(y_east) is float:
@@ -241,7 +242,7 @@ class HeightMap:
     @overload
     def inside(self, x: Scalar, y: Scalar) -> bool: ...
     @overload
-    def inside(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]: ...
+    def inside(self, x: ArrayLike, y: ArrayLike) -> Bools: ...
     def inside(self, x: Any, y: Any) -> Any:
         """Whether x east, y north lies on the map, edges included (to within rounding).
 
@@ -262,16 +263,16 @@ class HeightMap:
         altitude, inside, normal = self._query(("y_east", "x_north"), y_east, x_north, want_normals, smooth)
         return TerrainQuery(up_to_down(altitude), inside, None if normal is None else ned_to_enu(normal))
 
-    def normal(self, x: Any, y: Any, smooth: bool = False) -> NDArray[np.float64]:
+    def normal(self, x: Any, y: Any, smooth: bool = False) -> Floats:
         """(…, 3) unit vectors (ENU, z > 0) that stand on the ground.
 
         Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of the higher index).
         `smooth`: of the interpolated gradient of the samples, without jumps. See `gradient` for points off the map.
         """
-        normal: NDArray[np.float64] = self._query(("x", "y"), x, y, True, smooth).normal
+        normal: Floats = self._query(("x", "y"), x, y, True, smooth).normal
         return normal
 
-    def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> NDArray[np.float64]:
+    def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats:
         """(…, 2) dz/dx (east) and dz/dy (north) of the ground.
 
         Exact: the derivative of the bilinear surface; on a border of cells that of the cell with the higher index.
@@ -282,7 +283,7 @@ class HeightMap:
         (gradient,) = self._run("gradients", ("x", "y"), (x, y), [((2,), np.float64)], bool(smooth))
         return gradient
 
-    def gradient_rate(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> NDArray[np.float64]:
+    def gradient_rate(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Floats:
         """(…, 2) time derivative (1/s) of the smooth gradient at points that move with vx east, vy north (m/s).
 
         Analytic within a cell; on a border of cells of the cell with the higher index. Along a clamped axis nothing
@@ -306,7 +307,7 @@ class HeightMap:
     @overload
     def slope(self, x: Scalar, y: Scalar, smooth: bool = False) -> float: ...
     @overload
-    def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> NDArray[np.float64]: ...
+    def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats: ...
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Any:
         """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars, else an array."""
         gradient = self.gradient(x, y, smooth)
@@ -335,7 +336,7 @@ class HeightMap:
     @overload
     def cast(
         self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = ..., *, normals: Literal[True]
-    ) -> tuple[Any, NDArray[np.float64]]: ...
+    ) -> tuple[Any, Floats]: ...
     def cast(
         self, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike = math.inf, *, normals: bool = False
     ) -> Any:

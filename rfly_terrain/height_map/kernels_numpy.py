@@ -7,14 +7,11 @@ beside the map. The conventions are those that `kernels.py` states.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_terrain.height_map.ground import Ground
-
-Floats = NDArray[Any]
 
 _BLOCK = 16_384
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map.ray_kernels_numpy import Rays
@@ -33,7 +34,7 @@ The root costs near rays some steps down; small blocks cost far rays some steps 
 
 def cast(
     height_map: HeightMap, origins: ArrayLike, directions: ArrayLike, max_range: ArrayLike, normals: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+) -> tuple[Floats, Floats | None]:
     """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
     names = ("origins", "directions", "max_range")
     arrays = [_real(name, value) for name, value in zip(names, (origins, directions, max_range), strict=True)]
@@ -61,9 +62,7 @@ def cast(
     return ranges.reshape(shape), out.reshape((*shape, 3)) if normals else None
 
 
-def _run(
-    height_map: HeightMap, inputs: list[NDArray[Any]], ranges: NDArray[np.float64], normals: NDArray[np.float64]
-) -> bool:
+def _run(height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats) -> bool:
     pyramid = pyramid_of(height_map)
     function = KERNELS.choose(ranges.size).cast
     surface = (height_map.ground, height_map.z_max)
@@ -124,7 +123,7 @@ def _at(name: str, index: NDArray[Any]) -> str:
     return f"{name}[{', '.join(str(int(number)) for number in index)}]" if index.size else name
 
 
-def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> NDArray[np.float64]:
+def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> Floats:
     """(…, 3) points where rays end after `ranges` metres; NaN where the range is infinite, a miss.
 
     Directions of any length, as `HeightMap.cast` takes them.
@@ -133,11 +132,11 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
     with np.errstate(invalid="ignore"):
         unit = along / np.abs(along).max(axis=-1, keepdims=True)  # squares of the largest floats would overflow
         unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
-        points: NDArray[np.float64] = start + np.where(np.isfinite(length), length, np.nan)[..., None] * unit
+        points: Floats = start + np.where(np.isfinite(length), length, np.nan)[..., None] * unit
     return points
 
 
-def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> NDArray[np.bool_]:
+def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
     """Whether the ground leaves the straight line between points free; see `HeightMap.line_of_sight`."""
     start, end = (_real(name, value).astype(np.float64) for name, value in (("a", a), ("b", b)))
     for name, points in (("a", start), ("b", end)):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Ints
 from rfly_common.kernels.parallel import in_chunks
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Pyramid(NamedTuple):
 
     maxima: NDArray[np.float32]
     """all levels row by row, the finest first; read-only"""
-    levels: NDArray[np.int64]
+    levels: Ints
     """(levels, 2): index in `maxima` at which each level begins, and its columns; read-only"""
 
 

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import MAX_CELLS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 SNAP = 1e-9
 """cells: how far from a whole number a cell coordinate still is that number"""

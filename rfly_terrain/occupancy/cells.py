@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_terrain.occupancy.cell_grid import Bools, Floats, Grid, checked_size, snap
+from rfly_common.arrays import Bools, Floats
+from rfly_terrain.occupancy.cell_grid import Grid, checked_size, snap
 
 _LARGEST_KERNEL = 10
 """cells: up to this radius a dilation by a disc is quicker than a distance transform"""

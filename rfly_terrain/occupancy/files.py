@@ -19,12 +19,13 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools
 from rfly_common.config.marked_yaml import Document, parse_yaml
 from rfly_common.config.schema_errors import first_error
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
 from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
-from rfly_terrain.occupancy.cell_grid import Bools, checked_size, number, numbers, resolution_of
+from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 from rfly_terrain.occupancy.image import FREE_THRESH, OCCUPIED_THRESH, cells_to_image, image_to_cells
 
 MAX_YAML_BYTES = 100_000

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_terrain.occupancy.cell_grid import Floats, Grid, Ints, binary, check_frame, number, pair, points, whole
+from rfly_common.arrays import Floats, Ints
+from rfly_terrain.occupancy.cell_grid import Grid, binary, check_frame, number, pair, points, whole
 
 
 class MapFrames:

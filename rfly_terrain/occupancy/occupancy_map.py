@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import StrPath
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
     Block,
-    Bools,
-    Floats,
     Grid,
-    Ints,
     binary,
     block_at,
     block_size,
@@ -167,11 +165,11 @@ class BinaryOccupancyMap(MapFrames):
         *,
         frame: str = ...,
         return_valid: Literal[False] = ...,
-    ) -> NDArray[np.bool_]: ...
+    ) -> Bools: ...
     @overload
     def get_occupancy(
         self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]: ...
+    ) -> tuple[Bools, Bools]: ...
     def get_occupancy(
         self,
         points: ArrayLike | None = None,
@@ -201,7 +199,7 @@ class BinaryOccupancyMap(MapFrames):
     @overload
     def check_occupancy(
         self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
-    ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]: ...
+    ) -> tuple[NDArray[np.int8], Bools]: ...
     def check_occupancy(
         self,
         points: ArrayLike | None = None,

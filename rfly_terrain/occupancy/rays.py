@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.occupancy.cell_grid import Bools, Floats, Ints
 
 KERNELS = KernelModule("rfly_terrain.occupancy.ray_kernels", numpy_first=500_000)
 """Work is counted in rays times the columns or rows (the larger number) of the grid."""

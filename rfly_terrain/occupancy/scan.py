@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_terrain.occupancy.cell_grid import Bools, Floats, numbers, real_numbers
+from rfly_common.arrays import Bools, Floats
+from rfly_terrain.occupancy.cell_grid import numbers, real_numbers
 
 
 @runtime_checkable

@@ -13,12 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.jit import use_numba
 from rfly_terrain.planning import kernels
 from rfly_terrain.planning import search_kernels as searching
-
-Floats = NDArray[np.float64]
 
 COST_WEIGHT = 2.0
 """by which a metre of the worst ground that can be driven exceeds one of the best"""

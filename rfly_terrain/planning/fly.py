@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.planning.highest_ground import SAMPLES_PER_CELL, HighestGround
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.planning.drive import PlanPose
 
-Floats = NDArray[np.float64]
 
 MOST_SAMPLES = 200_000
 BLOCKS = 128
@@ -170,7 +169,7 @@ def lowest_profile(s: Floats, required: Floats, up: float, down: float) -> Float
     return lowest
 
 
-def _bends(s: Floats, xy: Floats, z: Floats) -> NDArray[np.bool_]:
+def _bends(s: Floats, xy: Floats, z: Floats) -> Bools:
     """Which samples are no points of the straight line from their neighbour to their neighbour."""
     keep = np.ones(len(s), bool)
     if len(s) > 2:

@@ -9,10 +9,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
+
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-Floats = NDArray[np.float64]
 
 SAMPLES_PER_CELL = 10
 """points of a path for each cell of the map"""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 from rfly_terrain.planning.drive import PlanPose
@@ -27,7 +28,6 @@ from rfly_terrain.planning.vehicle_classes import VehicleClass
 if TYPE_CHECKING:
     from rfly_terrain.planning.planner import Planner
 
-Floats = NDArray[np.float64]
 
 LATTICE = 160
 """points on a side, at most"""
@@ -222,9 +222,7 @@ def _flown(
     return edges
 
 
-def _taken_off(
-    vehicle: VehicleClass, points: Floats, height: Floats, can_land: NDArray[np.bool_]
-) -> list[tuple[Any, Any, Any]]:
+def _taken_off(vehicle: VehicleClass, points: Floats, height: Floats, can_land: Bools) -> list[tuple[Any, Any, Any]]:
     assert vehicle.fly is not None
     node = np.flatnonzero(can_land)
     up, down = (vehicle.fly.energy(vehicle.mass, np.zeros(len(node)), sign * height[node]) for sign in (1.0, -1.0))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Floats
 
 DRIVE, FLY, MIXED = 0, 1, 2
 """how a vehicle moves: of a planner's question, and DRIVE or FLY of each segment of its answer"""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
@@ -143,7 +144,7 @@ def _driving(vehicle: VehicleClass) -> Driving:
     return vehicle.drive
 
 
-def _steps(position: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _steps(position: Floats) -> tuple[Floats, Floats]:
     d = np.diff(position, axis=0)
     return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import kernel
 from rfly_terrain.planning.kernels import BLOCKED, piece_cost, piece_end, shortest_dubins, shortest_to_point, word_cost
 
@@ -102,7 +103,7 @@ class Costs(NamedTuple):
 class Goal(NamedTuple):
     """Where a search ends."""
 
-    pose: NDArray[np.float64]
+    pose: Floats
     """(3,) x, y, heading"""
     free_heading: bool
 
@@ -118,24 +119,24 @@ class Lattice(NamedTuple):
     """side of a lattice cell, m"""
     across: int
     """cells in a row, at least"""
-    turns: NDArray[np.float64]
+    turns: Floats
     """(m,) angles of the arcs that lead on from a pose; positive = left"""
 
 
 class Nodes(NamedTuple):
     """Poses of a search, the table of the best one in each lattice cell, and the heap of open ones."""
 
-    pose: NDArray[np.float64]
+    pose: Floats
     """(n, 3)"""
-    made_by: NDArray[np.float64]
+    made_by: Floats
     """(n, 2) length of the arc that led there, signed by its turn, and of the line after it"""
-    cost: NDArray[np.float64]
-    parent: NDArray[np.int64]
-    keys: NDArray[np.int64]
+    cost: Floats
+    parent: Ints
+    keys: Ints
     """0 where free"""
     values: NDArray[np.int32]
-    heap_f: NDArray[np.float64]
-    heap_n: NDArray[np.int64]
+    heap_f: Floats
+    heap_n: Ints
 
 
 class Found(NamedTuple):
@@ -143,13 +144,13 @@ class Found(NamedTuple):
 
     status: int
     """FOUND, UNREACHABLE or GAVE_UP"""
-    poses: NDArray[np.float64]
+    poses: Floats
     """(k, 3) where pieces begin, and the goal"""
-    pieces: NDArray[np.float64]
+    pieces: Floats
     """(k - 1, 2) length, curvature"""
 
 
-def search(costs: Costs, starts: NDArray[np.float64], goal: Goal, radius: float, most_nodes: int) -> Found:
+def search(costs: Costs, starts: Floats, goal: Goal, radius: float, most_nodes: int) -> Found:
     """Hybrid A* from one of several poses (s, 3) to the goal.
 
     States are poses, kept once in each lattice cell of position and heading sector; from a pose lead on a straight

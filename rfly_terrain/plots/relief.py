@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_common.optional import require
@@ -132,12 +133,12 @@ def write_relief(
 
 
 def _picture(
-    z: NDArray[np.float64],
+    z: Floats,
     heights: tuple[float, float],
     steps: tuple[float, float],
     exaggeration: float | None,
     colours: Sequence[str],
-) -> tuple[NDArray[np.float64], Any, Any]:
+) -> tuple[Floats, Any, Any]:
     """RGB 0 … 1 of each pixel; the scale of the heights and the colours along it."""
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
@@ -167,7 +168,7 @@ def _one_more(part: slice, count: int) -> slice:
     return slice(max(part.start - 1, 0), min(part.stop + 1, count))
 
 
-def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[NDArray[np.float64], Region]:
+def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[Floats, Region]:
     """(north, east) heights of at most _PIXELS on a side, both indices rising along the axes; and the ENU limits of
     the area that they cover: half a pixel around the outer ones."""
     z = height_map.heights[rows, columns]
@@ -185,7 +186,7 @@ def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[NDArr
     return np.ascontiguousarray(pixels), (min(x) - half_x, max(x) + half_x, min(y) - half_y, max(y) + half_y)
 
 
-def _spline(z: NDArray[np.float32], zoom: float) -> NDArray[np.float64]:
+def _spline(z: NDArray[np.float32], zoom: float) -> Floats:
     """`zoom` times as many samples from the first to the last one, on a surface of continuous curvature.
 
     Cubic B-splines whose coefficients are z minus a sixth of its second differences, along each axis (a quasi-
@@ -205,7 +206,7 @@ def _spline(z: NDArray[np.float32], zoom: float) -> NDArray[np.float64]:
     return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
 
 
-def _light(z: NDArray[np.float64], step_x: float, step_y: float, exaggeration: float | None) -> NDArray[np.float64]:
+def _light(z: Floats, step_x: float, step_y: float, exaggeration: float | None) -> Floats:
     """Brightness 0 … 1 of each pixel; level ground has 0.5."""
     from matplotlib.colors import LightSource
 
@@ -231,7 +232,7 @@ def _lit(picture: NDArray[Any], light: NDArray[Any]) -> NDArray[Any]:
 
 
 def _draw_contours(
-    axes: Axes, z: NDArray[np.float64], heights: tuple[float, float], grid: tuple[float, float, float, float]
+    axes: Axes, z: Floats, heights: tuple[float, float], grid: tuple[float, float, float, float]
 ) -> None:
     (low, high), (x_0, y_0, step_x, step_y) = heights, grid
     interval = _round_interval((high - low) / 10)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
 from rfly_common.files import StrPath
 from rfly_common.frames import up_to_down
@@ -30,7 +31,7 @@ _NUMBERS = ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")
 class _MapHeightData(NamedTuple):
     """The five variables of MapHeightData.mat: binmap in metres, the others in cm and cm a pixel."""
 
-    binmap: NDArray[np.float64]
+    binmap: Floats
     PosOffsetX: float
     PosScaleX: float
     PosOffsetY: float
@@ -57,7 +58,7 @@ def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
     points = read_calibration(files.txt, "matlab")
     pixels = read_pixels(files.png)
     calibration = calibrate(points, pixels, str(files.txt), "round")
-    binmap: NDArray[np.float64] = up_to_down(heights_up(calibration, pixels, np.float64))
+    binmap: Floats = up_to_down(heights_up(calibration, pixels, np.float64))
     data = _MapHeightData(
         binmap,
         calibration.pos_offset_x_cm,
@@ -71,7 +72,7 @@ def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
 @overload
 def getTerrainAltData(xin: float, yin: float) -> float: ...
 @overload
-def getTerrainAltData(xin: ArrayLike, yin: ArrayLike) -> NDArray[np.float64]: ...
+def getTerrainAltData(xin: ArrayLike, yin: ArrayLike) -> Floats: ...
 def getTerrainAltData(xin: Any, yin: Any) -> Any:
     """z of the ground (m, down) at xin north, yin east: a float for two numbers, else an array of their common shape.
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
 from rfly_common.vehicle_states import VehicleStates
@@ -35,9 +36,6 @@ MAX_ID = 2**31 - 1
 TRACK_STEP = 2.0
 """m between the points of `Fleet.track`, where that makes no more than TRACK_POINTS of them"""
 TRACK_POINTS = 1000
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Limits(NamedTuple):

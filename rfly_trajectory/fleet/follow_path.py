@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress
@@ -24,8 +24,6 @@ MIN_RADIUS = 0.5
 """m"""
 BLEND_TIME = 2.0
 """s, about, in which an aircraft begins to climb or sink to the path's heights"""
-
-Floats = NDArray[np.float64]
 
 
 class TakeOver(NamedTuple):

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from rfly_common.arrays import Floats
 
 if TYPE_CHECKING:
     from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 
-Floats = NDArray[np.float64]
 
 DRIVE_STEP = 2.0
 """m between the samples of a drive, where that makes no more than MAX_SAMPLES of them"""

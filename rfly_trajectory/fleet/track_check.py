@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_trajectory.fleet.fleet import Fleet
 from rfly_trajectory.fleet.limit_check import Finding, check_limits
 
@@ -73,7 +73,7 @@ def check_tracks(fleet: Fleet) -> list[Finding]:
     return findings + check_limits(fleet)
 
 
-def _first(position: NDArray[np.float64], where: NDArray[np.bool_]) -> tuple[float, float]:
+def _first(position: Floats, where: Bools) -> tuple[float, float]:
     x, y = position[int(np.argmax(where))].tolist()
     return x, y
 

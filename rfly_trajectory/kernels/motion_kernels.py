@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.kernels.tables import (
@@ -25,8 +25,6 @@ from rfly_trajectory.kernels.tables import (
     WheelBases,
     WheelGround,
 )
-
-Floats = NDArray[np.float64]
 
 BLOCK = 128
 """vehicles between the loops of `poses`: what they hand on stays in the first-level cache"""
@@ -53,7 +51,7 @@ def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
 
 
 @kernel
-def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
     points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
     for i in range(s.size):
@@ -130,7 +128,7 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
 
 
 @kernel
-def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
     bends = np.zeros(s.size)
     for i in range(s.size):
@@ -161,7 +159,7 @@ def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Flo
 
 
 @kernel
-def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
     rows = np.empty((s.size, 3))
     for i in range(s.size):
@@ -182,7 +180,7 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
 
 
 @kernel
-def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
+def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
     """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
     (k,) [s]."""
     rows = np.empty((4, time.size)).T  # each column contiguous, as the loops over vehicles want it

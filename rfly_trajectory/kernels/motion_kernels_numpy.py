@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import euler_to_quat
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.kernels.tables import (
@@ -25,10 +25,8 @@ from rfly_trajectory.kernels.tables import (
     WheelGround,
 )
 
-Floats = NDArray[np.float64]
 
-
-def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
     length = table.length[path]
     at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
@@ -43,9 +41,7 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     return points
 
 
-def _last_not_above(
-    first: NDArray[np.int64], start: Floats, row: NDArray[np.int64], value: Floats, extent: Floats
-) -> NDArray[np.int64]:
+def _last_not_above(first: Ints, start: Floats, row: Ints, value: Floats, extent: Floats) -> Ints:
     """The last piece of each `row` that starts at or before `value`; extent (rows,): no piece of a row starts after it.
 
     One search serves all rows: each row's starts are moved behind those of the rows before it. The sum may round a
@@ -112,7 +108,7 @@ def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
     return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
 
 
-def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
     length = table.length[path]
     at = np.clip(np.where(table.closed[path], s - np.floor(s / length) * length, s), 0.0, length)
@@ -130,7 +126,7 @@ def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Flo
     return np.where(table.kind[piece] == POLYNOMIAL, bends, 0.0)
 
 
-def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path` (k,)."""
     length = table.length[path]
     at = np.where(table.closed[path], s - np.floor(s / length) * length, s)
@@ -143,7 +139,7 @@ def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Float
     return np.stack([z, slope, np.where(inside == at, 2.0 * c + run * 6.0 * d, 0.0)], axis=-1)
 
 
-def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
+def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
     """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
     (k,) [s]."""
     since = time - departures.delay[vehicle]

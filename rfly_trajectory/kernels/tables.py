@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from rfly_common.arrays import Bools, Floats, Ints
 
 ARC, SPIRAL, POLYNOMIAL = 0, 1, 2
 SPIRAL_TERMS = 30
@@ -21,7 +21,7 @@ of x and six of y, lowest power first"""
 class PathTable(NamedTuple):
     """Pieces of n paths, one path after the other. Plain arrays: what the kernels read."""
 
-    first: NDArray[np.int64]
+    first: Ints
     """(n + 1,) index of a path's first piece; the last one is the number of pieces"""
     start: Floats
     """(p,) arc length from the path's start at which a piece begins, m"""
@@ -31,14 +31,14 @@ class PathTable(NamedTuple):
     """(p, 12) see PIECE_VALUES"""
     length: Floats
     """(n,) m"""
-    closed: NDArray[np.bool_]
+    closed: Bools
     """(n,) the end is the start: arc length counts round and round"""
 
 
 class AltitudeTable(NamedTuple):
     """Profiles of n paths, one after the other; a path without one has no pieces. Plain arrays for the kernels."""
 
-    first: NDArray[np.int64]
+    first: Ints
     """(n + 1,) index of a path's first piece"""
     start: Floats
     """(p,) m"""
@@ -46,14 +46,14 @@ class AltitudeTable(NamedTuple):
     """(p, 4) see AltitudeProfile"""
     length: Floats
     """(n,) of the paths, m"""
-    closed: NDArray[np.bool_]
+    closed: Bools
     """(n,)"""
 
 
 class Departures(NamedTuple):
     """The motion of n vehicles, one after the other. Plain arrays: what the kernels read."""
 
-    first: NDArray[np.int64]
+    first: Ints
     """(n + 1,) index of a vehicle's first piece"""
     start: Floats
     """(p,) time since the vehicle's departure at which a piece begins, s"""
@@ -75,7 +75,7 @@ class Placements(NamedTuple):
     """(k,) GROUND, MULTIROTOR or FIXED_WING"""
     height: Floats
     """(k,) above the ground, or z where absolute, m"""
-    absolute: NDArray[np.bool_]
+    absolute: Bools
     """(k,)"""
 
 

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from rfly_common.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
 class FencePolygon:
     """A polygon of vertices (k, 2), north and east in metres, in order; the last is joined to the first."""
 
-    vertices: NDArray[np.float64]
+    vertices: Floats
     inclusion: bool = True
 
     def holds(self, north: float, east: float) -> bool:
@@ -29,14 +31,14 @@ class FencePolygon:
             crossing = a[:, 0] + (east - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
         return bool(np.count_nonzero(spans & (north < crossing)) % 2)
 
-    def crossed_by(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> bool:
+    def crossed_by(self, start: Floats, end: Floats) -> bool:
         """Whether the straight line between two points cuts its border."""
         a, b = self.vertices, np.roll(self.vertices, -1, axis=0)
         sides_of_ends = _cross(b - a, start - a) * _cross(b - a, end - a)
         sides_of_edges = _cross(end - start, a - start) * _cross(end - start, b - start)
         return bool(np.any((sides_of_ends < 0) & (sides_of_edges < 0)))
 
-    def moved(self, offset: NDArray[np.float64]) -> FencePolygon:
+    def moved(self, offset: Floats) -> FencePolygon:
         """The same, moved by (2,) metres."""
         return replace(self, vertices=self.vertices + offset)
 
@@ -53,7 +55,7 @@ class FenceCircle:
         """Whether a point lies in it."""
         return math.hypot(north - self.center[0], east - self.center[1]) <= self.radius
 
-    def crossed_by(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> bool:
+    def crossed_by(self, start: Floats, end: Floats) -> bool:
         """Whether the straight line between two points that lie both outside or both inside leaves that side."""
         along, to_center = end - start, np.asarray(self.center) - start
         squared = float(along @ along)
@@ -62,7 +64,7 @@ class FenceCircle:
         farthest = max(float(np.linalg.norm(to_center)), float(np.linalg.norm(to_center - along)))
         return nearest < self.radius < farthest
 
-    def moved(self, offset: NDArray[np.float64]) -> FenceCircle:
+    def moved(self, offset: Floats) -> FenceCircle:
         """The same, moved by (2,) metres."""
         return replace(self, center=(self.center[0] + float(offset[0]), self.center[1] + float(offset[1])))
 
@@ -106,5 +108,5 @@ class Geofence:
         return f"area {number} of the fence ({'inclusion' if area.inclusion else 'exclusion'} {shape})"
 
 
-def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cross(a: Floats, b: Floats) -> Floats:
     return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
+
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
@@ -20,7 +22,7 @@ CHAMFER = 1.0824
 """the steepest gradient of a surface that rises by no more than 1 along the axes and the diagonals of a grid"""
 
 
-def cone_envelope(heights: NDArray[np.floating], step_x: float, step_y: float, slope: float) -> NDArray[np.float64]:
+def cone_envelope(heights: NDArray[np.floating], step_x: float, step_y: float, slope: float) -> Floats:
     """The lowest surface above heights (rows, columns) that rises by no more than `slope` from sample to sample.
 
     Dilation with a cone, in two passes over the rows (Rosenfeld and Pfaltz, Sequential Operations in Digital Picture
@@ -30,7 +32,7 @@ def cone_envelope(heights: NDArray[np.floating], step_x: float, step_y: float, s
     along = slope * step_y * np.arange(surface.shape[1])
     straight, across = slope * step_x, slope * math.hypot(step_x, step_y)
 
-    def spread(row: NDArray[np.float64]) -> None:
+    def spread(row: Floats) -> None:
         """Along the row, both ways."""
         np.maximum(row, np.maximum.accumulate(row + along) - along, out=row)
         back = row[::-1]
@@ -95,9 +97,7 @@ class Ground:
             step_y=terrain.step_y,
         )
 
-    def profile(
-        self, north: float, east: float, course: float, length: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def profile(self, north: float, east: float, course: float, length: float) -> tuple[Floats, Floats]:
         """Distances (k,) along a course up to a length, and the lowest z allowed there."""
         distance = np.linspace(0.0, max(length, 1e-3), SAMPLES)
         if self.terrain is None:

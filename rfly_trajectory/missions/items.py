@@ -13,7 +13,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from rfly_common.arrays import Floats
 
 
 class MissionMode(IntEnum):
@@ -49,8 +51,8 @@ class MissionItem:
     """
 
     mode: MissionMode
-    position: NDArray[np.float64]
-    params: NDArray[np.float64] = (0.0, 0.0, 0.0, 0.0)  # type: ignore[assignment]
+    position: Floats
+    params: Floats = (0.0, 0.0, 0.0, 0.0)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
@@ -144,7 +146,7 @@ def check_uav_type(uav_type: str) -> None:
         raise ValueError(f"uav_type: {uav_type!r}, expected 'multirotor' or 'fixed-wing'")
 
 
-def finite_numbers(values: ArrayLike, count: int, name: str) -> NDArray[np.float64]:
+def finite_numbers(values: ArrayLike, count: int, name: str) -> Floats:
     """(count,) float64, a read-only copy. ValueError that names what is wrong of it."""
     array = _numbers(values, count, name)
     if not np.isfinite(array).all():
@@ -152,7 +154,7 @@ def finite_numbers(values: ArrayLike, count: int, name: str) -> NDArray[np.float
     return array
 
 
-def _numbers(values: ArrayLike | Sequence[float], count: int, name: str) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike | Sequence[float], count: int, name: str) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_trajectory.missions.items import (
     MissionCommand,
     MissionItem,
@@ -159,7 +160,7 @@ class PathManager:
         self.state.index, self.state.finished = index, finished
         self.state.repetition += 1
 
-    def _switch(self, command: MissionCommand, position: NDArray[np.float64]) -> None:
+    def _switch(self, command: MissionCommand, position: Floats) -> None:
         """Make current what the command and the mission ask for."""
         state, items = self.state, self.state.items or ()
         kind: Literal["item", "hold", "return"] = "item"

@@ -31,10 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import GroundRows, Placements, Poses
-
-Floats = NDArray[np.float64]
 
 
 class Terrain(NamedTuple):
@@ -53,7 +52,7 @@ class Terrain(NamedTuple):
 def poses(
     kind: NDArray[np.uint8],
     height: Floats,
-    absolute: NDArray[np.bool_],
+    absolute: Bools,
     progress: Floats,
     points: Floats,
     terrain: Terrain,

@@ -17,11 +17,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-
-Floats = NDArray[np.float64]
 
 FORMATIONS = ("line", "column", "wedge", "ring", "grid", "custom")
 

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import Departures
 
 AtEnd = Literal["repeat", "ping_pong", "stop"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -225,7 +223,7 @@ def join_schedules(schedules: Sequence[Schedule], delays: Sequence[float]) -> De
     )
 
 
-def progress(departures: Departures, vehicle: NDArray[np.int64], time: Floats) -> Floats:
+def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
     """(k, 4) arc length s [m], rate of s [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles (k,) at the times
     (k,) [s].
 

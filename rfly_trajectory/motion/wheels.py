@@ -16,15 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import WheelBases, WheelGround
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-Floats = NDArray[np.float64]
 
 _STEPS = 5
 """each leaves about a quarter of the error: after five it is below 1 mm where slopes jump by 0.5 from cell to cell"""

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Ints
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import AltitudeTable
 
 if TYPE_CHECKING:
     from rfly_trajectory.paths.path import Path
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
     )
 
 
-def altitudes(table: AltitudeTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
     """(k, 3) z [m], its slope and the slope's rate [1/m] by arc length at s (k,) [m] of the paths `path` (k,).
 
     Only for paths with a profile. Before its start and behind its end an open path goes on as steep as it is there.

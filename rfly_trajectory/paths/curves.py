@@ -7,13 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels.tables import POLYNOMIAL
 from rfly_trajectory.paths.path import Path, make_path
-
-Floats = NDArray[np.float64]
 
 Curve = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """parameter u (k,) -> point, first and second derivative by u, each (k, 2)"""

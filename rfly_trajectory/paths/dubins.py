@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_trajectory.paths.path import Path, PathBuilder
 from rfly_trajectory.paths.shapes import Shape, check_heights, with_heights
-
-Floats = NDArray[np.float64]
 
 WORDS = ("LSL", "RSR", "LSR", "RSL", "LRL", "RLR")
 TURNS = np.array([[{"L": 1.0, "S": 0.0, "R": -1.0}[letter] for letter in word] for word in WORDS])
@@ -39,7 +38,7 @@ class DubinsPath:
     """(…, 3) x, y [m] and heading [rad]"""
     turning_radius: float
     """m"""
-    word: NDArray[np.int64]
+    word: Ints
     """(…) index into WORDS"""
     segments: Floats
     """(…, 3) m"""

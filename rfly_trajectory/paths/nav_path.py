@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.config.marked_yaml import Document, Key, parse_yaml
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
-
-Floats = NDArray[np.float64]
 
 ENU_FRAME, NED_FRAME = "map", "map_ned"
 SAME_POINT = 1e-3

@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import ARC, PIECE_VALUES, SPIRAL, SPIRAL_TERMS, PathTable
 from rfly_trajectory.paths.altitude import AltitudeProfile
-
-Floats = NDArray[np.float64]
 
 
 class PathPoints(NamedTuple):
@@ -109,7 +108,7 @@ def join_paths(paths: Sequence[Path]) -> PathTable:
     )
 
 
-def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) [m] of the paths `path` (k,).
 
     One call for all of them; `path` holds indices of the table.
@@ -118,7 +117,7 @@ def path_points(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
     return points
 
 
-def curvature_bends(table: PathTable, path: NDArray[np.int64], s: Floats) -> Floats:
+def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k,) second derivative of the curvature by arc length, 1/m³, as `path_points` takes its places.
 
     0 on lines, arcs and clothoids; on polynomials |dp/ds| counts as 1, which it is to 1e-8.

@@ -14,15 +14,13 @@ from xml.etree.ElementTree import ParseError
 import defusedxml.ElementTree
 import numpy as np
 from defusedxml.common import DefusedXmlException
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.config.documents import decode_text, read_limited
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, without_repeats
-
-Floats = NDArray[np.float64]
 
 MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.altitude import altitude_profile
 from rfly_trajectory.paths.curves import fit_path
@@ -44,7 +44,7 @@ def _positive(name: str, value: float) -> float:
     return float(value)
 
 
-def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floats, Floats]:
     """(n, 2) points that a path can go through, and their heights (n,) or, where they have none, (0,).
 
     Raises ConfigError where they are too few, or two in a row lie in one place seen from above.
@@ -62,7 +62,7 @@ def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[NDAr
     return array, heights
 
 
-def check_heights(name: str, points: Sequence[Point], flat: int) -> NDArray[np.float64]:
+def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
     """(n,) the third coordinate of points or poses that have one number more than the `flat` ones; else (0,).
 
     Raises ConfigError where only some of them have it.
@@ -77,7 +77,7 @@ def check_heights(name: str, points: Sequence[Point], flat: int) -> NDArray[np.f
     return np.array([point[2] for point in points if len(point) > flat], float)
 
 
-def with_heights(path: Path, s: Sequence[float] | NDArray[np.float64], heights: NDArray[np.float64]) -> Path:
+def with_heights(path: Path, s: Sequence[float] | Floats, heights: Floats) -> Path:
     """The path with the altitudes `heights` (n,) at arc lengths s (n,) [m]; unchanged where heights are none."""
     if not len(heights):
         return path
@@ -148,7 +148,7 @@ class Ellipse(Shape):
         c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
         to_map = np.array([[c, s], [-s, c]])  # for row vectors
 
-        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        def curve(u: Floats) -> tuple[Floats, ...]:
             arm = (np.stack([np.cos(u), np.sin(u)], -1) * half) @ to_map
             slope = (np.stack([-np.sin(u), np.cos(u)], -1) * half) @ to_map
             return center + arm, slope, -arm
@@ -223,7 +223,7 @@ class FigureEight(Shape):
         c, s = math.cos(math.radians(self.heading_deg)), math.sin(math.radians(self.heading_deg))
         to_map = np.array([[c, s], [-s, c]])  # for row vectors
 
-        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        def curve(u: Floats) -> tuple[Floats, ...]:
             u2 = 2.0 * u
             point = np.stack([np.sin(u), np.sin(u2)], -1)
             slope = np.stack([np.cos(u), 2.0 * np.cos(u2)], -1)
@@ -264,7 +264,7 @@ class Polyline(Shape):
         path, s = self._join(points, headings, lengths, turns, cuts)
         return with_heights(path, s, heights)
 
-    def _cuts(self, turns: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _cuts(self, turns: Floats, lengths: Floats) -> Floats:
         """(legs,) how far before and after the point at the end of each leg its corner reaches, m."""
         if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
             raise ConfigError(f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path turns")
@@ -292,11 +292,11 @@ class Polyline(Shape):
 
     def _join(
         self,
-        points: NDArray[np.float64],
-        headings: NDArray[np.float64],
-        lengths: NDArray[np.float64],
-        turns: NDArray[np.float64],
-        cuts: NDArray[np.float64],
+        points: Floats,
+        headings: Floats,
+        lengths: Floats,
+        turns: Floats,
+        cuts: Floats,
     ) -> tuple[Path, list[float]]:
         """The path, and the arc length at each point. A closed one begins on its first leg, where the corner at its
         first point is over."""

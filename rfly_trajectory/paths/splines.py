@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.curves import fit_spans
 from rfly_trajectory.paths.path import Path
@@ -41,7 +41,7 @@ class Spline(Shape):
         knots = np.concatenate([[0.0], np.cumsum(np.sqrt(np.hypot(*np.diff(points, axis=0).T)))])
         spline = CubicSpline(knots, points - center, bc_type="periodic" if self.closed else "natural")
 
-        def curve(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        def curve(u: Floats) -> tuple[Floats, ...]:
             return spline(u), spline(u, 1), spline(u, 2)
 
         try:

@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels.tables import ARC, POLYNOMIAL, SPIRAL
 from rfly_trajectory.paths.altitude import AltitudeProfile, altitude_profile, altitudes, join_profiles
@@ -27,8 +27,6 @@ MAX_START_DISTANCE = 1000.0
 _WITHOUT_LOOP = 1.2
 """how much longer than the path itself a joint to it may be that counts as one without a loop"""
 _MAX_SAMPLES = 1000
-
-Floats = NDArray[np.float64]
 
 
 class MovingPose(NamedTuple):

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from nav_msgs.msg import Path as PathMessage
-from numpy.typing import NDArray
 from rclpy.node import Node
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.frames import ned_to_enu, quat_rotate
 from rfly_common.ros.endpoints import subscription
@@ -152,7 +152,7 @@ class FollowPaths:
             target=self._make, args=(name, self._newest[name], self._vehicles[name], points), daemon=True
         ).start()
 
-    def _make(self, name: str, number: int, vehicle: Vehicle, points: NDArray[np.float64]) -> None:
+    def _make(self, name: str, number: int, vehicle: Vehicle, points: Floats) -> None:
         try:
             self._made.append((name, number, reference_path(vehicle, points), ""))
         except ConfigError as error:
@@ -175,7 +175,7 @@ class FollowPaths:
         self._on_refused()
 
 
-def _points(message: Any, to_world: FrameToWorld) -> NDArray[np.float64]:
+def _points(message: Any, to_world: FrameToWorld) -> Floats:
     """(k, 3) positions ENU."""
     places = [pose.pose.position for pose in message.poses]
     points = np.array([(p.x, p.y, p.z) for p in places], float)

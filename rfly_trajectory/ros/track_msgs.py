@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import Path
-from numpy.typing import NDArray
 from tf2_msgs.msg import TFMessage
 
+from rfly_common.arrays import Floats
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
-
-Floats = NDArray[np.float64]
 
 
 def states_to_poses(states: VehicleStates) -> list[PoseStamped]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun, encode_columns
 from rfly_ue_bridge.codec.to_rflysim3d import (
@@ -70,7 +71,7 @@ def encode_fleet_with_motors(
     return _encode(MULTI3D_DATA_2_NEW, columns, _booleans("fit_ground", fit_ground, (len(ids),)))
 
 
-def _encode(packet_type: PacketType, columns: dict[str, NDArray[Any]], ground: NDArray[np.bool_]) -> list[DatagramRun]:
+def _encode(packet_type: PacketType, columns: dict[str, NDArray[Any]], ground: Bools) -> list[DatagramRun]:
     if not ground.any():
         return encode_columns(packet_type, CHECKSUM, columns)
     if ground.all():
@@ -133,13 +134,13 @@ def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.f
     return packed
 
 
-def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Bools:
     array = _broadcast(name, value, shape)
     if array.dtype.kind != "b":
         raise ValueError(f"{name}: {array.dtype}, expected True or False")
     return array
 
 
-def _first(array: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+def _first(array: NDArray[Any], wrong: Bools) -> str:
     index = np.argwhere(wrong)[0]
     return f"{array[tuple(index)]!s} at {index.tolist()}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools
 from rfly_common.frames import (
     enu_to_ned,
     flu_to_frd,
@@ -47,7 +48,7 @@ class NedStates:
     """(n,) mean over the vehicle's own motors"""
     scale: NDArray[np.float32]
     """(n, 3)"""
-    fit_ground: NDArray[np.bool_]
+    fit_ground: Bools
     """(n,)"""
 
     def __len__(self) -> int:
@@ -145,7 +146,7 @@ def all_fit_float32(values: Array) -> bool:
     return not values.size or bool(values.min() >= -_MAX_FLOAT32 and values.max() <= _MAX_FLOAT32)
 
 
-def _fits_the_floats(ned: NedStates) -> NDArray[np.bool_]:
+def _fits_the_floats(ned: NedStates) -> Bools:
     """False where a value became infinite on its way to float; the time packet alone holds positions as double."""
     arrays = (ned.velocity_ned, ned.motor_speed_rpm)  # and the mean of finite speeds is finite
     if all(all_fit_float32(array) for array in (ned.position_ned, *arrays)):

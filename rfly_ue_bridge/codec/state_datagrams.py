@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools
 from rfly_ue_bridge.codec.ned_states import NedStates, all_fit_float32
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import (
@@ -122,7 +123,7 @@ def encode_columns(packet_type: PacketType, checksum: int, columns: Mapping[str,
     return [_run(records, packet_type)]
 
 
-def _fits_fleet_packet(states: NedStates) -> NDArray[np.bool_]:
+def _fits_fleet_packet(states: NedStates) -> Bools:
     ids, types, scale = states.id, states.vehicle_type, states.scale
     fits = (ids >= 1) & (ids <= _UINT16_MAX) & (types >= 0) & (types <= _UINT16_MAX)
     if not all_fit_float32(states.position_ned):

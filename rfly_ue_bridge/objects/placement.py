@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats, Triple
 from rfly_common.errors import PlacementError
 from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
 from rfly_ue_bridge.codec.ned_states import NedStates
@@ -23,8 +24,6 @@ from rfly_ue_bridge.codec.ned_states import NedStates
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
-Floats = NDArray[np.float64]
-Triple = tuple[float, float, float]
 
 FIRST_CHOSEN_ID = 1001
 """where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their targets there"""
@@ -97,7 +96,7 @@ class Placement:
     objects: tuple[PlacedObject, ...]
     position: Floats
     """(n, 3) of the models' origins"""
-    inside: NDArray[np.bool_]
+    inside: Bools
     """(n,): False where the object stands off the map, at the altitude of its edge"""
 
     def __len__(self) -> int:
@@ -137,7 +136,7 @@ class Placement:
         scale = np.where(scaled[:, None], ALMOST_ONE, np.float32(1)) * np.ones((1, 3), np.float32)
         return self._ned_states(below, scale, np.zeros(len(self), np.bool_))
 
-    def _ned_states(self, position: Floats, scale: NDArray[np.float32], on_ground: NDArray[np.bool_]) -> NedStates:
+    def _ned_states(self, position: Floats, scale: NDArray[np.float32], on_ground: Bools) -> NedStates:
         n = len(self)
         euler = np.zeros((n, 3))
         euler[:, 2] = yaw_ned_to_enu(self.yaw)

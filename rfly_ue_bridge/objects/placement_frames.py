@@ -6,8 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import FrameError
 from rfly_common.frames import (
     enu_to_ned,
@@ -19,8 +20,6 @@ from rfly_common.frames import (
     quat_rotate,
 )
 from rfly_ue_bridge.objects.placement import from_ned
-
-Floats = NDArray[np.float64]
 
 VERTICAL_TOLERANCE = 1e-6
 

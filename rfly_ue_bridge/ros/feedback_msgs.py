@@ -23,7 +23,7 @@ from rfly_suite.msg import (
 )
 from std_msgs.msg import Header
 
-from rfly_common.frames import Floats, pose_ned_euler_to_enu, pose_ned_euler_to_ned, vector_ned_to_enu
+from rfly_common.frames import Numbers, pose_ned_euler_to_enu, pose_ned_euler_to_ned, vector_ned_to_enu
 from rfly_ue_bridge.codec.from_rflysim3d import (
     CAMERA_DATA,
     CAMERA_DATA_OLD,
@@ -81,7 +81,7 @@ def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
     return _MAKERS[TOPIC_OF[packet.name]](packet, header, axes)
 
 
-def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamped, Floats, Floats]:
+def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamped, Numbers, Numbers]:
     """The pose of an answer to a request, its box's middle and half size (0 for a camera)."""
     position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
     stamped = PoseStamped(header=header)
@@ -93,15 +93,15 @@ def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamp
     return stamped, _VECTOR[axes](packet["boxOrigin"]), packet["boxExtent"]
 
 
-def _same(vector: Floats) -> Floats:
+def _same(vector: Numbers) -> Numbers:
     return vector
 
 
-_POSE: dict[str, Callable[[Floats, Floats], tuple[Floats, Floats]]] = {
+_POSE: dict[str, Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]] = {
     "enu": pose_ned_euler_to_enu,
     "ned": pose_ned_euler_to_ned,
 }
-_VECTOR: dict[str, Callable[[Floats], Floats]] = {"enu": vector_ned_to_enu, "ned": _same}
+_VECTOR: dict[str, Callable[[Numbers], Numbers]] = {"enu": vector_ned_to_enu, "ned": _same}
 
 
 def _crash(packet: Packet, header: Header, axes: str) -> UeCrash:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import viser
-from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
 from rfly_ue_bridge.viewer.labels import Labels
 from rfly_ue_bridge.viewer.models import BOX_HIGH, colour_of
@@ -33,7 +33,7 @@ class LabelLayer:
         self._server = server
         self._handles: dict[int, Any] = {}
         self._drawn: dict[int, tuple[str, float]] = {}
-        self._at: dict[int, NDArray[np.float64]] = {}
+        self._at: dict[int, Floats] = {}
 
     def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: float) -> None:
         """Draw these labels and no others."""
@@ -57,7 +57,7 @@ class LabelLayer:
         for (vehicle_id, label), at in zip(wanted.items(), above, strict=True):
             self._place(vehicle_id, label, at)
 
-    def _place(self, vehicle_id: int, label: tuple[str, float], at: NDArray[np.float64]) -> None:
+    def _place(self, vehicle_id: int, label: tuple[str, float], at: Floats) -> None:
         text, size = label
         if self._drawn.get(vehicle_id) != label:
             self._handles[vehicle_id] = self._server.scene.add_label(
@@ -82,7 +82,7 @@ class TrailLayer:
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
         self._handle: Any = None
-        self._samples: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+        self._samples: list[tuple[Ints, Floats]] = []
         self._next_s = 0.0
 
     def clear(self) -> None:
@@ -114,7 +114,7 @@ class TrailLayer:
             "/trails", points.astype(np.float32), colors=colours, thickness=3.0, thickness_units="screen"
         )
 
-    def _segments(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _segments(self) -> tuple[Floats, Ints]:
         """((n, 2, 3) ENU, ids): from each sample to the next, for vehicles that are in both and moved between them."""
         points, owners = [], []
         for (ids_0, at_0), (ids_1, at_1) in zip(self._samples[:-1], self._samples[1:], strict=True):

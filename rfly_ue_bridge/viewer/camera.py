@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats, Triple
 from rfly_common.frames import (
     QUAT_FLU_OPTICAL_XYZW,
     enu_to_ned,
@@ -20,7 +21,6 @@ from rfly_common.frames import (
     quat_rotate,
     quat_to_euler,
 )
-from rfly_ue_bridge.viewer.console import Triple
 
 _STRAIGHT_DOWN_RAD = math.radians(88.0)
 _LEVEL_RAD = math.radians(0.1)
@@ -30,21 +30,21 @@ _LEVEL_RAD = math.radians(0.1)
 class CameraPose:
     """A camera in RflySim3D's terms."""
 
-    position_ned: NDArray[np.float64]
-    euler: NDArray[np.float64]
+    position_ned: Floats
+    euler: Floats
     """roll, pitch, yaw (rad) of the camera's FRD axes in NED; it looks along x"""
 
     def moved_by(self, position_ned: Triple, euler: Triple) -> CameraPose:
         """RflyCameraPosAngAdd: the numbers are added, in NED."""
         return CameraPose(self.position_ned + np.array(position_ned), self.euler + np.array(euler))
 
-    def axes_enu(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def axes_enu(self) -> tuple[Floats, Floats]:
         """(forward, up), unit vectors in ENU."""
         quat = quat_ned_frd_to_enu_flu(euler_to_quat(self.euler))
         axes = quat_rotate(quat, np.array(((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))).astype(np.float64)
         return axes[0], axes[1]
 
-    def up_enu(self) -> NDArray[np.float64]:
+    def up_enu(self) -> Floats:
         """What a mouse turns the view about: the vertical, unless the camera is rolled or looks straight down or up."""
         roll, pitch, _ = self.euler
         if abs(roll) < _LEVEL_RAD and abs(pitch) < _STRAIGHT_DOWN_RAD:
@@ -63,7 +63,7 @@ def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> CameraPose
     )
 
 
-def position_enu(pose: CameraPose) -> NDArray[np.float64]:
+def position_enu(pose: CameraPose) -> Floats:
     """Where the camera is, m."""
     return np.asarray(ned_to_enu(pose.position_ned), np.float64)
 
@@ -73,9 +73,7 @@ def vertical_fov(horizontal: float, aspect: float) -> float:
     return 2.0 * math.atan(math.tan(horizontal / 2.0) / aspect)
 
 
-def overview(
-    low_enu: ArrayLike, high_enu: ArrayLike, vertical: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[Floats, Floats]:
     """(position, point looked at) in ENU: all of a box from the south-south-east, 32 degrees from above."""
     low, high = np.asarray(low_enu, np.float64), np.asarray(high_enu, np.float64)
     middle, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.contact_checks import contacts_or_ground
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.scene import Scene
+from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_frd_to_enu_flu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.from_rflysim3d import CRASH_GROUND, CRASH_NONE
@@ -33,9 +33,9 @@ MAX_PAIRS = 20_000
 class Contacts:
     """For each vehicle of some poses, in their order."""
 
-    crash_type: NDArray[np.int64]
+    crash_type: Ints
     """-2 ground, 0 none, else the id of the vehicle that is touched deepest; a vehicle counts before the ground"""
-    point_ned: NDArray[np.float64]
+    point_ned: Floats
     """(n, 3) m: the middle of the contact; the vehicle's position without one"""
 
 
@@ -59,7 +59,7 @@ def find_contacts(poses: WorldPoses, terrain: HeightMap) -> Contacts:
     return Contacts(crash_type, point)
 
 
-def _bodies(poses: WorldPoses, rows: NDArray[np.int64], terrain: HeightMap) -> Bodies:
+def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
     kind, scale = poses.kind[rows], poses.scale[rows]
     position: Any = np.asarray(ned_to_enu(poses.position_ned[rows]))
     orientation: Any = np.asarray(quat_ned_frd_to_enu_flu(poses.quat_ned_frd[rows]))

@@ -13,6 +13,7 @@ import viser
 from numpy.typing import NDArray
 from PIL import Image
 
+from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_multiply, quat_ned_frd_to_enu_flu, quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.models import MODELS, Part, colour_of
@@ -105,7 +106,7 @@ class VehicleLayer:
         self._handles: dict[tuple[int, int], Any] = {}
         self._drawn: dict[tuple[int, int], list[NDArray[Any]]] = {}
         self._turned: dict[int, float] = {}
-        self._phases: tuple[NDArray[np.int64], NDArray[np.float64]] = (np.empty(0, np.int64), np.empty((0, 2)))
+        self._phases: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, 2)))
 
     def show(self, poses: WorldPoses, enlarge: float, elapsed_s: float) -> None:
         """Draw these vehicles and no others, `enlarge` times their size, with motors that turned for `elapsed_s`."""
@@ -125,7 +126,7 @@ class VehicleLayer:
                     self._handles.pop(key).remove()
                     del self._drawn[key]
 
-    def _turn(self, poses: WorldPoses, elapsed_s: float) -> NDArray[np.float64]:
+    def _turn(self, poses: WorldPoses, elapsed_s: float) -> Floats:
         """(n, 2) the angles (rad) of each vehicle's motors, and of a land-air vehicle's wheels."""
         ids, angles = self._phases
         before = np.zeros((len(poses), 2))
@@ -146,7 +147,7 @@ class VehicleLayer:
         quat: NDArray[Any],
         scale: NDArray[Any],
         colour: NDArray[np.uint8],
-        phase: NDArray[np.float64],
+        phase: Floats,
     ) -> None:
         if part.positions is not None:
             k = len(part.positions)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Ints
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
@@ -143,9 +144,7 @@ def vehicle_packet(poses: WorldPoses, row: int, now_s: float) -> bytes:
     ).encode()
 
 
-def crash_data(
-    table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows: NDArray[np.int64], now_s: float
-) -> list[bytes]:
+def crash_data(table: VehicleTable, poses: WorldPoses, contacts: Contacts, rows: Ints, now_s: float) -> list[bytes]:
     """One reqVeCrashData for each of these rows; `ray` is 0, as the viewer measures no distances."""
     records = np.zeros(len(rows), REQ_VE_CRASH_DATA.dtype)
     kinds = contacts.crash_type[rows]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_collision.shapes.shape_file import load_shapes
+from rfly_common.arrays import Floats, Ints
 from rfly_ue_bridge.viewer.shapes import Mesh, ball, box, join, lying, tapered_box, tube
 
 SHAPES = load_shapes()
@@ -36,7 +37,7 @@ class Part:
     mesh: Mesh
     colour: tuple[int, int, int] | None = None
     """None: the vehicle's own"""
-    positions: NDArray[np.float64] | None = None
+    positions: Floats | None = None
     """(k, 3) in body axes; None: at the origin"""
     turns: str = ""
     """"z" or "y": the body axis that it turns about"""
@@ -181,13 +182,13 @@ KINDS = tuple(shape.name for shape in (*SHAPES.shapes, SHAPES.default))
 MODELS = tuple(_DRAWN[name] for name in KINDS)
 MULTIROTOR, CAR, PERSON, TARGET, PLANE, BOX = (KINDS.index(model.name) for model in _PLAIN)
 
-CENTRE_HEIGHT: NDArray[np.float64] = SHAPES.column("centre_height")
+CENTRE_HEIGHT: Floats = SHAPES.column("centre_height")
 """m from the ground that it stands on to its origin, as CenterHeightAboveGroundCm of RflySim3D's models"""
 BOX_LOW, BOX_HIGH = SHAPES.column("low"), SHAPES.column("high")
 """(kinds, 3) the box around each, in body axes"""
 
 
-def kind_of(vehicle_type: ArrayLike) -> NDArray[np.int64]:
+def kind_of(vehicle_type: ArrayLike) -> Ints:
     """Index into MODELS for each vehicleType."""
     return SHAPES.index_of(vehicle_type)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_conjugate, quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer import models
@@ -40,14 +41,12 @@ def pick(terrain: HeightMap, poses: WorldPoses, origin_enu: ArrayLike, direction
     return None if ground is None else Click(_ned(origin + ground * direction))
 
 
-def _ned(point_enu: NDArray[np.float64]) -> tuple[float, float, float]:
+def _ned(point_enu: Floats) -> tuple[float, float, float]:
     x, y, z = enu_to_ned(point_enu).tolist()
     return x, y, z
 
 
-def vehicle_distances(
-    poses: WorldPoses, origin: NDArray[np.float64], direction: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def vehicle_distances(poses: WorldPoses, origin: Floats, direction: Floats) -> Floats:
     """(n,) m along the ray to each vehicle's box; inf where it misses. The slab method, in each vehicle's axes."""
     away = quat_conjugate(poses.quat_ned_frd)
     start = flu_to_frd(quat_rotate(away, enu_to_ned(origin) - poses.position_ned))
@@ -61,9 +60,7 @@ def vehicle_distances(
     return np.where((enters <= leaves) & ~parallel_outside, enters, np.inf)
 
 
-def ground_distance(
-    terrain: HeightMap, origin: NDArray[np.float64], direction: NDArray[np.float64], farthest: float = np.inf
-) -> float | None:
+def ground_distance(terrain: HeightMap, origin: Floats, direction: Floats, farthest: float = np.inf) -> float | None:
     """m along the ray to the first crossing of the ground of the map; None where there is none.
 
     Looked for in steps of about half a cell where the ray is over the map and among its heights, then halved.
@@ -95,9 +92,7 @@ def ground_distance(
     return float(after)
 
 
-def _height_above(
-    terrain: HeightMap, origin: NDArray[np.float64], direction: NDArray[np.float64], t: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _height_above(terrain: HeightMap, origin: Floats, direction: Floats, t: Floats) -> Floats:
     points = origin + t[:, None] * direction
-    height: NDArray[np.float64] = points[:, 2] - terrain.altitude(points[:, 0], points[:, 1])
+    height: Floats = points[:, 2] - terrain.altitude(points[:, 0], points[:, 1])
     return height

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import PacketError
 from rfly_ue_bridge.codec.packets import Packet, PacketTable, PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
@@ -26,28 +27,28 @@ MAX_COORDINATE_M = 1e6
 class StateBatch:
     """The states of n vehicles, each id once (the last one counts)."""
 
-    id: NDArray[np.int64]
-    vehicle_type: NDArray[np.int64]
-    position_ned: NDArray[np.float64]
+    id: Ints
+    vehicle_type: Ints
+    position_ned: Floats
     """(n, 3) m"""
-    euler: NDArray[np.float64]
+    euler: Floats
     """(n, 3) roll, pitch, yaw in rad of FRD in NED"""
-    velocity_ned: NDArray[np.float64]
+    velocity_ned: Floats
     """(n, 3) m/s; NaN where the packet carries none"""
-    scale: NDArray[np.float64]
+    scale: Floats
     """(n, 3); NaN where the packet carries none"""
-    motor_speed_rpm: NDArray[np.float64]
+    motor_speed_rpm: Floats
     """(n,) mean over the motors that turn; of a land-air vehicle: over its rotors"""
-    wheel_speed_rpm: NDArray[np.float64]
+    wheel_speed_rpm: Floats
     """(n,) mean over the wheels of a land-air vehicle, positive = forward; else 0"""
-    on_ground: NDArray[np.bool_]
+    on_ground: Bools
     """True: keep it on the ground, whatever its z"""
 
     def __len__(self) -> int:
         return len(self.id)
 
 
-def land_air_rotors(vehicle_type: ArrayLike) -> NDArray[np.int64]:
+def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
     """(n,) how many of a vehicle's motor channels are rotors, before those of wheels; 0: it is no land-air vehicle.
 
     Their looks of RflySim's class 3 say it: 400003, 600003, 800003.
@@ -134,7 +135,7 @@ def _columns(kind: PacketType, records: NDArray[Any], numbers: NDArray[Any]) -> 
     slots = max(records.dtype["copterID"].shape, (1,))[0]
     fields = records.dtype.names or ()
 
-    def flat(name: str, width: int, missing: float = np.nan) -> NDArray[np.float64]:
+    def flat(name: str, width: int, missing: float = np.nan) -> Floats:
         if name not in fields:
             return np.full((n * slots, width), missing)
         with np.errstate(invalid="ignore"):  # a signalling NaN

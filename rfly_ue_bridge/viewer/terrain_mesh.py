@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
 from rfly_terrain.height_map.height_map import HeightMap
 
 MAX_TRIANGLES = 400_000
@@ -66,7 +67,7 @@ def terrain_mesh(terrain: HeightMap, max_triangles: int = MAX_TRIANGLES) -> Terr
     )
 
 
-def _between(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _between(values: Floats) -> Floats:
     return (values[:-1] + values[1:]) / 2
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer import models
@@ -42,16 +43,16 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...], Any]] = {
 class WorldPoses:
     """Where vehicles are drawn, sorted by id."""
 
-    id: NDArray[np.int64]
-    kind: NDArray[np.int64]
+    id: Ints
+    kind: Ints
     """index into models.MODELS"""
-    position_ned: NDArray[np.float64]
-    quat_ned_frd: NDArray[np.float64]
+    position_ned: Floats
+    quat_ned_frd: Floats
     """(n, 4) xyzw"""
-    scale: NDArray[np.float64]
-    motor_speed_rpm: NDArray[np.float64]
-    wheel_speed_rpm: NDArray[np.float64]
-    on_ground: NDArray[np.bool_]
+    scale: Floats
+    motor_speed_rpm: Floats
+    wheel_speed_rpm: Floats
+    on_ground: Bools
     """kept on the ground"""
 
     def __len__(self) -> int:
@@ -73,7 +74,7 @@ class VehicleTable:
 
     def clear(self) -> None:
         """Forget all vehicles."""
-        self.id: NDArray[np.int64] = np.empty(0, np.int64)
+        self.id: Ints = np.empty(0, np.int64)
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty((0, *shape), kind) for name, (kind, shape, _) in _COLUMNS.items()
         }
@@ -108,7 +109,7 @@ class VehicleTable:
             given = getattr(batch, name)
             columns[name][rows] = np.where(np.isfinite(given), given, columns[name][rows])
 
-    def attach(self, ids: NDArray[np.int64], parents: NDArray[np.int64], kinds: NDArray[np.int64]) -> list[int]:
+    def attach(self, ids: Ints, parents: Ints, kinds: Ints) -> list[int]:
         """Attach vehicles; returns the ids that were never seen, which stay away."""
         known = np.isin(ids, self.id)
         rows = np.searchsorted(self.id, ids[known])
@@ -132,7 +133,7 @@ class VehicleTable:
         wheels = self["wheel_speed_rpm"].copy()
         return WorldPoses(self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy())
 
-    def _add(self, batch: StateBatch, known: NDArray[np.bool_]) -> StateBatch:
+    def _add(self, batch: StateBatch, known: Bools) -> StateBatch:
         new = np.flatnonzero(~known)
         room = max(0, MAX_VEHICLES - len(self.id))
         if len(new) > room:
@@ -148,7 +149,7 @@ class VehicleTable:
             self._columns[name] = np.insert(self._columns[name], at, default, axis=0)
         return batch
 
-    def _follow_attachments(self, position: NDArray[np.float64], quat: NDArray[np.float64]) -> None:
+    def _follow_attachments(self, position: Floats, quat: Floats) -> None:
         """Parents before children, so that each child finds its parent's place in the world."""
         kinds, parents = self["attachment"], self["parent"]
         there = np.isin(parents, self.id) & (kinds != NORMAL)
