@@ -1,11 +1,12 @@
 # Every target makes .venv ready itself (wheels/setup.sh) and then runs its command in it.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-lib lint docs bench fuzz attack lock clean
+.PHONY: help env demo test test-lib lint docs bench fuzz attack soak lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
 JOBS ?= 2
 SCALE ?= 60
 SEED ?= 1
+HOURS ?= 1
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
@@ -40,6 +41,9 @@ fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
 
 attack: ## signal storms, killed nodes, odd messages, files and peers, one table (minutes); SEED=2 throws others. make test has a short form
 	@$(IN_ENV) python -m attacks --seed $(SEED) $(AREAS)
+
+soak: ## fleet, viewer and a land-air vehicle at work for HOURS=1, watched from outside: build/soak.png
+	@$(IN_ENV) python -m attacks.soak $(HOURS)
 
 lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requirements.in
 	@$(IN_ENV) --lib python wheels/lock.py

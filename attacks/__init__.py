@@ -4,3 +4,8 @@ A module `attacks/AREA.py` offers `ATTACKS`, from the name of an attack to a fun
 many tries it is given, which returns a `Result`. `TRIES` and `SHORT_TRIES` beside it say how many that are in a full
 and in a short run.
 """
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "test"))  # the tests' harness of nodes, and their claims to domains

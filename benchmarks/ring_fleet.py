@@ -25,10 +25,11 @@ CLOCK_SPEED = 1.0
 class RingFleet:
     """`vehicles` of them, a multiple of 100, with the ids from 1 on."""
 
-    def __init__(self, vehicles: int, seed: int = 17) -> None:
+    def __init__(self, vehicles: int, seed: int = 17, clock_seconds: float = CLOCK_SECONDS) -> None:
         if vehicles < PER_PACKET or vehicles % PER_PACKET:
             raise ValueError(f"vehicles: {vehicles}, expected a multiple of {PER_PACKET}")
         self.packets = vehicles // PER_PACKET
+        self.clock_seconds = clock_seconds
         random = np.random.default_rng(seed)
         shape = (self.packets, RINGS)
         self.center = np.round(random.uniform(-2000.0, 2000.0, (*shape, 2)), 2)
@@ -47,10 +48,10 @@ class RingFleet:
         """The fleet file."""
         lines = ["version: 1", "vehicles:"]
         for packet in range(self.packets):
-            first = PER_PACKET * packet + 1
+            first, end = PER_PACKET * packet + 1, CLOCK_SPEED * self.clock_seconds
             lines.append(
                 f"  - {{id: {first}, type: 3, kind: multirotor, altitude: {{absolute: {CLOCK_HEIGHT}}}, "
-                f"speed: {CLOCK_SPEED}, shape: {{type: line, from: [0.0, {packet}], to: [{CLOCK_SECONDS}, {packet}]}}}}"
+                f"speed: {CLOCK_SPEED}, shape: {{type: line, from: [0.0, {packet}], to: [{end}, {packet}]}}}}"
             )
             lines += [self._ring(packet, ring, first + 1 + COPIES * ring) for ring in range(RINGS)]
         return "\n".join(lines) + "\n"

@@ -127,7 +127,7 @@ class AmphibiousSimNode(Node):
             "time_s": f"{simulation.time:.3f}",
             "real_time_factor": f"{loop.factor:.2f}",
             "overruns": loop.pacer.overruns,
-            "lost_s": f"{loop.pacer.lost:.2f}",
+            "lost_s": f"{loop.pacer.lost:.3f}",
             "dropped_commands": simulation.dropped,
         }
         lock_step, wanted = self._given.lock_step, self._given.real_time_factor

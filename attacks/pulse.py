@@ -1,0 +1,126 @@
+"""A peer in a ROS graph that keeps asking nodes for a parameter, and says how long each let it wait."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+ASK_EVERY_S = 0.05
+LOST_AFTER_S = 10.0
+"""an answer that has not come then is not waited for any more: its node was killed, perhaps, and is back"""
+
+
+class Pulse:
+    """Asks each node of `watch` for its `use_sim_time` again and again, in a thread of its own.
+
+    What is measured is how long its executor was at something else. `diagnostics`: the newest status of each task.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *nodes: str, name: str = "pulse") -> None:
+        import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray
+        from rclpy.executors import SingleThreadedExecutor
+
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = environment["ROS_AUTOMATIC_DISCOVERY_RANGE"]
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=int(environment["ROS_DOMAIN_ID"]))
+        self.node = rclpy.create_node(name, context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.diagnostics: dict[str, tuple[str, str, dict[str, str]]] = {}
+        """level, message and values by the status' name, which is `/node: task`"""
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 100)
+        self._longest: dict[str, float] = {}
+        self._answers: dict[str, int] = {}
+        self._asked: dict[str, tuple[float, Any]] = {}
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self.watch(*nodes)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def watch(self, *nodes: str) -> None:
+        """Ask these nodes too, once they are there."""
+        from rcl_interfaces.srv import GetParameters
+
+        with self._lock:
+            for name in nodes:
+                if name not in self._clients:
+                    self._clients[name] = self.node.create_client(GetParameters, f"{name}/get_parameters")
+                    self._answers[name] = 0
+
+    def forget(self) -> None:
+        """The stalls until now do not count."""
+        with self._lock:
+            self._longest.clear()
+
+    def answers(self, name: str) -> int:
+        """How often it has answered."""
+        return self._answers[name]
+
+    def longest_stall(self, *names: str) -> float | None:
+        """s that one of them let wait, or lets wait now; None where none has been asked. Without names: of all."""
+        now = time.monotonic()
+        with self._lock:
+            waits = {name: now - asked for name, (asked, _) in self._asked.items()}
+            found = [max(self._longest.get(name, 0.0), waits.get(name, 0.0)) for name in names or self._clients]
+        return max(found, default=None)
+
+    def close(self) -> None:
+        import rclpy
+
+        self._done.set()
+        self._thread.join()
+        self._executor.remove_node(self.node)
+        self._executor.shutdown(timeout_sec=0.5)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def __enter__(self) -> Pulse:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _hear(self, message: Any) -> None:
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            self.diagnostics[status.name] = (str(int.from_bytes(status.level, "big")), status.message, values)
+
+    def _run(self) -> None:
+        next_ask = 0.0
+        while not self._done.is_set():
+            self._executor.spin_once(timeout_sec=0.01)
+            if time.monotonic() < next_ask:
+                continue
+            next_ask = time.monotonic() + ASK_EVERY_S
+            with self._lock:
+                for name, client in self._clients.items():
+                    self._ask(name, client)
+
+    def _ask(self, name: str, client: Any) -> None:
+        now = time.monotonic()
+        if name in self._asked:
+            asked, future = self._asked[name]
+            if now - asked < LOST_AFTER_S:
+                return
+            client.remove_pending_request(future)
+            self._longest[name] = max(self._longest.get(name, 0.0), now - asked)
+            del self._asked[name]
+        if client.service_is_ready():
+            future = client.call_async(client.srv_type.Request(names=["use_sim_time"]))
+            self._asked[name] = now, future
+            future.add_done_callback(lambda _: self._answered(name, now))
+
+    def _answered(self, name: str, asked: float) -> None:
+        with self._lock:
+            self._answers[name] += 1
+            self._longest[name] = max(self._longest.get(name, 0.0), time.monotonic() - asked)
+            if self._asked.get(name, (math.nan,))[0] == asked:
+                del self._asked[name]

@@ -1,0 +1,110 @@
+"""In RflySim3D's place for the soak's fleet of one packet: counts its series and compares its clock with the machine's.
+
+The first vehicle of `benchmarks.ring_fleet` is a clock; its place says at which fleet time the packet was made.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from array import array
+from bisect import bisect_right
+from types import TracebackType
+
+from benchmarks.fleet_receiver import CHECKSUM, PACKET_BYTES, open_socket
+from benchmarks.ring_fleet import CLOCK_SPEED
+
+WINDOW_S = 10.0
+"""The quickest packet of each window stands for the clock: the others waited longer for their turn."""
+ROUNDED_S = 0.006
+"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the packet"""
+_TIMESTAMP_NS, _DROPS = 35, 40  # SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
+_CLOCK = struct.Struct("<4xf")
+_CLOCK_AT = 4 + 200 + 200
+"""behind checksum, ids and types: north, east of the first vehicle"""
+
+
+class SeriesReceiver:
+    """Listens on window 1; `viewer_port` is that of window 0."""
+
+    def __init__(self) -> None:
+        self._socket, self.viewer_port = _second_window()
+        self.wrong = self.dropped = 0
+        self.first_s = 0.0
+        """fleet time of the first series"""
+        self._times = array("d")
+        self._offsets = array("d")
+        """of each series: its fleet time, and the machine's time of its arrival less that"""
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._receive, daemon=True)
+        self._thread.start()
+
+    @property
+    def count(self) -> int:
+        return len(self._times)
+
+    def arrived_until(self, fleet_time: float) -> int:
+        """How many series of that time or before have arrived."""
+        return bisect_right(self._times, fleet_time + ROUNDED_S)
+
+    def least_offsets(self, from_s: float) -> tuple[list[float], list[float]]:
+        """Fleet times from `from_s` on, one in each window, and the least offset there."""
+        windows: dict[int, tuple[float, float]] = {}
+        for t, offset in zip(self._times, self._offsets, strict=False):
+            if t >= from_s:
+                number = int((t - from_s) / WINDOW_S)
+                if number not in windows or offset < windows[number][1]:
+                    windows[number] = t, offset
+        return [t for t, _ in windows.values()], [offset for _, offset in windows.values()]
+
+    def close(self) -> None:
+        self._done.set()
+        self._thread.join()
+        self._socket.close()
+
+    def __enter__(self) -> SeriesReceiver:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _receive(self) -> None:
+        self._socket.settimeout(0.2)
+        while not self._done.is_set():
+            try:
+                data, ancillary, _, _ = self._socket.recvmsg(65536, 128)
+            except TimeoutError:
+                continue
+            arrival = float("nan")
+            for _, kind, value in ancillary:
+                if kind == _TIMESTAMP_NS:
+                    seconds, nanoseconds = struct.unpack("=qq", value)
+                    arrival = seconds + 1e-9 * nanoseconds
+                elif kind == _DROPS:
+                    (self.dropped,) = struct.unpack("=I", value)
+            self._take(data, arrival)
+
+    def _take(self, data: bytes, arrival: float) -> None:
+        if len(data) != PACKET_BYTES or struct.unpack_from("<i", data)[0] != CHECKSUM:
+            self.wrong += 1
+            return
+        fleet_time = _CLOCK.unpack_from(data, _CLOCK_AT)[0] / CLOCK_SPEED
+        if not self._times:
+            self.first_s = fleet_time
+        self._offsets.append(arrival - fleet_time)
+        self._times.append(fleet_time)
+
+
+def _second_window() -> tuple[socket.socket, int]:
+    """A socket, and the free port before its own."""
+    while True:
+        opened = open_socket()
+        port = int(opened.getsockname()[1]) - 1
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            try:
+                other.bind(("127.0.0.1", port))
+            except OSError:
+                opened.close()
+                continue
+        return opened, port

@@ -1,0 +1,364 @@
+"""`python -m attacks.soak HOURS`: the suite at work for hours, watched from outside.
+
+Two ROS graphs run on this machine: `rfly up` with 100 vehicles at 50 Hz, collisions and bridge, with `rfly view` (and a
+browser's end of its page) and a receiver in RflySim3D's place; and `rfly up amphibious --mapping`, whose vehicle drives
+and flies from hill to hill. Once a second memory, threads and descriptors of each process are noted. What the soak
+found is printed, and lies in `build/soak.json`, `build/soak.png` and the logs beside them. Exit code 1 where a process
+ended or the goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from attacks.pulse import Pulse
+from attacks.running import MB, Running, free_port, own_graph, rfly, wait_until
+from attacks.series_receiver import SeriesReceiver
+from attacks.table import machine_line
+
+VEHICLES = 100
+MOST_GROWTH_MB, MOST_DRIFT_S = 5.0, 1e-3
+WARM_UP = 0.3, 600.0
+"""of the whole, and s at most: what is compared begins then, when the vehicle has been everywhere once"""
+COMPARED = 0.1
+"""of the time behind the warm-up: its first and its last part are compared, by their medians"""
+SAMPLE_EVERY_S = 1.0
+CYCLE = """
+- {mode: waypoint, position_m: [-1037, -468]}
+- {mode: waypoint, position_m: [-1000, -447]}
+- {mode: waypoint, position_m: [-963, -435]}
+- {mode: takeoff, height_m: 6}
+- {mode: waypoint, position_m: [-814, -375], height_m: 18}
+- {mode: waypoint, position_m: [-665, -316], height_m: 5}
+- {mode: land}
+- {mode: waypoint, position_m: [-640, -308]}
+- {mode: takeoff, height_m: 6}
+- {mode: waypoint, position_m: [-814, -375], height_m: 18}
+- {mode: waypoint, position_m: [-963, -435], height_m: 12}
+- {mode: waypoint, position_m: [-1037, -468], height_m: 12}
+- {mode: waypoint, position_m: [-1074, -479], height_m: 6}
+- {mode: land}
+"""
+"""there and back between the hills of the scenario `valley`"""
+CYCLE_S = 190.0
+
+
+@dataclass
+class Watched:
+    """What one process had at each sample."""
+
+    at_s: list[float] = field(default_factory=list)
+    resident_mb: list[float] = field(default_factory=list)
+    threads: list[int] = field(default_factory=list)
+    descriptors: list[int] = field(default_factory=list)
+
+    def note(self, at_s: float, process: psutil.Process) -> None:
+        with process.oneshot():
+            values = process.memory_info().rss / MB, process.num_threads(), process.num_fds()
+        self.at_s.append(at_s)
+        for kept, value in zip((self.resident_mb, self.threads, self.descriptors), values, strict=True):
+            kept.append(value)  # type: ignore[attr-defined]
+
+
+def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, float]:
+    """Medians of the first and the last part of what came at `from_s` or later; COMPARED says how long a part is."""
+    at, value = np.array(at_s), np.array(values, dtype=float)
+    at, value = at[at >= from_s], value[at >= from_s]
+    part = COMPARED * (at[-1] - at[0])
+    return float(np.median(value[at <= at[0] + part])), float(np.median(value[at >= at[-1] - part]))
+
+
+def quiet(simulated: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Those of the rows around which the simulation gave up no time, so that both clocks can be compared."""
+    return [
+        row
+        for before, row, after in zip(simulated, simulated[1:], simulated[2:], strict=False)
+        if before[2] == row[2] == after[2]
+    ]
+
+
+def loop_scenario(seconds: float) -> dict[str, Any]:
+    """A scenario whose mission is longer than this."""
+    cycles = math.ceil(seconds / CYCLE_S) + 1
+    return {
+        "version": 1,
+        "map": "JacksboroFault",
+        "vehicle": "scale",
+        "start": {"position_m": [-1074, -479], "heading_deg": 22},
+        "seed": 7,
+        "wind": {"mean_mps": [0.8, -1.8, 0], "gust_sigma_mps": [0.5, 0.5, 0.2]},
+        "mission": {"drive_speed_mps": 4, "fly_speed_mps": 9, "items": yaml.safe_load(CYCLE) * cycles},
+        "end": {"when": "mission_done", "time_s": 3600},
+    }
+
+
+class Soak:
+    """The two graphs, and all that is noted of them."""
+
+    def __init__(self, seconds: float, folder: Path) -> None:
+        self.seconds, self.folder = seconds, folder
+        self.watched: dict[str, Watched] = {}
+        self.load: list[float] = []
+        self.fleet: list[tuple[float, float, int, int]] = []
+        """at s, fleet time, series published by then, series that had arrived by then"""
+        self.simulated: list[tuple[float, float, float]] = []
+        """at s, offset of the machine's clock to the simulation's, s that the simulation gave up for good"""
+        self.deaths: list[str] = []
+        self.browser_bytes = 0
+
+    def run(self) -> None:
+        with ExitStack() as opened:
+            self.receiver = opened.enter_context(SeriesReceiver())
+            commands = self._start(opened)
+            self._begin = time.monotonic()
+            due = self._begin
+            while (now := time.monotonic()) < self._begin + self.seconds:
+                self._note(now - self._begin, commands)
+                due += SAMPLE_EVERY_S
+                time.sleep(max(0.0, due - time.monotonic()))
+            self.diagnostics = {name: values for pulse in self._pulses for name, values in pulse.diagnostics.items()}
+            for name, command in commands.items():
+                code, taken = command.end(signal.SIGINT, 10.0)
+                (self.folder / f"{name.replace(' ', '_')}.log").write_text(command.output, encoding="utf-8")
+                if code != 0:
+                    self.deaths.append(f"{name}: exit code {code} after {taken:.1f} s of Ctrl-C")
+
+    def _start(self, opened: ExitStack) -> dict[str, Running]:
+        from benchmarks.ring_fleet import RingFleet
+
+        clock = {"clock_seconds": self.seconds + 300.0}
+        (self.folder / "fleet.yaml").write_text(RingFleet(VEHICLES, **clock).yaml(), encoding="utf-8")
+        (self.folder / "loop.yaml").write_text(yaml.safe_dump(loop_scenario(self.seconds)), encoding="utf-8")
+        to_the_fleets = {"port": self.receiver.viewer_port, "windows": 2, "feedback_port": free_port()}
+        to_nobody = {"port": free_port(), "feedback_port": free_port()}
+        for name, given in (("fleet", to_the_fleets), ("vehicle", to_nobody)):
+            text = json.dumps({"/**": {"ros__parameters": given}})
+            (self.folder / f"{name}_bridge.yaml").write_text(text, encoding="utf-8")
+        graphs = [opened.enter_context(own_graph()) for _ in range(2)]
+        feedback = ["--feedback-port", str(to_the_fleets["feedback_port"])]
+        viewer = ["view", "--port", "0", "--udp-port", str(self.receiver.viewer_port), *feedback]
+        up = ["up", "--map", "JacksboroFault", "--fleet", str(self.folder / "fleet.yaml"), "--collision"]
+        up += ["--params-file", str(self.folder / "fleet_bridge.yaml")]
+        amphibious = ["up", "amphibious", "--scenario", str(self.folder / "loop.yaml"), "--mapping"]
+        amphibious += ["--params-file", str(self.folder / "vehicle_bridge.yaml")]
+        commands = {}
+        for name, command, graph in (
+            ("view", viewer, {}),
+            ("fleet", up, graphs[0]),
+            ("vehicle", amphibious, graphs[1]),
+        ):
+            commands[name] = opened.enter_context(Running(rfly(*command), graph))
+        self._pulses = [
+            opened.enter_context(Pulse(graph, name=f"soak_{number}")) for number, graph in enumerate(graphs)
+        ]
+        commands["view"].wait_for("rfly view: http")
+        self._browse(opened, commands["view"].output)
+        self._hear_simulation(self._pulses[1])
+        wait_until(lambda: self.receiver.count > 100, "the fleet's datagrams", 120.0)
+        wait_until(lambda: self._clock.offsets, "the land-air vehicle's imu/data", 120.0)
+        return commands
+
+    def _browse(self, opened: ExitStack, output: str) -> None:
+        """Open the viewer's page as a browser does, and read whatever comes."""
+        import viser
+        from websockets.exceptions import ConnectionClosed
+        from websockets.sync.client import connect
+
+        address = output.partition("rfly view: http")[2].split()[0]
+        page = connect(f"ws{address}", subprotocols=[f"viser-v{viser.__version__}"], max_size=None)  # type: ignore[list-item]
+        opened.callback(page.close)
+
+        def read() -> None:
+            with suppress(ConnectionClosed):
+                for message in page:
+                    self.browser_bytes += len(message)
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def _hear_simulation(self, pulse: Pulse) -> None:
+        from sensor_msgs.msg import Imu
+
+        from rfly_common.ros.qos import SENSORS
+
+        self._clock = SimulatedClock()
+        pulse.node.create_subscription(Imu, "/amphibious_1/imu/data", self._clock.hear, SENSORS)
+
+    def _note(self, at_s: float, commands: dict[str, Running]) -> None:
+        self.load.append(os.getloadavg()[0])
+        for part, command in commands.items():
+            for name, process in command.processes().items():
+                with suppress(psutil.NoSuchProcess):
+                    self.watched.setdefault(f"{part}: {name}", Watched()).note(at_s, process)
+            if "ended by itself" in command.output or command.process.poll() is not None:
+                lines = [line for line in command.output.splitlines() if "ended by itself" in line] or ["ended"]
+                self.deaths += [f"{part}: {line}" for line in lines if f"{part}: {line}" not in self.deaths]
+        status = self._pulses[0].diagnostics.get("/trajectory_node: fleet")
+        if status is not None and status[2].get("fleet_time_s"):
+            until, published = float(status[2]["fleet_time_s"]), int(status[2]["published_states"])
+            if not self.fleet or self.fleet[-1][1] != until:
+                self.fleet.append((at_s, until, published, self.receiver.arrived_until(until)))
+        lost = self._pulses[1].diagnostics.get("/amphibious_1/amphibious_sim_node: simulation")
+        if lost is not None and (offset := self._clock.least_offset()) is not None:
+            self.simulated.append((at_s, offset, float(lost[2].get("lost_s", "nan"))))
+
+
+class SimulatedClock:
+    """The machine's time less the simulation's, at each sample of the inertial sensor."""
+
+    def __init__(self) -> None:
+        self.offsets: list[float] = []
+
+    def hear(self, message: Any) -> None:
+        stamp = message.header.stamp
+        self.offsets.append(time.time() - (stamp.sec + 1e-9 * stamp.nanosec))
+
+    def least_offset(self) -> float | None:
+        """s, since the last call: that of the sample that was on its way for the shortest time."""
+        taken, self.offsets = self.offsets, []
+        return min(taken, default=None)
+
+
+def found(soak: Soak) -> dict[str, Any]:
+    """What the soak comes to: growth by process, series lost, drift."""
+    from_s = min(WARM_UP[0] * soak.seconds, WARM_UP[1])
+    processes = {}
+    for name, watched in soak.watched.items():
+        if watched.at_s[-1] <= from_s:
+            continue  # of the start only
+        before, after = ends(watched.at_s, watched.resident_mb, from_s)
+        processes[name] = {
+            "before_mb": before,
+            "growth_mb": after - before,
+            "threads": ends(watched.at_s, list(map(float, watched.threads)), from_s),
+            "descriptors": ends(watched.at_s, list(map(float, watched.descriptors)), from_s),
+        }
+    told = [row for row in soak.fleet if row[0] >= from_s]
+    missing = [published - arrived for _, _, published, arrived in told]
+    at, offset = soak.receiver.least_offsets(from_s + soak.receiver.first_s)
+    before, after = ends(at, offset, at[0])
+    simulated = [row for row in soak.simulated if row[0] >= from_s]
+    own = [(at_s, offset - gave_up) for at_s, offset, gave_up in quiet(simulated)]
+    sim_before, sim_after = ends([row[0] for row in own], [row[1] for row in own], from_s) if own else (0.0, math.nan)
+    return {
+        "seconds": soak.seconds,
+        "from_s": from_s,
+        "load": [float(np.min(soak.load)), float(np.median(soak.load)), float(np.max(soak.load))],
+        "processes": processes,
+        "series": told[-1][2] - told[0][2],
+        "lost_series": missing[-1] - missing[0],
+        "wrong_datagrams": soak.receiver.wrong,
+        "dropped_by_system": soak.receiver.dropped,
+        "drift_s": after - before,
+        "simulation_drift_s": sim_after - sim_before,
+        "simulation_gave_up_s": simulated[-1][2] - simulated[0][2],
+        "browser_mb": soak.browser_bytes / MB,
+        "deaths": soak.deaths,
+        "diagnostics": {name: values for name, (_, _, values) in soak.diagnostics.items()},
+    }
+
+
+def misses(result: dict[str, Any]) -> Iterator[str]:
+    """Where the goal is missed."""
+    for name, process in result["processes"].items():
+        if process["growth_mb"] >= MOST_GROWTH_MB:
+            yield f"{name} has grown by {process['growth_mb']:.1f} MB"
+        for what in ("threads", "descriptors"):
+            if process[what][1] > process[what][0]:
+                yield f"{name}: {what} went from {process[what][0]:.0f} to {process[what][1]:.0f}"
+    for what in ("lost_series", "wrong_datagrams"):
+        if result[what]:
+            yield f"{what.replace('_', ' ')}: {result[what]}"
+    if abs(result["drift_s"]) >= MOST_DRIFT_S:
+        yield f"the fleet's clock drifted by {1e3 * result['drift_s']:.2f} ms"
+    if abs(result["simulation_drift_s"]) >= MOST_DRIFT_S:  # NaN: it was never quiet, which the report says
+        yield f"the simulation's clock drifted by {1e3 * result['simulation_drift_s']:.2f} ms"
+    yield from result["deaths"]
+
+
+def report(result: dict[str, Any], console: Console) -> None:
+    table = Table(title=f"{result['seconds'] / 3600:.2f} h, after {result['from_s']:.0f} s of warming up")
+    for heading in ("process", "memory", "growth", "threads", "descriptors"):
+        table.add_column(heading, justify="left" if heading == "process" else "right")
+    for name, process in result["processes"].items():
+        counts = ("{:.0f} → {:.0f}".format(*process[what]) for what in ("threads", "descriptors"))
+        table.add_row(name, f"{process['before_mb']:.1f} MB", f"{process['growth_mb']:+.2f} MB", *counts)
+    console.print(table)
+    low, median, high = result["load"]
+    print(
+        f"series: {result['series']:,} published, {result['lost_series']} lost; drift {1e3 * result['drift_s']:+.3f} ms"
+    )
+    drift, gave_up = 1e3 * result["simulation_drift_s"], 1e3 * result["simulation_gave_up_s"]
+    print(
+        f"simulation: drift {drift:+.3f} ms beside {gave_up:.0f} ms that it gave up for want of a processor, as it told"
+    )
+    print(f"browser: {result['browser_mb']:.1f} MB; load {low:.1f} to {high:.1f}, median {median:.1f}")
+    print(machine_line())
+
+
+def draw(soak: Soak, path: Path) -> None:
+    """Memory, threads and descriptors, series missing, drift and load over time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 11), layout="constrained")
+    memory, counts, clock, load = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2, 2, 1))
+    for name, watched in soak.watched.items():
+        if len(watched.at_s) < 5:
+            continue
+        minutes, resident = np.array(watched.at_s) / 60, np.array(watched.resident_mb)
+        memory.plot(minutes, resident, label=f"{name}, {resident[-1]:.0f} MB", lw=1)
+        counts.plot(minutes, watched.threads, lw=1)
+        counts.plot(minutes, watched.descriptors, lw=1, ls=":")
+    memory.set(yscale="log", ylabel="resident memory, MB")
+    memory.legend(fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    counts.set(ylabel="threads, descriptors (dotted)")
+    at, offset = soak.receiver.least_offsets(0.0)
+    clock.plot((np.array(at) - soak.receiver.first_s) / 60, 1e3 * (np.array(offset) - offset[-1]), lw=1, label="fleet")
+    clock.set(ylabel="clock drift, ms")
+    missing = clock.twinx()
+    lost = [published - arrived - (soak.fleet[0][2] - soak.fleet[0][3]) for _, _, published, arrived in soak.fleet]
+    missing.plot([row[0] / 60 for row in soak.fleet], lost, "r", lw=1)
+    missing.set_ylabel("series lost", color="r")
+    load.plot(np.arange(len(soak.load)) * SAMPLE_EVERY_S / 60, soak.load, "k", lw=1)
+    load.set(ylabel="load", xlabel="minutes", ylim=(0, None))
+    figure.savefig(path, dpi=80)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m attacks.soak", description="Runs the suite and watches it.")
+    parser.add_argument("hours", type=float, help="also a fraction")
+    parser.add_argument("--folder", type=Path, default=Path("build"), help="for what was found (default build)")
+    given = parser.parse_args()
+    if not 0.0 < given.hours < 1000.0:
+        parser.error(f"hours: {given.hours}, expected more than 0")
+    given.folder.mkdir(parents=True, exist_ok=True)
+    soak = Soak(3600.0 * given.hours, given.folder.resolve())
+    soak.run()
+    result = found(soak)
+    (given.folder / "soak.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
+    draw(soak, given.folder / "soak.png")
+    report(result, Console() if sys.stdout.isatty() else Console(width=120))
+    missed = list(misses(result))
+    print("\n".join(missed) if missed else "the goal is met")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
