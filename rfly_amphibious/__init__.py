@@ -1,5 +1,5 @@
 """The land-air vehicle: six rotors on a four-wheel chassis, one multibody system on the ground and in the air."""
 
-from rfly_common.lazy import attach_stub
+from rfly_common.imports import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

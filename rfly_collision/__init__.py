@@ -1,5 +1,5 @@
 """Collision detection of vehicles, objects and terrain: shapes, broad phase, narrow phase, contact events."""
 
-from rfly_common.lazy import attach_stub
+from rfly_common.imports import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

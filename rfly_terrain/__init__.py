@@ -1,5 +1,5 @@
 """Height maps and occupancy maps: files, queries, rays, point clouds, and the terrain node."""
 
-from rfly_common.lazy import attach_stub
+from rfly_common.imports import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

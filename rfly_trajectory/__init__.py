@@ -1,5 +1,5 @@
 """Trajectories, ground following, fleets and missions, with their nodes."""
 
-from rfly_common.lazy import attach_stub
+from rfly_common.imports import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

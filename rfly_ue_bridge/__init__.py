@@ -1,5 +1,5 @@
 """RflySim3D packets, sockets and the bridge node; everything but the room `ros` works without ROS."""
 
-from rfly_common.lazy import attach_stub
+from rfly_common.imports import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -29,7 +29,7 @@ from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_o
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
 from rfly_common.arrays import Floats
 from rfly_common.errors import AutopilotError, PacketError
-from rfly_common.optional import how_to_install
+from rfly_common.imports import how_to_install
 from rfly_common.physics import SEA_LEVEL_PRESSURE
 
 LOOPBACK = "127.0.0.1"

@@ -21,7 +21,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_common.physics import GRAVITY, pressure_altitude, standard_temperature
 
 CONTROLS = 16

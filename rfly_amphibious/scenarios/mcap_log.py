@@ -21,7 +21,7 @@ from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 from rfly_common.frames import quat_conjugate, quat_rotate
-from rfly_common.optional import require
+from rfly_common.imports import require
 
 Message = dict[str, Any]
 

@@ -11,7 +11,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.frames import quat_to_euler
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.plots.relief import check_picture_format, draw_relief
 
 _COLOURS = {

@@ -20,8 +20,8 @@ from rfly_amphibious.scenarios.sweep_results import Result, result_of
 from rfly_amphibious.vehicle.key_changes import KeyPath, parse_key_path
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
+from rfly_common.imports import require
 from rfly_common.kernels.parallel import cores
-from rfly_common.optional import require
 from rfly_terrain.height_map.height_map import HeightMap
 
 MAX_RUNS = 100_000

@@ -9,7 +9,7 @@ import numpy as np
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
-from rfly_common.optional import require
+from rfly_common.imports import require
 
 
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:

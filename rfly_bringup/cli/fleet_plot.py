@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rfly_common.errors import ConfigError
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import check_picture_format, draw_relief
 from rfly_trajectory.fleet.fleet import Fleet

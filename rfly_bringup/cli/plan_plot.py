@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rfly_common.optional import require
+from rfly_common.imports import require
 
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid

@@ -10,7 +10,7 @@ import typer
 
 from rfly_bringup.cli.options import DEMO_MAP, SearchPath
 from rfly_common.errors import ConfigError
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import draw_relief
 

@@ -29,7 +29,7 @@ from rfly_bringup.runner.supervisor import Supervisor, node_environment, node_su
 from rfly_bringup.runner.up import LinePrinter
 from rfly_common.errors import PacketError
 from rfly_common.frames import ned_to_enu
-from rfly_common.optional import how_to_install
+from rfly_common.imports import how_to_install
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 

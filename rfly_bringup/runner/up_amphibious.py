@@ -15,7 +15,7 @@ from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import Supervisor, executable_path, node_environment
 from rfly_bringup.runner.up import LinePrinter, check_params_file, run_until_signal
 from rfly_common.errors import ConfigError
-from rfly_common.optional import require
+from rfly_common.imports import require
 
 
 def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool = False) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:

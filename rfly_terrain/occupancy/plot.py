@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.occupancy.cell_grid import check_frame
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.height_map.point_cloud import Region, selected
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.files import StrPath
-from rfly_common.optional import require
+from rfly_common.imports import require
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 
 if TYPE_CHECKING:
