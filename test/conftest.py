@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 import claims
 import pytest
 from hypothesis import settings
+from optional_parts import missing
 
 # The same examples in every run, so that a change is told by what changed; `make fuzz` draws new ones each time.
 settings.register_profile("same", derandomize=True)
@@ -44,6 +45,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (modules, reason) in _NEEDED_MODULES.items():
         if item.get_closest_marker(marker) and not all(map(importlib.util.find_spec, modules)):
+            pytest.skip(reason)
+    for needs in item.iter_markers("needs"):
+        for reason in filter(None, map(missing, needs.args)):
             pytest.skip(reason)
 
 

@@ -1,6 +1,5 @@
 """Nodes end cleanly whenever a signal comes, and one that is killed hard disturbs nobody."""
 
-import importlib.util
 import random
 import re
 import signal
@@ -56,7 +55,7 @@ def masks(pid):
     return [int(re.search(rf"^{name}:\s*(\w+)$", text, re.MULTILINE)[1], 16) for name in ("SigBlk", "SigCgt")]
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("rfly_suite_environment"), reason="not the environment of make env")
+@pytest.mark.needs("make env")
 def test_signals_are_in_hand_while_python_executes_itself(domain_id):
     """A node's Python starts twice; from the second start on each signal is always blocked or caught, in the end
     caught."""

@@ -190,8 +190,8 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared
     slow.assert_same(by_udp)
 
 
+@pytest.mark.needs("pymavlink")
 def test_by_mavlink_too(shared_domain_id):
-    pytest.importorskip("pymavlink")
     flight = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK)
     flight.check()
     again = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK, "--pause", 0.001, stop_at=1.0, until=3.0)

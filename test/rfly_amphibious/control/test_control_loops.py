@@ -10,6 +10,8 @@ from scipy.integrate import solve_ivp
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.vehicle.state_layout import WHEEL_SPEED
 
+pytestmark = pytest.mark.needs("numba")
+
 G = 9.80665
 
 

@@ -20,6 +20,8 @@ from rfly_amphibious.dynamics.scratch import SCRATCH
 from rfly_amphibious.dynamics.tyres import arc_tangent, sine
 from rfly_terrain.height_map.height_map import HeightMap
 
+pytestmark = pytest.mark.needs("numba")
+
 
 def test_elementary_functions():
     for x in np.concatenate([np.linspace(0.0, 3.0, 4001), np.geomspace(1e-9, 1e9, 2001)]):

@@ -37,6 +37,8 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
 
+pytestmark = pytest.mark.needs("numba")
+
 TICK = 4
 """steps of 1 ms"""
 ALIGNED = 1.5

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from optional_parts import late_module
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.estimation.estimate import Estimate
@@ -20,7 +21,9 @@ from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples
 from rfly_common.errors import ConfigError
 
-common = pytest.importorskip("pymavlink.dialects.v20.common")
+pytestmark = pytest.mark.needs("pymavlink")
+
+common = late_module("pymavlink.dialects.v20.common")
 
 SCALE = VehicleParameters.load("scale")
 ORIGIN = (47.0, 8.0, 488.0)
@@ -222,7 +225,8 @@ def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(message
 
 def test_whatever_has_a_right_check_the_reader_lives_on(messages):
     """Messages of every kind with random content and length, signed or not, whole or not; then one that counts."""
-    crc = pytest.importorskip("pymavlink.generator.mavcrc")
+    from pymavlink.generator import mavcrc as crc
+
     rng = random.Random(11)
     session = HilSession(messages, "127.0.0.1", 0)
     for _ in range(3000):

@@ -193,8 +193,10 @@ def leaf_cells(tree):
     return found
 
 
+@pytest.mark.needs("pyoctomap")
 def test_octomap_reads_the_file(mapped, tmp_path):
-    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
+    import pyoctomap
+
     mapped.save(tmp_path / "map.bt")
     tree = pyoctomap.OcTree(0.05)
     assert tree.readBinary(str(tmp_path / "map.bt"))
@@ -206,8 +208,10 @@ def test_octomap_reads_the_file(mapped, tmp_path):
     assert tree.writeBinary().partition(b"\ndata\n")[2] == mapped.binary_data()
 
 
+@pytest.mark.needs("pyoctomap")
 def test_log_odds_are_those_of_octomap():
-    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
+    import pyoctomap
+
     ours, tree = OctomapGrid(), pyoctomap.OcTree(SIDE)
     for put, value in (
         (tree.setProbHit, 0.85),

@@ -7,29 +7,31 @@ import math
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import TwistStamped
-from nav_msgs.msg import Odometry
-from rclpy.qos import ReliabilityPolicy
-from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import Imu, JointState, NavSatFix, Range
-from std_msgs.msg import Float64MultiArray
+from optional_parts import late_module
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.ros import amphibious_msgs as msgs
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, SensorMessageError
-from rfly_common.ros.qos import sensor_qos
+
+pytestmark = pytest.mark.ros
+
+msgs = late_module("rfly_amphibious.ros.amphibious_msgs")
+geometry_msgs = late_module("geometry_msgs.msg")
+nav_msgs = late_module("nav_msgs.msg")
+sensor_msgs = late_module("sensor_msgs.msg")
+std_msgs = late_module("std_msgs.msg")
+serialization = late_module("rclpy.serialization")
 
 PARAMS = VehicleParameters.load("scale")
 
 
 def through_the_wire(message):
-    return deserialize_message(serialize_message(message), type(message))
+    return serialization.deserialize_message(serialization.serialize_message(message), type(message))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_gps_comes_in_two_messages_that_find_each_other_by_their_time(sensed) ->
     for first, second in (("fix", "velocity"), ("velocity", "fix")):
         pairs, halves = msgs.GpsPairs(), {"fix": fix, "velocity": velocity}
         assert getattr(pairs, first)(halves[first]) is None
-        old = TwistStamped() if second == "velocity" else NavSatFix()
+        old = geometry_msgs.TwistStamped() if second == "velocity" else sensor_msgs.NavSatFix()
         assert getattr(pairs, second)(old) is None  # of another time
         found = getattr(pairs, second)(halves[second])
         assert found.geodetic == pytest.approx(samples.gps.geodetic[:1], abs=1e-12)
@@ -114,7 +116,7 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
 
 
 def test_what_sensors_cannot_have_said_is_refused() -> None:
-    bad = Imu()
+    bad = sensor_msgs.Imu()
     bad.orientation.w = 1.0
     bad.angular_velocity.y = math.nan
     with pytest.raises(SensorMessageError, match=r"angular_velocity is \[0.0, nan, 0.0\]"):
@@ -125,19 +127,19 @@ def test_what_sensors_cannot_have_said_is_refused() -> None:
         msgs.imu_samples(bad)
     reader = msgs.JointReader(PARAMS)
     with pytest.raises(SensorMessageError, match="wheel_fl"):
-        reader(JointState(name=["arm"], position=[0.0], velocity=[0.0]))
+        reader(sensor_msgs.JointState(name=["arm"], position=[0.0], velocity=[0.0]))
     with pytest.raises(SensorMessageError, match="3 numbers, expected 4"):
-        msgs.wheel_load_samples(Float64MultiArray(data=[1.0, 2.0, 3.0]), 0.0)
+        msgs.wheel_load_samples(std_msgs.Float64MultiArray(data=[1.0, 2.0, 3.0]), 0.0)
     with pytest.raises(SensorMessageError, match="nan"):
-        msgs.height_samples(Range(range=math.nan))
-    assert msgs.height_samples(Range(range=math.inf)).distance[0] == math.inf
+        msgs.height_samples(sensor_msgs.Range(range=math.nan))
+    assert msgs.height_samples(sensor_msgs.Range(range=math.inf)).distance[0] == math.inf
 
 
 def test_joints_are_read_by_name(sensed) -> None:
     suite, samples = sensed
     message = msgs.SampleMessages(suite, "car").joints(samples.joints)[4]
     order = np.random.default_rng(1).permutation(len(message.name))
-    mixed = JointState(header=message.header)
+    mixed = sensor_msgs.JointState(header=message.header)
     mixed.name = ["arm", *(message.name[k] for k in order)]
     mixed.position = [9.0, *(message.position[k] for k in order)]
     mixed.velocity = [9.0, *(message.velocity[k] for k in order)]
@@ -188,13 +190,17 @@ def test_estimates_there_and_back_and_as_others_read_them() -> None:
         assert getattr(back, name) == pytest.approx(getattr(estimate, name), abs=1e-12), name
     bare = msgs.odometry_to_estimate(msgs.estimate_to_odometry(estimate._replace(covariance=None), "car"))
     assert bare.covariance is None
-    bad = Odometry()
+    bad = nav_msgs.Odometry()
     bad.pose.pose.orientation.w = 0.0
     with pytest.raises(SensorMessageError, match="orientation"):
         msgs.odometry_to_estimate(bad)
 
 
 def test_sensor_topics_are_reliable_with_lock_step_only() -> None:
+    from rclpy.qos import ReliabilityPolicy
+
+    from rfly_common.ros.qos import sensor_qos
+
     assert sensor_qos(True).reliability == ReliabilityPolicy.RELIABLE
     assert sensor_qos(True).depth == 10
     assert sensor_qos(False).reliability == ReliabilityPolicy.BEST_EFFORT

@@ -210,8 +210,10 @@ def test_a_wall_seen_on_the_way_is_where_it_is(running):
     assert data == np.array(octomap.data, np.int8).tobytes(), "the message is the file without its head"
 
 
+@pytest.mark.needs("pyoctomap")
 def test_octomap_reads_what_the_node_saved(running):
-    pyoctomap = pytest.importorskip("pyoctomap", reason="the program pyoctomap is not installed")
+    import pyoctomap
+
     rig, file, _ = running
     map_wall(rig)
     assert save(rig).success

@@ -12,7 +12,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
 SENSORS, PARAMS = SensorParameters.load("scale"), VehicleParameters.load("scale")
 TICK_S = 0.004

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optional_parts import late_module
 
 from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, write_mcap
 from rfly_amphibious.scenarios.message_definitions import message_definition
@@ -17,9 +18,11 @@ from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 
-mcap_reader = pytest.importorskip("mcap.reader", reason="the program mcap is not installed")
-mcap_ros2 = pytest.importorskip("mcap_ros2.decoder", reason="the program mcap-ros2-support is not installed")
-parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
+pytestmark = pytest.mark.needs("mcap", "mcap_ros2", "pyarrow")
+
+mcap_reader = late_module("mcap.reader")
+mcap_ros2 = late_module("mcap_ros2.decoder")
+parquet = late_module("pyarrow.parquet")
 
 TEXT = """version: 1
 vehicle: scale

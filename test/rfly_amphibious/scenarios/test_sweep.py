@@ -160,8 +160,10 @@ def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
     assert list(map(repr, spread)) == list(map(repr, alone))
 
 
+@pytest.mark.needs("distributed")
 def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
-    distributed = pytest.importorskip("distributed", reason="the program distributed is not installed")
+    import distributed
+
     text = TEXT.replace("vehicle: scale", "map: JacksboroFault\nvehicle: scale").replace(
         "heading_deg: 0", "position_m: [-963, -435]"
     )
@@ -215,8 +217,10 @@ def test_results_are_those_of_the_run(scenario):
     assert (result.end_x_m, result.end_y_m, result.end_z_m) == tuple(run.final.position.tolist())
 
 
+@pytest.mark.needs("pyarrow")
 def test_a_table_holds_one_row_a_run(scenario, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
+    from pyarrow import parquet
+
     sweep = load(scenario, "vehicle=scale,scale_quad", "end.time_s=0.2,1")
     results = run_sweep(sweep, 1)
     results[3] = replace(results[3], reached=False, ending='crashed, "badly"')

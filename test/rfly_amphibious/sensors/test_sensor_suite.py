@@ -19,6 +19,8 @@ from rfly_amphibious.sensors.sensor_parameters import Encoders, HeightSensor, Im
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 
+pytestmark = pytest.mark.needs("numba")
+
 SCALE = SensorParameters.load("scale")
 SILENT = NoiseModel(9)
 STANDING = model("scale").standing()

@@ -54,10 +54,11 @@ def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
     assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
 
 
+@pytest.mark.needs("pyarrow", "mcap", "mcap_ros2")
 def test_logs_are_written_beside(scenario, monkeypatch, capsys):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="the program pyarrow is not installed")
-    reader = pytest.importorskip("mcap.reader", reason="the program mcap is not installed")
-    pytest.importorskip("mcap_ros2", reason="the program mcap-ros2-support is not installed")
+    from mcap import reader
+    from pyarrow import parquet
+
     code, out, err = rfly(monkeypatch, capsys, scenario, "--parquet", "run.parquet", "--mcap", "run.mcap")
     assert (code, err) == (0, "")
     assert out.endswith("run.parquet\nrun.mcap\n")
@@ -140,8 +141,8 @@ def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(words, expected, scena
     assert err.count("\n") == 1
 
 
+@pytest.mark.needs("distributed")
 def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, capsys):
-    pytest.importorskip("distributed", reason="the program distributed is not installed")
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"

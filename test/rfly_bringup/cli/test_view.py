@@ -19,7 +19,7 @@ RFLY = [
     "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
     "view",
 ]
-pytest.importorskip("viser", reason="viser is not installed")
+pytestmark = pytest.mark.needs("viser")
 
 
 def free_port():

@@ -15,7 +15,7 @@ import pytest
 import rfly_common
 from rfly_common.kernels.sources import PACKAGES, digest_of_kernels, source_files
 
-pytest.importorskip("numba")
+pytestmark = pytest.mark.needs("numba")
 
 OUTER = """
 from rfly_common.kernels.jit import kernel

@@ -7,15 +7,14 @@ from array import array
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy", reason="rclpy and the interfaces are not importable")
-
-from sensor_msgs.msg import PointCloud2, PointField
+from optional_parts import late_module
 
 from rfly_common.errors import SensorMessageError
-from rfly_common.ros import point_clouds
 
 pytestmark = pytest.mark.ros
+
+sensor_msgs = late_module("sensor_msgs.msg")
+point_clouds = late_module("rfly_common.ros.point_clouds")
 
 POINTS = [(1.0, 2.0, 3.0, 7), (4.0, 5.0, 6.0, 8), (7.5, 8.5, 9.5, 9), (-1.0, -2.0, float("nan"), 10)]
 
@@ -28,13 +27,17 @@ def written(order="<", height=2, padding=0):
         b"".join(struct.pack(order + "fffHxx", z, x, y, ring) for x, y, z, ring in row) + b"\xff" * padding
         for row in rows
     )
-    places = (("z", 0, PointField.FLOAT32), ("x", 4, PointField.FLOAT32), ("y", 8, PointField.FLOAT32))
-    return PointCloud2(
+    places = (
+        ("z", 0, sensor_msgs.PointField.FLOAT32),
+        ("x", 4, sensor_msgs.PointField.FLOAT32),
+        ("y", 8, sensor_msgs.PointField.FLOAT32),
+    )
+    return sensor_msgs.PointCloud2(
         height=height,
         width=width,
         fields=[
-            PointField(name=name, offset=offset, datatype=kind, count=1)
-            for name, offset, kind in (*places, ("ring", 12, PointField.UINT16))
+            sensor_msgs.PointField(name=name, offset=offset, datatype=kind, count=1)
+            for name, offset, kind in (*places, ("ring", 12, sensor_msgs.PointField.UINT16))
         ],
         is_bigendian=order == ">",
         point_step=16,

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from optional_parts import late_module
 from scipy.ndimage import map_coordinates
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
@@ -17,15 +18,11 @@ from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
 from rfly_terrain.files.writer import write_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 
-try:  # all three are optional; without one of them these tests are skipped, and others are still collected
-    import rasterio
-    from matplotlib.cbook import get_sample_data
-    from pyproj import Geod
-    from rasterio.transform import Affine, from_origin
-except ImportError:
-    rasterio = None
+pytestmark = pytest.mark.needs("rasterio", "pyproj")
 
-pytestmark = pytest.mark.skipif(rasterio is None, reason="the program rasterio is not installed")
+rasterio = late_module("rasterio")
+pyproj = late_module("pyproj")
+affine = late_module("rasterio.transform")
 
 UTM32 = "EPSG:32632"
 
@@ -59,7 +56,7 @@ def rows_and_columns(rows, columns):
 def test_a_metric_raster_keeps_its_cells(tmp_path):
     """3 rows x 4 columns of 10 x 20 m: row 0 is the north, the middle is the origin, every value bit by bit."""
     raster = rows_and_columns(3, 4) / 3
-    terrain = import_dem(write_tif(tmp_path / "a.tif", raster, from_origin(500_000, 5_200_060, 10, 20)))
+    terrain = import_dem(write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_200_060, 10, 20)))
     assert (terrain.rows, terrain.columns, terrain.step_x, terrain.step_y) == (4, 3, 10, 20)
     assert terrain.bounds == (-15, 15, -20, 20)
     np.testing.assert_array_equal(terrain.heights, raster[::-1].T)
@@ -70,10 +67,14 @@ def test_a_metric_raster_keeps_its_cells(tmp_path):
 
 def test_the_origin_is_found_on_the_globe(tmp_path):
     """UTM zone 32's central meridian, 9 degrees east; the latitude from the distance along the meridian."""
-    path = write_tif(tmp_path / "a.tif", rows_and_columns(10, 10), from_origin(500_000 - 50, 5_300_000 + 50, 10, 10))
+    path = write_tif(
+        tmp_path / "a.tif",
+        rows_and_columns(10, 10),
+        affine.from_origin(500_000 - 50, 5_300_000 + 50, 10, 10),
+    )
     latitude, longitude, altitude = import_dem(path).geo_origin
     assert longitude == pytest.approx(9.0, abs=1e-9)
-    along_meridian = Geod(ellps="WGS84").inv(9.0, 0.0, 9.0, latitude)[2]
+    along_meridian = pyproj.Geod(ellps="WGS84").inv(9.0, 0.0, 9.0, latitude)[2]
     assert along_meridian == pytest.approx(5_300_000 / 0.9996, abs=0.01)
     assert altitude == 0
 
@@ -81,7 +82,7 @@ def test_the_origin_is_found_on_the_globe(tmp_path):
 def test_part_of_a_metric_raster(tmp_path):
     """--size cuts whole cells around the center, which may lie between them; nothing is resampled."""
     raster = rows_and_columns(20, 30)
-    path = write_tif(tmp_path / "a.tif", raster, from_origin(400_000, 5_000_200, 10, 10))
+    path = write_tif(tmp_path / "a.tif", raster, affine.from_origin(400_000, 5_000_200, 10, 10))
     terrain = import_dem(path, size=(100, 60))
     # the middle lies between columns 14 and 15 (centres at -45 … 45) and between rows 9 and 10 (-25 … 25)
     assert terrain.bounds == (-45, 45, -25, 25)
@@ -94,7 +95,9 @@ def test_a_plane_survives_resampling(tmp_path):
     """z = 100 + 0.1 east - 0.2 north on cells of 10 m, asked for at 4 m: bilinear resampling of a plane is exact."""
     row, column = np.mgrid[0:50, 0:60]
     raster = (100 + 0.1 * (column - 29.5) * 10 - 0.2 * (24.5 - row) * 10).astype(np.float32)
-    terrain = import_dem(write_tif(tmp_path / "a.tif", raster, from_origin(500_000, 5_200_000, 10, 10)), resolution=4)
+    terrain = import_dem(
+        write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10)), resolution=4
+    )
     assert (terrain.step_x, terrain.step_y) == (4, 4)
     x, y = np.meshgrid(np.linspace(-280, 280, 23), np.linspace(-230, 230, 19))
     np.testing.assert_allclose(terrain.altitude(x, y), 100 + 0.1 * x - 0.2 * y, atol=2e-3)
@@ -107,8 +110,10 @@ def test_a_south_up_and_a_turned_raster(tmp_path):
         return 50 + 0.05 * x + 0.03 * y
 
     column, row = np.meshgrid(np.arange(80) + 0.5, np.arange(80) + 0.5)
-    south_up = Affine(10, 0, 500_000, 0, 10, 5_200_000)
-    turned = Affine(10 * math.cos(0.5), 10 * math.sin(0.5), 500_000, 10 * math.sin(0.5), -10 * math.cos(0.5), 5_200_800)
+    south_up = affine.Affine(10, 0, 500_000, 0, 10, 5_200_000)
+    turned = affine.Affine(
+        10 * math.cos(0.5), 10 * math.sin(0.5), 500_000, 10 * math.sin(0.5), -10 * math.cos(0.5), 5_200_800
+    )
     for transform in (south_up, turned):
         a, b, c, d, e, f = transform[:6]
         x, y = a * column + b * row + c, d * column + e * row + f
@@ -132,13 +137,13 @@ def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
     peaks = [(30, 40), (150, 260), (100, 150), (190, 20)]
     for row, column in peaks:
         raster[row, column] = 100
-    transform = from_origin(8.0, 47.0, 1 / 3600, 1 / 3600)
+    transform = affine.from_origin(8.0, 47.0, 1 / 3600, 1 / 3600)
     path = write_tif(tmp_path / "deg.tif", raster, transform, crs="EPSG:4326")
     terrain = import_dem(path, resolution=5)
     latitude, longitude, _ = terrain.geo_origin
     assert (latitude, longitude) == (pytest.approx(47 - 100 / 3600), pytest.approx(8 + 150 / 3600))
     for row, column in peaks:
-        azimuth, _, distance = Geod(ellps="WGS84").inv(
+        azimuth, _, distance = pyproj.Geod(ellps="WGS84").inv(
             longitude, latitude, 8 + (column + 0.5) / 3600, 47 - (row + 0.5) / 3600
         )
         x, y = distance * math.sin(math.radians(azimuth)), distance * math.cos(math.radians(azimuth))
@@ -152,7 +157,10 @@ def test_center_and_altitude(tmp_path):
     """The origin where it was asked for, on the ground or at a given elevation."""
     row, column = np.mgrid[0:200, 0:300]
     path = write_tif(
-        tmp_path / "d.tif", (column + 10 * row).astype(np.int16), from_origin(8, 47, 0.001, 0.001), "EPSG:4326"
+        tmp_path / "d.tif",
+        (column + 10 * row).astype(np.int16),
+        affine.from_origin(8, 47, 0.001, 0.001),
+        "EPSG:4326",
     )
     place = (47 - 80.5 * 0.001, 8 + 120.5 * 0.001)  # the cell of row 80, column 120: 920 m
     ground = import_dem(path, center=place, size=(2000, 3000), resolution=10, origin_altitude="ground")
@@ -168,7 +176,10 @@ def test_center_and_altitude(tmp_path):
 def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
     """Meridians converge, so the raster is no rectangle on the ground: the map is cut to where it has data."""
     path = write_tif(
-        tmp_path / "d.tif", np.full((300, 300), 7, np.int16), from_origin(8, 60, 0.001, 0.001), "EPSG:4326"
+        tmp_path / "d.tif",
+        np.full((300, 300), 7, np.int16),
+        affine.from_origin(8, 60, 0.001, 0.001),
+        "EPSG:4326",
     )
     terrain = import_dem(path)
     assert (terrain.z_min, terrain.z_max) == (7, 7)
@@ -178,7 +189,7 @@ def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
 
 def test_units_scales_and_offsets(tmp_path):
     """Feet become metres; stored numbers become heights by the band's scale and offset."""
-    where = from_origin(500_000, 5_200_000, 10, 10)
+    where = affine.from_origin(500_000, 5_200_000, 10, 10)
     feet = import_dem(write_tif(tmp_path / "f.tif", np.full((3, 3), 100, np.int16), where, unit="ft"))
     assert feet.z_min == pytest.approx(30.48)
     scaled = import_dem(write_tif(tmp_path / "s.tif", np.full((3, 3), 100, np.int16), where, scale=0.1, offset=5.0))
@@ -191,18 +202,18 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
     """A hole of one cell in a plane: refused by default, interpolated on request."""
     raster = np.add.outer(np.arange(12.0), np.arange(9.0)).astype(np.float32)
     raster[5, 4] = -9999
-    path = write_tif(tmp_path / "n.tif", raster, from_origin(500_000, 5_200_000, 10, 10), nodata=-9999)
+    path = write_tif(tmp_path / "n.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10), nodata=-9999)
     with pytest.raises(TerrainFormatError, match="1 of 108 cells hold no data; interpolate them with --fill-nodata"):
         import_dem(path)
     filled = import_dem(path, fill_nodata=True)
     assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=0.5)
-    empty = write_tif(tmp_path / "e.tif", np.full((3, 3), -9999.0), from_origin(5e5, 5e6, 10, 10), nodata=-9999)
+    empty = write_tif(tmp_path / "e.tif", np.full((3, 3), -9999.0), affine.from_origin(5e5, 5e6, 10, 10), nodata=-9999)
     with pytest.raises(TerrainFormatError, match="no cell holds data"):
         import_dem(empty, fill_nodata=True)
 
 
 def test_faults_are_named(tmp_path):
-    where = from_origin(500_000, 5_200_000, 10, 10)
+    where = affine.from_origin(500_000, 5_200_000, 10, 10)
     with pytest.raises(TerrainFileNotFound, match="no such file"):
         import_dem("/vsicurl/http://127.0.0.1:9/dem.tif")
     (tmp_path / "x.tif").write_bytes(b"no raster")
@@ -233,7 +244,7 @@ def test_without_rasterio_the_error_says_what_to_install(tmp_path, monkeypatch):
 
 def test_progress_ends_at_one(tmp_path):
     shares = []
-    path = write_tif(tmp_path / "p.tif", np.zeros((700, 5), np.float32), from_origin(500_000, 5_200_000, 10, 10))
+    path = write_tif(tmp_path / "p.tif", np.zeros((700, 5), np.float32), affine.from_origin(500_000, 5_200_000, 10, 10))
     import_dem(path, progress=shares.append)
     assert shares == sorted(shares)
     assert len(shares) > 1
@@ -315,7 +326,11 @@ def test_array_faults_are_named(tmp_path):
 def test_an_imported_model_becomes_a_map(tmp_path):
     """The whole way: raster, png and txt, and the same ground read from them within half a count."""
     terrain = import_dem(
-        write_tif(tmp_path / "a.tif", (rows_and_columns(30, 40) % 97) - 20, from_origin(500_000, 5_200_000, 10, 10))
+        write_tif(
+            tmp_path / "a.tif",
+            (rows_and_columns(30, 40) % 97) - 20,
+            affine.from_origin(500_000, 5_200_000, 10, 10),
+        )
     )
     back = to_height_map(read_map(write_height_map(terrain, tmp_path / "map")))
     assert np.abs(back.heights - terrain.heights).max() <= (terrain.z_max - terrain.z_min) / 65535 / 2 * 1.01
@@ -330,11 +345,15 @@ def test_the_demo_map_is_the_ground_of_its_source():
     assert files.png.stat().st_size < 1_000_000
     assert terrain.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)
 
+    from matplotlib.cbook import get_sample_data
+
     source = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
     latitude, longitude, altitude = terrain.geo_origin
     x, y = (v.ravel() for v in np.meshgrid(np.linspace(-2950, 2950, 60), np.linspace(-2950, 2950, 60)))
     azimuth, distance = np.degrees(np.arctan2(x, y)), np.hypot(x, y)
-    lon, lat, _ = Geod(ellps="WGS84").fwd(np.full_like(x, longitude), np.full_like(x, latitude), azimuth, distance)
+    lon, lat, _ = pyproj.Geod(ellps="WGS84").fwd(
+        np.full_like(x, longitude), np.full_like(x, latitude), azimuth, distance
+    )
     column = (lon - float(source["xmin"])) / float(source["dx"]) - 0.5
     row = (float(source["ymin"]) - lat) / float(source["dy"]) - 0.5  # its ymin is the northern edge
     expected = map_coordinates(source["elevation"].astype(float), [row, column], order=3)

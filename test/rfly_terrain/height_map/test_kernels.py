@@ -14,13 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels_as_python import as_python
+from optional_parts import late_module
 
 import rfly_terrain
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map import bilinear, kernels_numpy
 from rfly_terrain.height_map.scalar import altitude_function
 
-kernels = pytest.importorskip("rfly_terrain.height_map.kernels", reason="numba is not installed")
+pytestmark = pytest.mark.needs("numba")
+
+kernels = late_module("rfly_terrain.height_map.kernels")
 
 POINT_KERNELS = {
     "altitudes": ((), [()]),

@@ -32,12 +32,12 @@ def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
     return HeightMap(surface(x, y) + 0 * x * y, **grid)
 
 
-@pytest.fixture(params=["compiled", "numpy"])
+@pytest.fixture(params=[pytest.param("compiled", marks=pytest.mark.needs("numba")), "numpy"])
 def either_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything below holds for both."""
     module = ray_kernels_numpy
     if request.param == "compiled":
-        module = pytest.importorskip("rfly_terrain.height_map.ray_kernels", reason="numba is not installed")
+        from rfly_terrain.height_map import ray_kernels as module
     monkeypatch.setattr(ray_cast.KERNELS, "choose", lambda _rays: module)
     return str(request.param)
 

@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels_as_python import as_python
+from optional_parts import late_module
 
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map import bilinear, ray_cast, ray_kernels_numpy
 from rfly_terrain.height_map.ray_kernels_numpy import Rays
 from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
-ray_kernels = pytest.importorskip("rfly_terrain.height_map.ray_kernels", reason="numba is not installed")
+pytestmark = pytest.mark.needs("numba")
+
+ray_kernels = late_module("rfly_terrain.height_map.ray_kernels")
 
 
 def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, Any, Any, Any]:
@@ -72,7 +75,8 @@ def test_the_python_source_gives_the_same(rows, columns):
     terrain, *rays = example(rows * 10 + columns, rows, columns, 500)
     with np.errstate(all="ignore"):
         assert_same(
-            run(ray_kernels.cast, terrain, rays), run(as_python(ray_kernels.cast, bilinear, ray_kernels), terrain, rays)
+            run(ray_kernels.cast, terrain, rays),
+            run(as_python(ray_kernels.cast, bilinear, sys.modules[ray_kernels.__name__]), terrain, rays),
         )
 
 

@@ -502,11 +502,12 @@ def test_all_examples_are_here():
     assert [name for name, *_ in ERRORS] == [f"X{n}" for n in range(1, 18)]
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["numba", "numpy"])
+@pytest.mark.parametrize(
+    "compiled", [pytest.param(True, id="numba", marks=pytest.mark.needs("numba")), pytest.param(False, id="numpy")]
+)
 def test_examples_in_a_process_of_their_own(compiled, monkeypatch):
     """Whatever this process has loaded: once with the compiled kernels from the first ray on, once without numba."""
     if compiled:
-        pytest.importorskip("numba", reason="numba is not installed")
         begin = "import rfly_terrain.occupancy.ray_kernels"
     else:
         monkeypatch.setenv("RFLY_DISABLE_NUMBA", "1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 from fractions import Fraction
@@ -13,25 +12,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional_parts import late_module
 from scipy.ndimage import distance_transform_cdt
 
+from rfly_common.kernels.jit import use_numba
 from rfly_terrain import BinaryOccupancyMap
 from rfly_terrain.occupancy import ray_kernels_numpy
 from rfly_terrain.occupancy import rays as ray_module
 
-if importlib.util.find_spec("numba"):
-    from rfly_terrain.occupancy import ray_kernels
-
-    IMPLEMENTATIONS: dict[str, Any] = {"numba": ray_kernels, "numpy": ray_kernels_numpy}
-else:
-    IMPLEMENTATIONS = {"numpy": ray_kernels_numpy}
+ray_kernels = late_module("rfly_terrain.occupancy.ray_kernels")
 
 Point = tuple[Fraction, Fraction]
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
+@pytest.fixture(params=[pytest.param("numba", marks=pytest.mark.needs("numba")), "numpy"])
 def implementation(request, monkeypatch):
-    monkeypatch.setattr(ray_module.KERNELS, "choose", lambda _: IMPLEMENTATIONS[request.param])
+    module = ray_kernels if request.param == "numba" else ray_kernels_numpy
+    monkeypatch.setattr(ray_module.KERNELS, "choose", lambda _: module)
     return request.param
 
 
@@ -80,7 +77,7 @@ def as_floats(point: Point, resolution: int, corner: tuple[float, float]) -> lis
 )
 @pytest.mark.parametrize(("resolution", "corner"), [(1, (0.0, 0.0)), (10, (-3.3, 17.7))])
 def test_every_touched_cell_and_no_other_in_order(resolution, corner, rows, columns, rays):
-    for kernels in IMPLEMENTATIONS.values():
+    for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
             m = BinaryOccupancyMap.from_grid_size(rows, columns, resolution, local_origin_in_world=corner)
@@ -127,7 +124,7 @@ def test_first_point_on_an_occupied_cell(resolution, seed, rows, columns, share,
             if t is None or far
             else [float(s + t * d) for s, d in zip(start, direction, strict=True)]
         )
-    for kernels in IMPLEMENTATIONS.values():
+    for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
             m = BinaryOccupancyMap.from_matrix(matrix, resolution)
@@ -190,16 +187,16 @@ def test_leaps_and_numpy_give_the_same(seed):
     matrix, segments = example(seed, 300)
     by_numpy = results(ray_kernels_numpy, matrix, segments)
     same(by_numpy[4:6], by_numpy[6:])
-    if "numba" in IMPLEMENTATIONS:
-        same(results(IMPLEMENTATIONS["numba"], matrix, segments), by_numpy)
+    if use_numba():
+        same(results(ray_kernels, matrix, segments), by_numpy)
 
 
+@pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_the_python_source_gives_the_same(seed):
     """Run as Python, where an index beyond an array is an error: compiled code would read on in silence."""
-    kernels = pytest.importorskip("rfly_terrain.occupancy.ray_kernels", reason="numba is not installed")
     matrix, segments = example(seed, 60)
-    same(results(kernels, matrix, segments, plain=True), results(kernels, matrix, segments))
+    same(results(ray_kernels, matrix, segments, plain=True), results(ray_kernels, matrix, segments))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -257,7 +254,7 @@ def test_inserted_rays(seed, start, ends):
     for end in ends:
         for row, column in reference_cells(start, end, 9, 12)[0]:
             wanted[row, column] = True
-    for kernels in IMPLEMENTATIONS.values():
+    for kernels in [ray_kernels_numpy] + [ray_kernels] * use_numba():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ray_module.KERNELS, "choose", lambda _, kernels=kernels: kernels)
             m = BinaryOccupancyMap.from_matrix(matrix)

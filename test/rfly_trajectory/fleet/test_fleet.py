@@ -67,7 +67,7 @@ def mixed_vehicles(count, seed=3):
 VEHICLES = mixed_vehicles(120)
 
 
-BACKENDS = ["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba"))
+BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
 
 
 def use_backend(monkeypatch, name):
@@ -111,12 +111,13 @@ def test_many_times_are_single_times():
         np.testing.assert_allclose(moved.angular_velocity[row], state.angular_velocity, atol=1e-5)
 
 
+@pytest.mark.needs("numba")
 @pytest.mark.parametrize("terrain", [None, ground()], ids=["level", "waves"])
 def test_numpy_gives_the_same_as_the_kernels(terrain, monkeypatch):
     fleet = Fleet(VEHICLES, terrain)
     times = np.random.default_rng(0).uniform(-5.0, 2000.0, 200)
     results = []
-    for name in BACKENDS:
+    for name in ("motion_kernels_numpy", "motion_kernels"):
         use_backend(monkeypatch, name)
         results.append(fleet.sample_times(times))
     for name in results[0]._fields:

@@ -24,7 +24,7 @@ def fleet_of(*vehicles):
     return parse_fleet("\n".join(["version: 1", "vehicles:", *(f"  - {each}" for each in vehicles)]).encode(), "f.yaml")
 
 
-@pytest.fixture(params=["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba")))
+@pytest.fixture(params=["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))])
 def either_backend(request, monkeypatch):
     module = importlib.import_module(f"rfly_trajectory.kernels.{request.param}")
     monkeypatch.setattr(KERNELS, "choose", lambda: module)

@@ -22,7 +22,7 @@ from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line
 
 BASE, TRACK = 2.8, 1.6
-BACKENDS = ["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba"))
+BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
 
 
 @pytest.fixture(params=BACKENDS, autouse=True)
@@ -210,6 +210,7 @@ def test_errors_name_the_key(keys, message):
         parse_fleet((VEHICLE + keys).encode(), "f.yaml")
 
 
+@pytest.mark.needs("numba")
 def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
     rng = np.random.default_rng(8)
     terrain = grid(lambda x, y: rng.uniform(-1.0, 1.0, x.shape), cells=60, step=5.0)
@@ -219,7 +220,7 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
         for i, (base, track) in enumerate(rng.uniform(0.5, 6.0, (40, 2)).tolist())
     ]
     results = []
-    for name in BACKENDS:
+    for name in ("motion_kernels_numpy", "motion_kernels"):
         module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
         monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
         results.append(Fleet(vehicles, terrain).sample_times(np.arange(20.0)))

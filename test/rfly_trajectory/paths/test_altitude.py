@@ -26,7 +26,7 @@ from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.shapes import Line, Polyline, with_heights
 from rfly_trajectory.paths.splines import Spline
 
-BACKENDS = ["motion_kernels_numpy"] + ["motion_kernels"] * bool(importlib.util.find_spec("numba"))
+BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
 HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)]
 
 
@@ -180,6 +180,7 @@ def test_the_limit_of_slope_counts_climbs():
     assert finding.text.startswith("it takes slopes up to 11.0°, but has 11.31°")
 
 
+@pytest.mark.needs("numba")
 def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
     paths = [Spline(HILLY, closed=True).path(), Line((0, 0), (300, 200)).path(), Polyline(HILLY, 8.0).path()]
     vehicles = [
@@ -187,7 +188,7 @@ def test_numpy_gives_the_same_as_the_kernels(monkeypatch):
         for i, kind in enumerate(["fixed_wing", "multirotor", "multirotor", "multirotor", "ground", "fixed_wing"])
     ]
     results = []
-    for name in BACKENDS:
+    for name in ("motion_kernels_numpy", "motion_kernels"):
         module = importlib.import_module(f"rfly_trajectory.kernels.{name}")
         monkeypatch.setattr(KERNELS, "choose", lambda module=module: module)
         results.append([Fleet(vehicles, terrain).sample_times(np.arange(0.0, 90.0, 0.7)) for terrain in (None, hill())])

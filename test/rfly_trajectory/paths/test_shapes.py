@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import itertools
 import math
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from optional_parts import late_module
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.special import ellipe, ellipeinc, fresnel
@@ -23,9 +22,7 @@ from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points
 from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
 from rfly_trajectory.paths.splines import Spline
 
-kernels = (
-    importlib.import_module("rfly_trajectory.kernels.motion_kernels") if importlib.util.find_spec("numba") else None
-)
+motion_kernels = late_module("rfly_trajectory.kernels.motion_kernels")
 SHAPES = [
     pytest.param(Line((10.0, -5.0), (40.0, 35.0)), id="line"),
     pytest.param(Circle((100.0, 50.0), 30.0, 20.0), id="circle"),
@@ -60,7 +57,11 @@ def test_tangent_curvature_and_its_rate_are_derivatives(shape):
     np.testing.assert_allclose(rate[~joints], at.curvature_rate[~joints], atol=1e-7)
 
 
-@pytest.mark.parametrize("functions", [motion_kernels_numpy, *([kernels] if kernels else [])])
+@pytest.mark.parametrize(
+    "functions",
+    [motion_kernels_numpy, pytest.param(motion_kernels, marks=pytest.mark.needs("numba"))],
+    ids=["numpy", "compiled"],
+)
 def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate(functions, monkeypatch):
     """Of two paths at once; on clothoids the curvature has no bend."""
     monkeypatch.setattr(KERNELS, "choose", lambda: functions)

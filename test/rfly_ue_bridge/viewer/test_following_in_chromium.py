@@ -9,15 +9,15 @@ import time
 
 import pytest
 from chromium_harness import Chromium, chromium_program, wait_until
-
-viser = pytest.importorskip("viser", reason="viser is not installed")
-
-from rfly_ue_bridge.viewer.server import Settings, Viewer  # noqa: E402
+from optional_parts import late_module
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.needs("viser"),
     pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed"),
 ]
+
+server = late_module("rfly_ue_bridge.viewer.server")
 
 WIDTH, HEIGHT, SECONDS = 900, 450, 20
 RED = 34
@@ -33,7 +33,7 @@ def test_following_and_trails():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    viewer = Viewer(Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9))
+    viewer = server.Viewer(server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9))
     thread = threading.Thread(target=viewer.run)
     thread.start()
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -79,7 +79,7 @@ def test_who_is_followed_from_the_start_once_it_appears():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    viewer = Viewer(Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9, follow=RED))
+    viewer = server.Viewer(server.Settings(http_port=0, udp_port=port, shadows=False, feedback_port=9, follow=RED))
     thread = threading.Thread(target=viewer.run)
     thread.start()
     try:

@@ -10,14 +10,14 @@ import pytest
 from rfly_ue_bridge.viewer.scene_state import flat_ground
 from rfly_ue_bridge.viewer.terrain_mesh import terrain_mesh
 
-pytest.importorskip("viser", reason="viser is not installed")
-
-from rfly_ue_bridge.viewer.drawing import terrain_glb
+pytestmark = pytest.mark.needs("viser")
 
 
 @pytest.mark.parametrize("lit", [True, False])
 def test_binary_gltf(lit):
     """4 triangles around the middle, one picture, one material; without light it says so."""
+    from rfly_ue_bridge.viewer.drawing import terrain_glb
+
     data = terrain_glb(terrain_mesh(flat_ground()), lit)
     magic, version, total, json_bytes, kind = struct.unpack_from("<4s3I4s", data)
     assert (magic, version, total, json_bytes % 4, kind) == (b"glTF", 2, len(data), 0, b"JSON")

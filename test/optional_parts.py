@@ -1,0 +1,58 @@
+"""What a test may need beyond `package.xml`: found by name without importing it, and imported late.
+
+    pytestmark = pytest.mark.needs("rasterio")  # or on one test; conftest.py skips it, with the reason
+    rasterio = late_module("rasterio")          # not imported before its first use, so the file is collected anywhere
+
+A test file imports nothing optional and skips nothing while it is imported: launch_testing and `colcon test` collect
+it on machines that have ROS and nothing else. `test_test_files.py` holds that.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rfly_common.kernels.jit import use_numba
+
+
+class _LateModule(ModuleType):
+    """Stands for a module; an attribute imports it. Collectors look for names with underscores, which do not."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def late_module(name: str) -> Any:
+    """The module of this name, imported when it is first used."""
+    return _LateModule(name)
+
+
+@functools.cache
+def missing(name: str) -> str | None:
+    """Why a test that needs this part is skipped, or None where the part is there.
+
+    A part is a top-level module; `numba` means that kernels are compiled; `make env` is the `.venv` which that makes;
+    `the wheels` is that `.venv` where no ROS is sourced.
+    """
+    if name == "numba":
+        return None if use_numba() else "kernels are not compiled: no numba, or RFLY_DISABLE_NUMBA is set"
+    if name == "make env":
+        return None if importlib.util.find_spec("rfly_suite_environment") else "not the environment of make env"
+    if name == "the wheels":
+        return "a ROS is sourced" if ros_is_sourced() else missing("make env")
+    return None if importlib.util.find_spec(name) else f"the package {name} is not installed"
+
+
+def ros_is_sourced() -> bool:
+    """As wheels/setup.sh decides it: a distribution is named, and its rclpy lies on the path of prefixes."""
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    return bool(os.environ.get("ROS_DISTRO")) and any(
+        (Path(prefix) / "share" / "rclpy" / "package.xml").is_file() for prefix in prefixes if prefix
+    )

@@ -1,0 +1,122 @@
+"""Test files are collected on every machine: while one is imported, nothing optional is, and nothing is skipped."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from optional_parts import late_module, missing
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+FILES = {str(path.relative_to(TESTS)): path for path in sorted(TESTS.rglob("*.py"))}
+
+EVERYWHERE = {
+    *(
+        "cv2",
+        "defusedxml",
+        "hypothesis",
+        "jsonschema",
+        "matplotlib",
+        "numpy",
+        "pytest",
+        "rich",
+        "scipy",
+        "typer",
+        "yaml",
+    )
+}
+"""what package.xml installs on every system; ROS itself is missing in `make test-lib`, and numba here and there"""
+
+
+def at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a file that run when it is imported: not those in functions, nor what only type checkers see."""
+    for node in ast.iter_child_nodes(tree):
+        hidden = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not hidden and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield node
+            yield from at_import(node)
+
+
+@functools.cache
+def imported(path: Path) -> tuple[str, ...]:
+    """What a file imports when it is imported itself: of `from a import b` both `a` and, as it may be one, `a.b`."""
+    names: list[str] = []
+    for node in at_import(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            names += (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+    return tuple(names)
+
+
+@functools.cache
+def source_of(module: str) -> Path | None:
+    """The file of a module of this repository."""
+    files = (folder.joinpath(*module.split(".")) for folder in (ROOT, TESTS))
+    return next((f for at in files for f in (at.with_suffix(".py"), at / "__init__.py") if f.is_file()), None)
+
+
+def imported_from_outside(path: Path) -> dict[str, str]:
+    """Each package that importing a test file imports, also by way of our own modules, and the file that does."""
+    found: dict[str, str] = {}
+    seen: set[Path] = set()
+    files = [path]
+    while files:
+        file = files.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        for module in imported(file):
+            package = module.split(".")[0]
+            if source_of(module):
+                files.append(source_of(module))
+            elif not (ROOT / package).is_dir() and not (TESTS / package).exists() and not source_of(package):
+                found.setdefault(package, str(file.relative_to(ROOT)))
+    return {package: file for package, file in found.items() if package not in sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_optional_is_imported_with_a_test_file(name):
+    optional = {
+        package: file for package, file in imported_from_outside(FILES[name]).items() if package not in EVERYWHERE
+    }
+    assert not optional, "import it in the test, or with optional_parts.late_module"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_test_file_skips_itself(name):
+    """`@pytest.mark.needs` skips test by test; a skip at import takes launch_testing's whole session with it."""
+    calls = [
+        ast.unparse(node.func)
+        for node in at_import(ast.parse(FILES[name].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
+    assert not {"pytest.importorskip", "pytest.skip", "importlib.import_module"} & set(calls)
+
+
+def test_what_would_be_found(tmp_path):
+    path = tmp_path / "test_it.py"
+    path.write_text("try:\n    import rasterio.transform\nexcept ImportError:\n    pass\ndef f():\n    import viser\n")
+    assert set(imported(path)) == {"rasterio.transform"}
+    kernels = ROOT / "rfly_terrain" / "height_map" / "kernels.py"
+    assert imported_from_outside(kernels)["numba"].endswith("kernels.py")
+
+
+def test_a_late_module_is_imported_when_it_is_used(monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    late = late_module("colorsys")
+    assert not hasattr(late, "__wrapped__")
+    assert "colorsys" not in sys.modules
+    assert late.rgb_to_hls(0.0, 0.0, 1.0) == pytest.approx((2 / 3, 0.5, 1.0))
+    with pytest.raises(ModuleNotFoundError):
+        _ = late_module("no_such_module").anything
+
+
+def test_a_missing_part_is_named():
+    assert missing("numpy") is None
+    assert missing("no_such_module") == "the package no_such_module is not installed"
