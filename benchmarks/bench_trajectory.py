@@ -25,8 +25,7 @@ from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
 from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.motion.speed_profile import AtEnd, SpeedProfile
 from rfly_trajectory.paths.path import Path
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line
-from rfly_trajectory.paths.splines import Spline
+from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Spline
 from rfly_trajectory.warm_up import warm_up
 
 TIMES = 123.4, 130.01, 217.0

@@ -39,4 +39,4 @@ from rfly_trajectory.paths.shapes import LawnMower as LawnMower
 from rfly_trajectory.paths.shapes import Line as Line
 from rfly_trajectory.paths.shapes import Polyline as Polyline
 from rfly_trajectory.paths.shapes import Shape as Shape
-from rfly_trajectory.paths.splines import Spline as Spline
+from rfly_trajectory.paths.shapes import Spline as Spline

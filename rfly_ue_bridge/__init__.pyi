@@ -30,7 +30,7 @@ from rfly_ue_bridge.recording.recorder import Recorder as Recorder
 from rfly_ue_bridge.recording.replay import replay as replay
 from rfly_ue_bridge.rflysim3d import RflySim3D as RflySim3D
 from rfly_ue_bridge.sdk import ue4_ctrl_api as ue4_ctrl_api
-from rfly_ue_bridge.sdk.feedback_records import FeedbackRecords as FeedbackRecords
+from rfly_ue_bridge.sdk.listener import FeedbackRecords as FeedbackRecords
 from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng as RflyCameraPosAng
 from rfly_ue_bridge.sdk.matlab_calls import RflySendUE4CMD as RflySendUE4CMD
 from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI as UE4CtrlAPI

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rfly_amphibious.dynamics.aerodynamics import weight_and_drag
 from rfly_amphibious.dynamics.arguments import Inputs
-from rfly_amphibious.dynamics.body_contact import body_contact_forces
+from rfly_amphibious.dynamics.body_forces import body_contact_forces, weight_and_drag
 from rfly_amphibious.dynamics.body_motion import BodyMotion, body_motion, place_points
 from rfly_amphibious.dynamics.rotors import rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces

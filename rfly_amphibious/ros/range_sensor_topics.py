@@ -18,9 +18,14 @@ from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2
 from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
-from rfly_amphibious.ros.camera_msgs import camera_info, image_to_msg, transform_to_msg
-from rfly_amphibious.ros.lidar_msgs import sweep_to_cloud, sweep_to_scan
 from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters
+from rfly_amphibious.ros.range_sensor_msgs import (
+    camera_info,
+    image_to_msg,
+    sweep_to_cloud,
+    sweep_to_scan,
+    transform_to_msg,
+)
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays

@@ -13,8 +13,7 @@ from rfly_suite.msg import ContactArray, PlacedObjectArray, VehicleStateArray
 from rfly_suite.srv import CheckCollision
 from visualization_msgs.msg import MarkerArray
 
-from rfly_collision.ros.contact_marker_msgs import ContactMarkers
-from rfly_collision.ros.contact_msgs import events_to_msg, msg_to_placed
+from rfly_collision.ros.contact_msgs import ContactMarkers, events_to_msg, msg_to_placed
 from rfly_collision.ros.node_parameters import CollisionParameters
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.warm_up import warm_up

@@ -22,8 +22,7 @@ from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.nav_path import SAME_POINT
 from rfly_trajectory.paths.path import Path
 from rfly_trajectory.paths.point_files import read_points
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape
-from rfly_trajectory.paths.splines import Spline
+from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Point, Polyline, Shape, Spline
 
 MAX_FILE_BYTES = 10_000_000
 MAX_VEHICLES = 100_000

@@ -15,12 +15,13 @@ import numpy as np
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.altitude import altitude_profile
-from rfly_trajectory.paths.curves import fit_path
+from rfly_trajectory.paths.curves import fit_path, fit_spans
 from rfly_trajectory.paths.path import Path, PathBuilder, spiral_end
 
 Point = Sequence[float]
 
 MAX_LANES = 10_000
+MAX_SPLINE_POINTS = 2000
 SLENDEREST = 12.0
 """lengths to a breadth of an ellipse: tips that are sharper are not followed by a path of polynomials"""
 
@@ -320,3 +321,41 @@ def _floor4(value: float) -> float:
     """Rounded down to four significant digits, so that what a message advises is taken."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
     return math.floor(value / unit) * unit
+
+
+@dataclass(frozen=True)
+class Spline(Shape):
+    """The cubic spline through points, in their order; open, or closed with a span from the last one to the first.
+
+    Its parameter between two points is the square root of their distance (centripetal parametrisation; Lee, Computer-
+    Aided Design 21(6), 1989), which keeps uneven spacing from making loops. Position, heading and curvature are
+    continuous; an open one begins and ends with curvature 0.
+    """
+
+    points: Sequence[Point]
+    """[east, north] or, for aircraft, [east, north, up], m"""
+    closed: bool = False
+
+    def path(self) -> Path:
+        from scipy.interpolate import CubicSpline
+
+        points, heights = check_points("spline", self.points, self.closed)
+        if len(points) > MAX_SPLINE_POINTS:
+            raise ConfigError(f"points: {len(points)} of them, a spline takes at most {MAX_SPLINE_POINTS}")
+        if self.closed:
+            points = np.concatenate([points, points[:1]])
+        center = points.mean(axis=0)
+        knots = np.concatenate([[0.0], np.cumsum(np.sqrt(np.hypot(*np.diff(points, axis=0).T)))])
+        spline = CubicSpline(knots, points - center, bc_type="periodic" if self.closed else "natural")
+
+        def curve(u: Floats) -> tuple[Floats, ...]:
+            return spline(u), spline(u, 1), spline(u, 2)
+
+        try:
+            path, s = fit_spans(curve, knots, center, closed=self.closed)  # type: ignore[arg-type]
+        except ConfigError:
+            raise ConfigError(
+                "points: the spline through them has a corner where it turns back; points farther apart there, or "
+                "fewer, make it smooth"
+            ) from None
+        return with_heights(path, s[: len(heights)], heights)

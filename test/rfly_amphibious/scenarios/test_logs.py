@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from optional_parts import late_module
 
-from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, write_mcap
-from rfly_amphibious.scenarios.message_definitions import message_definition
+from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, message_definition, write_mcap
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv, write_parquet

@@ -7,7 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.sensors.cameras import FOG, SKY, CameraPose, ColorCamera, DepthCamera, Gimbal, Pinhole, camera_pose
+from rfly_amphibious.sensors.cameras import (
+    FOG,
+    SKY,
+    CameraPose,
+    ColorCamera,
+    DepthCamera,
+    Gimbal,
+    Pinhole,
+    body_color,
+    camera_pose,
+)
 from rfly_amphibious.sensors.range_sensor_parameters import (
     ColorCameraParameters,
     DepthCameraParameters,
@@ -16,7 +26,6 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 )
 from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.surface_colors import body_color
 from rfly_amphibious.sensors.weather import Weather
 from rfly_collision.shapes.shape import Box
 from rfly_terrain import HeightMap

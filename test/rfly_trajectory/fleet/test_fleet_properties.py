@@ -11,8 +11,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.dubins import Dubins
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
-from rfly_trajectory.paths.splines import Spline
+from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline, Spline
 
 HALF = 300.0
 """m, of the maps"""

@@ -23,8 +23,7 @@ from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.altitude import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.dubins import Dubins
-from rfly_trajectory.paths.shapes import Line, Polyline, with_heights
-from rfly_trajectory.paths.splines import Spline
+from rfly_trajectory.paths.shapes import Line, Polyline, Spline, with_heights
 
 BACKENDS = ["motion_kernels_numpy", pytest.param("motion_kernels", marks=pytest.mark.needs("numba"))]
 HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)]

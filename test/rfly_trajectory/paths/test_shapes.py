@@ -19,8 +19,7 @@ from rfly_trajectory.kernels import KERNELS, motion_kernels_numpy
 from rfly_trajectory.paths.curves import fit_path
 from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import curvature_bends, join_paths, path_points
-from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline
-from rfly_trajectory.paths.splines import Spline
+from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower, Line, Polyline, Spline
 
 motion_kernels = late_module("rfly_trajectory.kernels.motion_kernels")
 SHAPES = [

@@ -13,7 +13,7 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
     OBJ_REQ_DATA,
     OBJ_REQ_DATA_OLD,
 )
-from rfly_ue_bridge.sdk.feedback_records import FeedbackRecords
+from rfly_ue_bridge.sdk.listener import FeedbackRecords
 
 
 def packet(wire_name, /, **changes):

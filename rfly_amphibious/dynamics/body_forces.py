@@ -1,4 +1,4 @@
-"""The body on the ground: corners of its box and rotor hubs that touch."""
+"""Forces on the body itself: weight, drag, and the ground where corners of its box or rotor hubs touch."""
 
 from __future__ import annotations
 
@@ -43,4 +43,22 @@ def body_contact_forces(motion: BodyMotion, p: Any, ground: Any, scratch: Any) -
         force = add(force, pressed)
         moment = add(moment, cross(point, pressed))
     scratch.body_points_down = points_down
+    return force, moment
+
+
+@inlined_kernel
+def weight_and_drag(motion: BodyMotion, p: Any) -> tuple[Vector, Vector]:
+    """(force, moment) on the sprung body, N and N m, body axes: the first terms of Eq. 7.1 and 7.2."""
+    gravity, air, rates = motion.gravity, motion.air_velocity, motion.rates
+    quadratic = motion.density_ratio * math.sqrt(dot(air, air))
+    force = (
+        p.mass_sprung * gravity[0] - (p.linear_drag[0] + quadratic * p.drag_area[0]) * air[0],
+        p.mass_sprung * gravity[1] - (p.linear_drag[1] + quadratic * p.drag_area[1]) * air[1],
+        p.mass_sprung * gravity[2] - (p.linear_drag[2] + quadratic * p.drag_area[2]) * air[2],
+    )
+    moment = (
+        -p.rotational_drag[0] * rates[0],
+        -p.rotational_drag[1] * rates[1],
+        -p.rotational_drag[2] * rates[2],
+    )
     return force, moment
