@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,22 +16,12 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 FILES = {str(path.relative_to(TESTS)): path for path in sorted(TESTS.rglob("*.py"))}
 
-EVERYWHERE = {
-    *(
-        "cv2",
-        "defusedxml",
-        "hypothesis",
-        "jsonschema",
-        "matplotlib",
-        "numpy",
-        "pytest",
-        "rich",
-        "scipy",
-        "typer",
-        "yaml",
-    )
-}
-"""what package.xml installs on every system; ROS itself is missing in `make test-lib`, and numba here and there"""
+PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
+KEYS = {element.text for element in PACKAGE_XML if element.tag.endswith("depend")}
+MODULES = {"python3-opencv": "cv2", "python3-yaml": "yaml"}
+"""of the keys of package.xml whose names differ by more than the prefix"""
+EVERYWHERE = {MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")} - {"numba"}
+"""what a test file may import: not ROS, which is missing in `make test-lib`, nor numba, which not every Ubuntu has"""
 
 
 def at_import(tree: ast.AST) -> Iterator[ast.AST]:

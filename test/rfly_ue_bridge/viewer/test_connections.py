@@ -11,13 +11,15 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
-import msgspec
 import pytest
-import viser
+from optional_parts import late_module
 
-from rfly_ue_bridge.viewer.connections import MAX_BROWSERS, is_understood
+pytestmark = pytest.mark.needs("viser")
+
+connections = late_module("rfly_ue_bridge.viewer.connections")
 
 CAMERA = {
     "type": "ViewerCameraMessage", "wxyz": [1, 0, 0, 0], "position": [0, 0, 1], "fov": 0.9, "near": 0.1, "far": 1e3,
@@ -32,6 +34,8 @@ NAN, INF = float("nan"), float("inf")
 
 
 def packed(message):
+    import msgspec
+
     return msgspec.msgpack.encode(message)
 
 
@@ -64,17 +68,19 @@ def packed(message):
     ],
 )
 def test_only_what_the_page_sends_is_understood(message, understood):
-    assert is_understood(packed(message), VALUES.get) is understood
+    assert connections.is_understood(packed(message), VALUES.get) is understood
 
 
 def test_other_bytes_are_not_understood():
     rng, good = random.Random(1), packed(CAMERA)
     for _ in range(2000):
         at = rng.randrange(len(good))
-        assert isinstance(is_understood(good[:at] + rng.randbytes(rng.randrange(4)) + good[at:], VALUES.get), bool)
-    assert not is_understood("a text frame", VALUES.get)
-    assert not is_understood(b"\x93" * 50_000, VALUES.get)
-    assert not is_understood(packed({**CAMERA, "more": "x" * 70_000}), VALUES.get)
+        assert isinstance(
+            connections.is_understood(good[:at] + rng.randbytes(rng.randrange(4)) + good[at:], VALUES.get), bool
+        )
+    assert not connections.is_understood("a text frame", VALUES.get)
+    assert not connections.is_understood(b"\x93" * 50_000, VALUES.get)
+    assert not connections.is_understood(packed({**CAMERA, "more": "x" * 70_000}), VALUES.get)
 
 
 class View:
@@ -102,7 +108,7 @@ class View:
         opened.sendall(
             f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{self.http_port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n\r\n".encode()
+            f"Sec-WebSocket-Protocol: viser-v{version('viser')}\r\n\r\n".encode()
         )
         answer = opened.recv(12)
         if answer != b"HTTP/1.1 101":
@@ -179,8 +185,8 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
             waiting.append(view.browser())
         except OSError:
             refused += 1
-    assert len(waiting) == MAX_BROWSERS
-    assert refused == 100 - MAX_BROWSERS
+    assert len(waiting) == connections.MAX_BROWSERS
+    assert refused == 100 - connections.MAX_BROWSERS
     for browser in waiting:
         browser.sendall(frame(packed(CAMERA)))
     most, end = 0.0, time.monotonic() + 30
