@@ -32,6 +32,8 @@ from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.parallel import cores, in_chunks
+from rfly_common.readers.numpy_files import NpzReader
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
 
 Method = Literal["rk4", "semi_implicit_euler"]
@@ -39,6 +41,8 @@ AirDensity = Literal["sea_level", "standard_atmosphere"]
 
 MAX_STEP = 0.01
 """s: beyond it no method is stable for the shipped vehicles"""
+MAX_SAVED = 10_000_000
+"""numbers of a saved state: some 100,000 vehicles"""
 STILL = Wind()
 
 
@@ -144,11 +148,12 @@ class ModelState:
     @classmethod
     def restore(cls, path: str | os.PathLike[str]) -> ModelState:
         """From a file of `save`. Raises ConfigError where it is not one."""
-        try:
-            with open_regular(path) as opened, np.load(opened, allow_pickle=False) as file:
-                x, memory, time = (np.array(file[key], np.float64) for key in ("x", "memory", "time"))
-        except (OSError, KeyError, ValueError, EOFError) as error:
-            raise ConfigError(f"{os.fspath(path)}: no saved state of a vehicle ({error})") from None
+        with (
+            reader_errors(lambda text: ConfigError(f"{os.fspath(path)}: no saved state of a vehicle ({text})")),
+            open_regular(path) as file,
+        ):
+            archive = NpzReader(file)
+            x, memory, time = (archive.read(key, np.float64, MAX_SAVED) for key in ("x", "memory", "time"))
         if memory.shape != (*x.shape[:-1], at.MEMORY) or x.ndim not in (1, 2) or time.ndim:
             raise ConfigError(f"{os.fspath(path)}: no saved state of a vehicle: arrays {x.shape} and {memory.shape}")
         return cls(x, memory, float(time))

@@ -51,7 +51,7 @@ class FirstRow(str, Enum):
 
 
 def import_(
-    source: Annotated[Path, typer.Argument(help="GeoTIFF or any other raster of GDAL, .npy or .npz")],
+    source: Annotated[Path, typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
     resolution: Annotated[MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
     center: Annotated[

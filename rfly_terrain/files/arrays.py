@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath
+from rfly_common.files import MAX_CELLS, StrPath, open_regular
+from rfly_common.readers.numpy_files import ArrayHeader, NpzReader, read_npy_header, read_npy_values
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
 
-_BYTES_A_CELL = 8
-_MAX_MEMBER_BYTES = MAX_CELLS * _BYTES_A_CELL + 65_536
+_ReadValues = Callable[[str, type[np.number[Any]], int], NDArray[Any]]
+_MAX_FILE_BYTES = 8 * MAX_CELLS + 65_536
+_MAX_ROWS = 1_000_000
+"""coordinates of an axis"""
 
 
 def import_array(
@@ -38,15 +41,17 @@ def import_array(
     Raises TerrainFileNotFound, TerrainFormatError (the file), ConfigError (an argument). Nothing is unpickled.
     """
     path = Path(path)
-    arrays = _read(path)
     name = name or path.stem
-    if cell_size is None:
-        if not {"heights_up", "x_east", "y_north"} <= arrays.keys():
-            raise ConfigError(f"{path}: holds heights alone; say how large a cell is, such as --cell-size 10 10 (m)")
-        return _from_own_npz(path, arrays, geo_origin, name)
-    if not all(0 < size < np.inf for size in cell_size):
+    if cell_size is not None and not all(0 < size < np.inf for size in cell_size):
         raise ConfigError(f"cell size {cell_size[0]} x {cell_size[1]}: expected two lengths above 0 m")
-    raster = _choose(path, arrays, key)
+    with _opened(path) as (headers, read):
+        if cell_size is None:
+            if not {"heights_up", "x_east", "y_north"} <= headers.keys():
+                raise ConfigError(
+                    f"{path}: holds heights alone; say how large a cell is, such as --cell-size 10 10 (m)"
+                )
+            return _from_own_npz(path, headers, read, geo_origin, name)
+        raster = read(_choose(path, headers, key), np.float32, MAX_CELLS)
     south_up = raster[::-1] if first_row == "north" else raster
     heights = np.ascontiguousarray(south_up.T)
     with _named(path):
@@ -95,70 +100,73 @@ def _named(path: Path) -> Iterator[None]:
         raise TerrainFormatError(f"{path}: {error}") from None
 
 
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a file by name; that of a .npy has none. Sizes are checked before anything is unpacked."""
-    if not path.is_file():
-        raise TerrainFileNotFound(f"{path}: no such file")
-    if path.suffix.lower() not in (".npy", ".npz"):
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
+    """What arrays a file holds, by name (that of a .npy has none), and how to read one of them.
+
+    Raises TerrainFileNotFound, and TerrainFormatError for whatever is wrong with the file.
+    """
+    ending = path.suffix.lower()
+    if ending not in (".npy", ".npz"):
         raise ConfigError(f"{path}: expected a .npy or .npz file")
     try:
-        if path.suffix.lower() == ".npy":
-            _check_size(path, path.name, path.stat().st_size)
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-            if not isinstance(array, np.ndarray):
-                raise TerrainFormatError(f"{path}: is a zip file of arrays, expected one array; name it .npz")
-            return {"": array}
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                _check_size(path, member.filename, member.file_size)
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, NotImplementedError) as error:
-        if isinstance(error, TerrainFormatError):
-            raise
-        raise TerrainFormatError(f"{path}: cannot be read as NumPy arrays: {' '.join(str(error).split())}") from error
+        file = open_regular(path, _MAX_FILE_BYTES)
+    except FileNotFoundError:
+        raise TerrainFileNotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise TerrainFormatError(f"{path}: cannot be read: {error.strerror}") from error
+    with file, reader_errors(lambda text: TerrainFormatError(f"{path}: cannot be read as NumPy arrays: {text}")):
+        if ending == ".npy":
+            header = read_npy_header(file)
+            yield {"": header}, lambda name, dtype, most: read_npy_values(file, header, dtype, most)
+        else:
+            archive = NpzReader(file)
+            yield archive.headers, archive.read
 
 
-def _check_size(path: Path, member: str, size: int) -> None:
-    if size > _MAX_MEMBER_BYTES:
-        raise TerrainFormatError(f"{path}: {member} is {size:,} bytes, expected heights of at most {MAX_CELLS:,} cells")
-
-
-def _choose(path: Path, arrays: dict[str, NDArray[Any]], key: str | None) -> NDArray[Any]:
+def _choose(path: Path, arrays: dict[str, ArrayHeader], key: str | None) -> str:
+    """The name of the array of heights."""
     if key is not None and key not in arrays:
         raise ConfigError(
             f"{path}: holds no array {key!r}, only {', '.join(filter(None, arrays)) or 'one without a name'}"
         )
-    candidates = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiu"]
+    candidates = [name for name, array in arrays.items() if len(array.shape) == 2 and array.numbers]
     if key is None and len(candidates) != 1:
-        shapes = ", ".join(f"{name or 'the array'} {array.dtype}{array.shape}" for name, array in arrays.items())
+        shapes = ", ".join(f"{name or 'the array'} {array}" for name, array in arrays.items())
         raise ConfigError(f"{path}: {len(candidates)} arrays with rows and columns ({shapes}); choose one with --key")
-    chosen = arrays[candidates[0] if key is None else key]
-    if chosen.ndim != 2 or chosen.dtype.kind not in "fiu":
-        raise TerrainFormatError(f"{path}: {key} is {chosen.dtype}{chosen.shape}, expected numbers in rows and columns")
+    chosen = candidates[0] if key is None else key
+    if chosen not in candidates:
+        raise TerrainFormatError(f"{path}: {key} is {arrays[chosen]}, expected numbers in rows and columns")
     return chosen
 
 
 def _from_own_npz(
-    path: Path, arrays: dict[str, NDArray[Any]], geo_origin: tuple[float, float, float] | None, name: str
+    path: Path,
+    headers: dict[str, ArrayHeader],
+    read: _ReadValues,
+    geo_origin: tuple[float, float, float] | None,
+    name: str,
 ) -> HeightMap:
-    x, y, heights = (arrays[key] for key in ("x_east", "y_north", "heights_up"))
-    if x.ndim != 1 or y.ndim != 1 or heights.shape != (x.size, y.size) or min(heights.shape) < 2:
-        raise TerrainFormatError(f"{path}: heights_up {heights.shape} at {x.shape} x_east and {y.shape} y_north")
-    steps = []
-    for axis, values in (("x_east", x), ("y_north", y)):
-        gaps = np.diff(values.astype(float))
-        if not np.allclose(gaps, gaps.mean(), rtol=1e-6, atol=0):
+    x_shape, y_shape, shape = (headers[key].shape for key in ("x_east", "y_north", "heights_up"))
+    if len(x_shape) != 1 or len(y_shape) != 1 or shape != (*x_shape, *y_shape) or min(shape) < 2:
+        raise TerrainFormatError(f"{path}: heights_up {shape} at {x_shape} x_east and {y_shape} y_north")
+    starts, steps = [], []
+    for axis in ("x_east", "y_north"):
+        values = read(axis, np.float64, _MAX_ROWS)
+        gaps = np.diff(values)
+        if not (np.isfinite(values).all() and np.allclose(gaps, gaps.mean(), rtol=1e-6, atol=0)):
             raise TerrainFormatError(f"{path}: {axis} is not evenly spaced")
+        starts.append(float(values[0]))
         steps.append((float(values[-1]) - float(values[0])) / (values.size - 1))
-    stored = arrays.get("geo_origin")
-    if geo_origin is None and stored is not None and stored.shape == (3,):
-        geo_origin = (float(stored[0]), float(stored[1]), float(stored[2]))
+    if geo_origin is None and "geo_origin" in headers and headers["geo_origin"].shape == (3,):
+        latitude, longitude, altitude = read("geo_origin", np.float64, 3).tolist()
+        geo_origin = (latitude, longitude, altitude)
+    heights = read("heights_up", np.float32, MAX_CELLS)
     with _named(path):
         return HeightMap(
             heights,
-            origin_x=float(x[0]),
-            origin_y=float(y[0]),
+            origin_x=starts[0],
+            origin_y=starts[1],
             step_x=steps[0],
             step_y=steps[1],
             name=name,

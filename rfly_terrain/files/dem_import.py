@@ -1,14 +1,16 @@
-"""Import of digital elevation models: GeoTIFF and every other raster that rasterio opens.
+"""Import of digital elevation models: GeoTIFF and four other formats of heights, read by GDAL through rasterio.
 
 A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet, turned) is resampled onto
 a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is north.
 
-rasterio is optional, the extra `geo`.
+rasterio is optional, the extra `geo`. GDAL has some 150 formats, some of which are texts that name other files or
+addresses; here it is given those of DRIVERS, and the one file.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +22,9 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath
+from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.imports import require
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:
@@ -31,6 +34,22 @@ if TYPE_CHECKING:
 Progress = Callable[[float], None]
 """Called with the share that is done, 0 … 1"""
 Resampling = Literal["nearest", "bilinear", "cubic", "cubic_spline", "average"]
+
+DRIVERS = ("GTiff", "AAIGrid", "DTED", "SRTMHGT", "USGSDEM")
+"""GDAL's formats that are read: each is one file of heights"""
+MAX_BLOCK_BYTES = 256 << 20
+"""of the piece that GDAL unpacks at once; a raster says how large that is"""
+MAX_BANDS = 1000
+_ALONE: dict[str, Any] = {
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+    "GDAL_PAM_ENABLED": "NO",
+    "GDAL_TIFF_INTERNAL_MASK": "YES",
+    "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}",
+    "GDAL_HTTP_TIMEOUT": "1",
+    "GDAL_HTTP_MAX_RETRY": "0",
+    "GDAL_CACHEMAX": 256 << 20,
+}
+"""no files beside the raster (masks, overviews, world files, .aux.xml), no network, a bounded cache"""
 
 _WGS84 = "EPSG:4326"
 _METRES_PER_UNIT = {
@@ -132,13 +151,54 @@ def rasterio_module() -> Any:
 @contextmanager
 def _open(path: StrPath) -> Iterator[DatasetReader]:
     rasterio = rasterio_module()
-    if not Path(path).is_file():  # also keeps GDAL from fetching what looks like an address
-        raise TerrainFileNotFound(f"{path}: no such file")
     try:
-        with rasterio.open(path) as dataset:
-            yield dataset
-    except (rasterio.errors.RasterioError, rasterio.errors.RasterioIOError) as error:  # the second is no first in 1.3
-        raise TerrainFormatError(f"{path}: cannot be read as a raster: {' '.join(str(error).split())}") from error
+        open_regular(path).close()
+    except FileNotFoundError:
+        raise TerrainFileNotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise TerrainFormatError(f"{path}: cannot be read: {error.strerror}") from error
+    file = os.path.abspath(path)  # a path, and no other name that GDAL knows
+    with (
+        rasterio.Env(**_ALONE),
+        reader_errors(
+            lambda text: TerrainFormatError(
+                f"{path}: cannot be read as a raster ({', '.join(DRIVERS)}); convert it with gdal_translate: {text}"
+            )
+        ),
+        _open_alone(file) as dataset,
+    ):
+        _check_raster(dataset, path)
+        yield dataset
+
+
+def _open_alone(file: str) -> DatasetReader:
+    """By the first of DRIVERS that takes it; raises what the first, GTiff's, says where none does."""
+    rasterio = rasterio_module()
+    errors = []
+    for driver in DRIVERS:
+        try:
+            return rasterio.open(file, driver=driver)
+        except rasterio.errors.RasterioIOError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
+    """Raises TerrainFormatError for what GDAL opens and nobody can use, before anything of it is unpacked."""
+    numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
+    if dataset.count > MAX_BANDS or not all(map(math.isfinite, numbers)) or dataset.transform.determinant == 0:
+        raise TerrainFormatError(
+            f"{path}: {dataset.count} bands placed by {tuple(dataset.transform[:6])}: expected 1 to {MAX_BANDS} bands "
+            "and cells with an area"
+        )
+    for (rows, columns), kind in zip(dataset.block_shapes, dataset.dtypes, strict=True):
+        if kind.startswith(("complex", "cint")):
+            raise TerrainFormatError(f"{path}: holds {kind} numbers, expected real ones")
+        if rows * columns * np.dtype(kind).itemsize > MAX_BLOCK_BYTES:
+            raise TerrainFormatError(
+                f"{path}: packed in pieces of {rows:,} x {columns:,} cells, expected at most {MAX_BLOCK_BYTES:,} bytes "
+                "in one; pack it in tiles with gdal_translate -co TILED=YES"
+            )
 
 
 def _check_arguments(
@@ -155,10 +215,10 @@ def _check_arguments(
 def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
     rasterio = rasterio_module()
     if crs is not None:
-        try:
+        if "://" in crs or os.path.exists(crs):  # GDAL would read or fetch it
+            raise ConfigError(f"crs {crs!r}: expected such as EPSG:4326, no file and no address")
+        with reader_errors(lambda text: ConfigError(f"crs {crs!r}: {text}, expected such as EPSG:4326")):
             return rasterio.crs.CRS.from_user_input(crs)
-        except (rasterio.errors.CRSError, ValueError) as error:
-            raise ConfigError(f"crs {crs!r}: {' '.join(str(error).split())}, expected such as EPSG:4326") from None
     if dataset.crs is None or not (dataset.crs.is_projected or dataset.crs.is_geographic):
         raise TerrainFormatError(
             f"{path}: names no coordinate reference system; say which one it is, such as --crs EPSG:4326 (degrees) or "

@@ -20,7 +20,9 @@ from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-MAX_PNG_BYTES = 1 << 30
+MAX_PNG_BYTES = 256 << 20
+MAX_DECODED_BYTES = 2 * MAX_CELLS
+"""grey of 16 bits needs no more; colour takes several times as much, and its heights are the same"""
 MAX_CHUNKS = 1_000_000
 MAX_DEFLATE_RATIO = 1032
 """bytes that one byte of deflate data can become at most (zlib, technical details)"""
@@ -55,8 +57,16 @@ class PngHeader:
         return f"{self.bit_depth}-bit {_COLOUR_NAMES[self.colour_type]}"
 
     @property
-    def decoded_bytes(self) -> int:
+    def packed_bytes(self) -> int:
+        """Of the pixels as the file has them, before they were compressed."""
         return self.width * self.height * self.channels * self.bit_depth // 8
+
+    @property
+    def decoded_bytes(self) -> int:
+        """Of the pixels as OpenCV hands them out: at least 8 bits a channel; palettes are colours, and alpha comes with
+        three of them."""
+        channels = {0: 1, 2: 3, 3: 3, 4: 4, 6: 4}[self.colour_type]
+        return self.width * self.height * channels * max(1, self.bit_depth // 8)
 
 
 def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
@@ -77,7 +87,13 @@ def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
             f"{file}: the header says {width} columns x {height} rows, expected at least 2 x 2 and at most "
             f"{MAX_CELLS:,} pixels; it was not decoded"
         )
-    return PngHeader(width, height, bit_depth, colour_type, bool(interlace))
+    header = PngHeader(width, height, bit_depth, colour_type, bool(interlace))
+    if header.decoded_bytes > MAX_DECODED_BYTES:
+        raise TerrainFormatError(
+            f"{file}: {width} columns x {height} rows of {header.colour_name} are {header.decoded_bytes:,} bytes, "
+            f"expected at most {MAX_DECODED_BYTES:,}; it was not decoded. Save it as grey: a height is one number"
+        )
+    return header
 
 
 def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArray[np.uint8]]:
@@ -118,7 +134,7 @@ def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArr
             break
     else:
         raise TerrainFormatError(f"{file}: more than {MAX_CHUNKS:,} chunks")
-    if idat_bytes * MAX_DEFLATE_RATIO < header.decoded_bytes:
+    if idat_bytes * MAX_DEFLATE_RATIO < header.packed_bytes:
         raise TerrainFormatError(
             f"{file}: {idat_bytes} bytes of picture data cannot hold the {header.width} columns x {header.height} rows "
             f"({header.colour_name}) of the header; it was not decoded"

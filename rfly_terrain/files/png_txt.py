@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import StrPath, open_regular
 from rfly_common.frames import up_to_down
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.files.calibration import (
     MAX_TXT_BYTES,
     Calibration,
@@ -104,10 +105,8 @@ def read_pixels(png: StrPath) -> NDArray[Any]:
     """
     file = str(png)
     header, data = picture_chunks(_read_whole(png), file)
-    try:
+    with reader_errors(lambda text: TerrainFormatError(f"{file}: the png cannot be decoded: {text}")):
         pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
-    except cv2.error as error:
-        raise TerrainFormatError(f"{file}: the png cannot be decoded: {' '.join(str(error).split())}") from None
     del data
     if pixels is None:
         raise TerrainFormatError(

@@ -24,12 +24,14 @@ from rfly_common.config.marked_yaml import Document, parse_yaml
 from rfly_common.config.schema_errors import first_error
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 from rfly_terrain.occupancy.image import FREE_THRESH, OCCUPIED_THRESH, cells_to_image, image_to_cells
 
 MAX_YAML_BYTES = 100_000
-MAX_IMAGE_BYTES = 500_000_000
+MAX_IMAGE_BYTES = 256 << 20
+_ROWS_AT_ONCE = 256
 LARGEST_YAW = 1e-6
 """rad: a grid turned by more cannot be a map, whose axes are those of the world"""
 
@@ -89,13 +91,16 @@ def load_map(path: StrPath) -> MapImage:
     try:
         check_yaw(yaw)
         resolution = resolution_of(values["resolution"], "resolution")
-        cells = image_to_cells(
-            pixels,
-            values.get("negate", 0),
-            values.get("occupied_thresh", OCCUPIED_THRESH),
-            values.get("free_thresh", FREE_THRESH),
-            values.get("mode", "trinary"),
-        )
+        cells = np.empty(pixels.shape[:2], np.int8)
+        for start in range(0, len(cells), _ROWS_AT_ONCE):
+            rows = pixels[start : start + _ROWS_AT_ONCE]
+            cells[start : start + _ROWS_AT_ONCE] = image_to_cells(
+                rows / 257.0 if rows.dtype == np.uint16 else rows,
+                values.get("negate", 0),
+                values.get("occupied_thresh", OCCUPIED_THRESH),
+                values.get("free_thresh", FREE_THRESH),
+                values.get("mode", "trinary"),
+            )
     except ValueError as error:
         raise TerrainFormatError(f"{file}: {error}") from None
     return MapImage(cells, resolution, (float(x), float(y)))
@@ -175,7 +180,7 @@ def _schema() -> Mapping[str, Any]:
 
 
 def _read_image(file: Path) -> NDArray[Any]:
-    """(rows, columns) or (rows, columns, channels), grey levels 0 … 255; 16-bit ones scaled down."""
+    """(rows, columns) or (rows, columns, channels), grey levels 0 … 255, or 0 … 65535 as uint16."""
     data = _read(file, MAX_IMAGE_BYTES)
     encoded = np.frombuffer(data, np.uint8)
     if data.startswith(SIGNATURE):
@@ -183,13 +188,11 @@ def _read_image(file: Path) -> NDArray[Any]:
         size = header.height, header.width
     else:
         size = _pgm_size(data, str(file))
-    try:
+    with reader_errors(lambda text: TerrainFormatError(f"{file}: the image cannot be decoded: {text}")):
         pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
-    except cv2.error as error:
-        raise TerrainFormatError(f"{file}: the image cannot be decoded: {' '.join(str(error).split())}") from None
     if pixels is None or pixels.shape[:2] != size:
         raise TerrainFormatError(f"{file}: the image cannot be decoded: its data are damaged or cut off")
-    return pixels / 257.0 if pixels.dtype == np.uint16 else pixels
+    return pixels
 
 
 def _pgm_size(data: bytes, file: str) -> tuple[int, int]:

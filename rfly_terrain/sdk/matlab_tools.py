@@ -5,8 +5,7 @@ x north, y east, z down, metres. The third point of the txt is rounded to a pixe
 
 from __future__ import annotations
 
-import struct
-import zlib
+import math
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -15,16 +14,15 @@ from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
-from rfly_common.files import StrPath
+from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.frames import up_to_down
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.files.calibration import calibrate, heights_up
 from rfly_terrain.files.png_txt import read_calibration, read_pixels
 from rfly_terrain.files.search import MATLAB_MAP_FOLDERS, find_in_folders, installation_folders, search_folders
 
 MAT_FILE = "MapHeightData.mat"
 DEFAULT_MAP = "MountainTerrain"
-_DAMAGED = (LookupError, ValueError, TypeError, NotImplementedError, OSError, OverflowError, zlib.error, struct.error)
-"""what SciPy's reader raises for files that are none of its own, beside its MatReadError"""
 _NUMBERS = ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")
 
 
@@ -105,19 +103,24 @@ def clear_terrain() -> None:
 
 
 def _read_mat(path: Path) -> _MapHeightData:
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
+    from scipy.io import loadmat, whosmat
 
     if not path.is_file():
         raise TerrainNotLoaded(f"{path.absolute()}: no such file; call LoadPngData(name) in this folder first")
-    try:
-        variables = loadmat(path, variable_names=("binmap", *_NUMBERS))
+    with reader_errors(
+        lambda text: TerrainFormatError(
+            f"{path.absolute()}: cannot be read as LoadPngData writes it ({text}); call LoadPngData(name) again"
+        )
+    ):
+        with open_regular(path, 8 * MAX_CELLS) as file:
+            shapes = {name: shape for name, shape, _ in whosmat(file)}
+            file.seek(0)
+            for name, most in (("binmap", MAX_CELLS), *((name, 1) for name in _NUMBERS)):
+                if math.prod(shapes[name]) > most:
+                    raise ValueError(f"{name} has the shape {shapes[name]}, expected at most {most:,} numbers")
+            variables = loadmat(file, variable_names=("binmap", *_NUMBERS))
         binmap = np.array(variables["binmap"], np.float64, order="C")
         numbers = [np.array(variables[name], np.float64).item() for name in _NUMBERS]
-    except (MatReadError, *_DAMAGED) as error:
-        raise TerrainFormatError(
-            f"{path.absolute()}: cannot be read as LoadPngData writes it ({error}); call LoadPngData(name) again"
-        ) from error
     if binmap.ndim != 2 or min(binmap.shape) < 2 or not np.isfinite(binmap).all() or not np.isfinite(numbers).all():
         raise TerrainFormatError(f"{path.absolute()}: binmap {binmap.shape} is no finite map of at least 2 x 2")
     if numbers[1] == 0 or numbers[3] == 0:

@@ -8,22 +8,25 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import ParseError
 
-import defusedxml.ElementTree
 import numpy as np
 from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
 
 from rfly_common.arrays import Floats
 from rfly_common.config.documents import decode_text, read_limited
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned
+from rfly_common.readers.numpy_files import read_npy_header, read_npy_values
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, without_repeats
 
 MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000
+MAX_DEPTH = 100
+"""of elements in a GPX"""
 _COLUMNS = {
     "x": ("x", "east", "easting"),
     "y": ("y", "north", "northing"),
@@ -125,37 +128,76 @@ def _number(text: str) -> float | None:
 
 
 def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
-    try:
-        array: Any = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ConfigError(f"file: {name!r} is not a NumPy array: {error}") from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or array.ndim != 2 or array.shape[1] < 2:
-        shape = getattr(array, "shape", ())
-        raise ConfigError(f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north")
-    return np.array(array[:, : 3 if heights and array.shape[1] == 3 else 2], float), False
+    file = io.BytesIO(data)
+    with reader_errors(lambda text: ConfigError(f"file: {name!r} is not a NumPy array: {text}")):
+        header = read_npy_header(file)
+        shape = header.shape
+        if not header.numbers or len(shape) != 2 or shape[1] < 2:
+            raise ConfigError(f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north")
+        array = read_npy_values(file, header, np.float64, len(data))  # a number has at least a byte
+    return np.array(array[:, : 3 if heights and shape[1] == 3 else 2]), False
+
+
+class _GpxPoints:
+    """The parser's target: of each kind of point its latitude, longitude and height as they are written."""
+
+    def __init__(self, name: str) -> None:
+        self.found: dict[str, list[list[str]]] = {kind: [] for kind in _GPX_POINTS}
+        self._name = name
+        self._open: list[str] = []
+        self._text: list[str] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        kind = tag.rpartition("}")[2]
+        self._open.append(kind)
+        if len(self._open) > MAX_DEPTH:
+            raise ConfigError(f"file: {self._name!r}: nested more than {MAX_DEPTH} elements deep")
+        points = self.found.get(kind)
+        if points is not None:
+            points.append([attributes.get("lat", ""), attributes.get("lon", ""), ""])
+            if len(points) > MAX_POINTS:
+                raise ConfigError(f"file: {self._name!r} holds more points than the {MAX_POINTS} that are taken")
+        self._text.clear()
+
+    def data(self, text: str) -> None:
+        if self._open and self._open[-1] == "ele":
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        kind = self._open.pop()
+        points = self.found.get(self._open[-1]) if self._open else None
+        if kind == "ele" and points:
+            points[-1][2] = "".join(self._text)
+
+    def close(self) -> None:
+        return None
 
 
 def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+    target = _GpxPoints(name)
+    parser = DefusedXMLParser(target=target, forbid_dtd=True, forbid_entities=True, forbid_external=True)
     try:
-        root = defusedxml.ElementTree.fromstring(data, forbid_dtd=True)
-    except ParseError as error:
-        raise ConfigError(f"file: {name}:{error.position[0]}: not valid XML: {error}") from None
-    except (DefusedXmlException, ValueError) as error:
-        raise ConfigError(f"file: {name!r}: document types and entities are not taken: {error}") from None
-    for kind in _GPX_POINTS:
-        found = [element for element in root.iter() if element.tag.rpartition("}")[2] == kind]
-        if found:
-            break
-    else:
+        with reader_errors(lambda text: ConfigError(f"file: {name!r}: cannot be read as XML: {text}")):
+            parser.feed(data)
+            parser.close()
+    except ConfigError as error:
+        if isinstance(error.__cause__, ParseError):
+            line = error.__cause__.position[0]
+            raise ConfigError(f"file: {name}:{line}: not valid XML: {error.__cause__}") from None
+        if isinstance(error.__cause__, DefusedXmlException):
+            raise ConfigError(f"file: {name!r}: document types and entities are not taken") from None
+        raise
+    kind = next((kind for kind in _GPX_POINTS if target.found[kind]), None)
+    if kind is None:
         raise ConfigError(f"file: {name!r} holds no track, no route and no waypoint")
-    eles = [next((child.text for child in each if child.tag.rpartition("}")[2] == "ele"), None) for each in found]
-    with_heights = heights and any(eles)
+    found = target.found[kind]
+    with_heights = heights and any(each[2] for each in found)
     points = []
-    for number, element in enumerate(found):
-        latitude, longitude = _number(element.get("lat", "")), _number(element.get("lon", ""))
+    for number, (latitude_text, longitude_text, height_text) in enumerate(found):
+        latitude, longitude = _number(latitude_text), _number(longitude_text)
         if latitude is None or longitude is None or abs(latitude) > 90.0 or abs(longitude) > 360.0:
             raise ConfigError(f"file: {name!r}: {kind} {number + 1} has no latitude and longitude in degrees")
-        height = _number(eles[number] or "") if with_heights else 0.0
+        height = _number(height_text) if with_heights else 0.0
         if height is None:
             raise ConfigError(f"file: {name!r}: {kind} {number + 1} has no height, others have; ele is expected in m")
         points.append((latitude, longitude, height))

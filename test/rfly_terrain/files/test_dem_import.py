@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.server
 import math
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -362,3 +364,86 @@ def test_the_demo_map_is_the_ground_of_its_source():
     assert np.sqrt(np.mean(difference**2)) < 6
     shifted = map_coordinates(source["elevation"].astype(float), [row + 1, column], order=3)
     assert np.sqrt(np.mean((terrain.altitude(x, y) + altitude - shifted) ** 2)) > 2 * np.sqrt(np.mean(difference**2))
+
+
+def vrt(source):
+    """GDAL's text format: a raster whose cells are those of another file, or of an address."""
+    return (
+        '<VRTDataset rasterXSize="4" rasterYSize="3"><SRS>EPSG:32632</SRS><GeoTransform>500000,10,0,5200000,0,-10'
+        '</GeoTransform><VRTRasterBand dataType="Float32" band="1"><SimpleSource><SourceFilename relativeToVRT="0">'
+        f"{source}</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>"
+    )
+
+
+def raw_vrt(source):
+    """The same, of the bare bytes of any file."""
+    return (
+        '<VRTDataset rasterXSize="4" rasterYSize="3"><SRS>EPSG:32632</SRS><GeoTransform>500000,10,0,5200000,0,-10'
+        '</GeoTransform><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand">'
+        f'<SourceFilename relativeToVRT="0">{source}</SourceFilename></VRTRasterBand></VRTDataset>'
+    )
+
+
+def test_no_raster_leads_to_another_file_or_address(tmp_path):
+    """Whatever the ending says: neither the web server of this test is asked, nor another file read."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    write_tif(tmp_path / "good.tif", rows_and_columns(3, 4), from_origin(5e5, 5.2e6, 10, 10))
+    (tmp_path / "secret.txt").write_text("0123456789abcdef", encoding="ascii")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/a.tif"
+        texts = [vrt(f"/vsicurl/{address}"), vrt(tmp_path / "good.tif"), raw_vrt(tmp_path / "secret.txt")]
+        texts += [f"<GDAL_WMS><Service><ServerUrl>{address}</ServerUrl></Service></GDAL_WMS>", f"ENVI {address}"]
+        for number, text in enumerate(texts):
+            for ending in ("tif", "vrt", "asc"):
+                (tmp_path / f"{number}.{ending}").write_text(text, encoding="ascii")
+                with pytest.raises(TerrainFormatError, match="cannot be read as a raster"):
+                    import_dem(tmp_path / f"{number}.{ending}")
+        for name in (f"/vsicurl/{address}", address, f"GTIFF_DIR:1:{tmp_path}/good.tif"):
+            with pytest.raises(TerrainFileNotFound):
+                import_dem(name)
+        for crs in (address, str(tmp_path / "secret.txt")):
+            with pytest.raises(ConfigError, match="no file and no address"):
+                import_dem(tmp_path / "good.tif", crs=crs)
+        server.shutdown()
+    assert asked == []
+
+
+def test_files_beside_a_raster_are_not_read(tmp_path):
+    """A mask, a world file and GDAL's .aux.xml, each of which would change or add to what the raster says."""
+    file = write_tif(tmp_path / "a.tif", rows_and_columns(3, 4), from_origin(5e5, 5.2e6, 10, 10))
+    before = import_dem(file)
+    (tmp_path / "a.tif.aux.xml").write_text(
+        '<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue><Scale>7</Scale></PAMRasterBand></PAMDataset>',
+        encoding="ascii",
+    )
+    (tmp_path / "a.tfw").write_text("3\n0\n0\n-3\n7\n7\n", encoding="ascii")
+    (tmp_path / "a.tif.msk").write_text(vrt(file), encoding="ascii")
+    after = import_dem(file)
+    assert np.array_equal(before.heights, after.heights)
+    assert (before.step_x, before.origin_x) == (after.step_x, after.origin_x) == (10, -15)
+
+
+def test_rasters_that_nobody_could_use_are_refused_by_their_header(tmp_path):
+    """Cells without an area, and one strip of 30,000 x 30,000 cells that GDAL would unpack at once."""
+    file = write_tif(tmp_path / "flat.tif", rows_and_columns(3, 4), Affine(1, 1, 0, 1, 1, 0))
+    with pytest.raises(TerrainFormatError, match="cells with an area"):
+        import_dem(file)
+    with rasterio.open(
+        tmp_path / "strip.tif", "w", driver="GTiff", width=30_000, height=30_000, count=1, dtype="float32", crs=UTM32,
+        transform=from_origin(5e5, 5.2e6, 10, 10), blockysize=30_000, compress="deflate", sparse_ok=True,
+    ):  # fmt: skip
+        pass
+    with pytest.raises(TerrainFormatError, match="packed in pieces of 30,000 x 30,000 cells"):
+        import_dem(tmp_path / "strip.tif", size=(100, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import sys
 import tracemalloc
@@ -14,6 +15,7 @@ import pytest
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_terrain.files.calibration import parse_calibration
+from rfly_terrain.files.png_header import read_png_header
 from rfly_terrain.files.png_txt import MapFiles, find_map, read_header, read_map, to_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -375,6 +377,18 @@ def test_a_bomb_takes_no_memory(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("colour", "depth", "refused"),
+    [(0, 16, False), (0, 8, False), (3, 1, True), (2, 8, True), (4, 16, True), (6, 8, True)],
+)
+def test_decoded_bytes_are_what_is_limited(colour, depth, refused):
+    """10,000 x 10,000 is taken as grey, 200 MB; in colour, from a palette or with alpha it would be 300 MB or more."""
+    head = struct.pack(">IIBBBBB", 10_000, 10_000, depth, colour, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + head + bytes(4)
+    with pytest.raises(TerrainFormatError, match="Save it as grey") if refused else contextlib.nullcontext():
+        assert read_png_header(data, "a.png").width == 10_000
 
 
 def test_the_header_alone(tmp_path):

@@ -1,0 +1,1 @@
+"""Reading of files that nobody needs to trust: errors in one place, arrays with limits."""
