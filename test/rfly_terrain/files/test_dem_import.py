@@ -398,7 +398,7 @@ def test_no_raster_leads_to_another_file_or_address(tmp_path):
         def log_message(self, *_):
             pass
 
-    write_tif(tmp_path / "good.tif", rows_and_columns(3, 4), from_origin(5e5, 5.2e6, 10, 10))
+    write_tif(tmp_path / "good.tif", rows_and_columns(3, 4), affine.from_origin(5e5, 5.2e6, 10, 10))
     (tmp_path / "secret.txt").write_text("0123456789abcdef", encoding="ascii")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -422,7 +422,7 @@ def test_no_raster_leads_to_another_file_or_address(tmp_path):
 
 def test_files_beside_a_raster_are_not_read(tmp_path):
     """A mask, a world file and GDAL's .aux.xml, each of which would change or add to what the raster says."""
-    file = write_tif(tmp_path / "a.tif", rows_and_columns(3, 4), from_origin(5e5, 5.2e6, 10, 10))
+    file = write_tif(tmp_path / "a.tif", rows_and_columns(3, 4), affine.from_origin(5e5, 5.2e6, 10, 10))
     before = import_dem(file)
     (tmp_path / "a.tif.aux.xml").write_text(
         '<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue><Scale>7</Scale></PAMRasterBand></PAMDataset>',
@@ -437,12 +437,12 @@ def test_files_beside_a_raster_are_not_read(tmp_path):
 
 def test_rasters_that_nobody_could_use_are_refused_by_their_header(tmp_path):
     """Cells without an area, and one strip of 30,000 x 30,000 cells that GDAL would unpack at once."""
-    file = write_tif(tmp_path / "flat.tif", rows_and_columns(3, 4), Affine(1, 1, 0, 1, 1, 0))
+    file = write_tif(tmp_path / "flat.tif", rows_and_columns(3, 4), affine.Affine(1, 1, 0, 1, 1, 0))
     with pytest.raises(TerrainFormatError, match="cells with an area"):
         import_dem(file)
     with rasterio.open(
         tmp_path / "strip.tif", "w", driver="GTiff", width=30_000, height=30_000, count=1, dtype="float32", crs=UTM32,
-        transform=from_origin(5e5, 5.2e6, 10, 10), blockysize=30_000, compress="deflate", sparse_ok=True,
+        transform=affine.from_origin(5e5, 5.2e6, 10, 10), blockysize=30_000, compress="deflate", sparse_ok=True,
     ):  # fmt: skip
         pass
     with pytest.raises(TerrainFormatError, match="packed in pieces of 30,000 x 30,000 cells"):
