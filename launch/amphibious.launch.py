@@ -5,4 +5,4 @@ from rfly_bringup.nodes.launch_nodes import amphibious_description
 
 def generate_launch_description():
     """Terrain, bridge, and for each vehicle simulation, estimator, controllers and guidance."""
-    return amphibious_description()
+    return amphibious_description(__file__)

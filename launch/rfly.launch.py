@@ -6,4 +6,4 @@ from rfly_bringup.nodes.node_set import NODES
 
 def generate_launch_description():
     """All nodes of the node set."""
-    return launch_description(NODES)
+    return launch_description(NODES, __file__)

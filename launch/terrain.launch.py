@@ -6,4 +6,4 @@ from rfly_bringup.nodes.node_set import TERRAIN
 
 def generate_launch_description():
     """The terrain node."""
-    return launch_description((TERRAIN,))
+    return launch_description((TERRAIN,), __file__)

@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
+from rfly_bringup.nodes.argument_files import check_files, check_params_file
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     NODES,
+    Argument,
     NodeDescription,
     check_arguments,
     node_parameters,
     started_nodes,
 )
+from rfly_common.errors import ConfigError
+
+_OF_LAUNCH = ("launch-prefix", "launch-prefix-filter")
+"""arguments that launch itself understands"""
 
 
-def launch_description(nodes: tuple[NodeDescription, ...]) -> Any:
-    """A LaunchDescription of these nodes, with the arguments that they and all nodes have, and RViz on request."""
+def launch_description(nodes: tuple[NodeDescription, ...], launch_file: str) -> Any:
+    """A LaunchDescription of these nodes, with the arguments that they and all nodes have, and RViz on request.
+
+    Nothing is started where an argument, a file that it names or an executable is wrong; launch then ends with 1.
+    """
+    return _description(arguments_of(nodes), launch_file, lambda arguments: _actions(arguments, nodes))
+
+
+def amphibious_description(launch_file: str) -> Any:
+    """A LaunchDescription of land-air vehicles; otherwise as `launch_description`."""
+    return _description(AMPHIBIOUS_ARGUMENTS, launch_file, _amphibious_actions)
+
+
+def _description(declared: Sequence[Argument], file: str, actions: Callable[[dict[str, str]], list[Any]]) -> Any:
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
     from launch import LaunchDescription
 
+    def act(context: Any) -> list[Any]:
+        _refuse_unknown_arguments(declared, file)
+        return actions({a.name: context.launch_configurations[a.name] for a in declared})
+
     return LaunchDescription(
         [
             *(
-                DeclareLaunchArgument(a.name, default_value=a.default, description=a.description)
-                for a in arguments_of(nodes)
+                DeclareLaunchArgument(
+                    a.name,
+                    default_value=a.default,
+                    description=a.description,
+                    choices=list(dict.fromkeys((a.default, *a.choices))) if a.choices else None,
+                )
+                for a in declared
             ),
-            OpaqueFunction(function=_actions, args=[nodes]),
+            OpaqueFunction(function=act),
         ]
     )
 
 
-def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Any]:
+def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Argument]:
     """The arguments that some of these nodes take, and those that concern all nodes."""
     of_nodes, of_any_node = (
         {a for n in some for a in (*n.parameters.values(), *n.needs.split())} for some in (nodes, NODES)
@@ -41,86 +72,89 @@ def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Any]:
     return [a for a in ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
 
 
-def _actions(context: Any, nodes: tuple[NodeDescription, ...]) -> list[Any]:
-    from launch_ros.actions import Node
+def _refuse_unknown_arguments(declared: Sequence[Argument], file: str) -> None:
+    """Raises ConfigError for an argument on the command line that this launch file does not have: launch takes any.
 
-    arguments = {a.name: context.launch_configurations[a.name] for a in arguments_of(nodes)}
+    One that another launch file includes is left alone, as the arguments may be that file's.
+    """
+    words = sys.argv[1:]
+    if not any(os.path.basename(word) == os.path.basename(file) for word in words):
+        return
+    known = [a.name for a in declared]
+    for name in (word.partition(":=")[0] for word in words if ":=" in word):
+        if name not in (*known, *_OF_LAUNCH):
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            raise ConfigError(f"{name}: no such argument; {hint}")
+
+
+def _actions(arguments: dict[str, str], nodes: tuple[NodeDescription, ...]) -> list[Any]:
     check_arguments(arguments)
+    check_files(arguments)
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)
-    log_level = ["--log-level", arguments["log_level"]] if arguments["log_level"] else []
     actions = []
     for node in started_nodes(arguments, nodes):
         given = node_parameters(node, arguments)
-        files = [arguments["params_file"]] if arguments["params_file"] else []
-        actions.append(
-            Node(
-                package="rfly_suite",
-                executable=node.executable,
-                name=node.executable,
-                namespace=arguments["namespace"],
-                parameters=[*files, given] if given else files,
-                ros_arguments=log_level,
-                respawn=arguments["respawn"] == "true",
-                respawn_delay=1.0,
-                output="screen",
-            )
-        )
+        actions.append(_our_node(node.executable, arguments["namespace"], given, arguments))
     if arguments["rviz"] == "true":
         actions.append(_rviz(arguments))
     return actions
 
 
+def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
+    check_params_file(arguments["params_file"])
+    arguments = fill_feedback_addresses(arguments)
+    return [
+        _our_node(node.executable, node.namespace, node.parameters, arguments, remappings=list(node.remappings.items()))
+        for node in amphibious_nodes(arguments)
+    ]
+
+
+def _our_node(
+    executable: str, namespace: str, given: Mapping[str, Any], arguments: Mapping[str, str], **more: Any
+) -> Any:
+    files = [arguments["params_file"]] if arguments["params_file"] else []
+    return _node(
+        "rfly_suite",
+        executable,
+        name=executable,
+        namespace=namespace,
+        parameters=[*files, dict(given)] if given else files,
+        ros_arguments=["--log-level", arguments["log_level"]] if arguments["log_level"] else [],
+        respawn=arguments["respawn"] == "true",
+        respawn_delay=1.0,
+        **more,
+    )
+
+
 def _rviz(arguments: dict[str, str]) -> Any:
     from ament_index_python.packages import get_package_share_directory
-    from launch_ros.actions import Node
 
     config = arguments["rviz_config"] or f"{get_package_share_directory('rfly_suite')}/rviz/rfly.rviz"
     sim_time = [{"use_sim_time": arguments["use_sim_time"] == "true"}] if arguments["use_sim_time"] else []
-    return Node(
-        package="rviz2",
-        executable="rviz2",
+    return _node(
+        "rviz2",
+        "rviz2",
         name="rviz",
         namespace=arguments["namespace"],
         arguments=["-d", config],
         parameters=sim_time,
-        output="screen",
     )
 
 
-def amphibious_description() -> Any:
-    """A LaunchDescription of land-air vehicles."""
-    from launch.actions import DeclareLaunchArgument, OpaqueFunction
-
-    from launch import LaunchDescription
-
-    return LaunchDescription(
-        [
-            *(
-                DeclareLaunchArgument(a.name, default_value=a.default, description=a.description)
-                for a in AMPHIBIOUS_ARGUMENTS
-            ),
-            OpaqueFunction(function=_amphibious_actions),
-        ]
-    )
-
-
-def _amphibious_actions(context: Any) -> list[Any]:
+def _node(package: str, executable: str, **options: Any) -> Any:
+    """A Node action. Raises ConfigError where launch would find no such executable, once other nodes are running."""
+    from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     from launch_ros.actions import Node
 
-    arguments = fill_feedback_addresses({a.name: context.launch_configurations[a.name] for a in AMPHIBIOUS_ARGUMENTS})
-    return [
-        Node(
-            package="rfly_suite",
-            executable=node.executable,
-            name=node.executable,
-            namespace=node.namespace,
-            parameters=[*([arguments["params_file"]] if arguments["params_file"] else []), dict(node.parameters)],
-            remappings=list(node.remappings.items()),
-            ros_arguments=["--log-level", arguments["log_level"]] if arguments["log_level"] else [],
-            respawn=arguments["respawn"] == "true",
-            respawn_delay=1.0,
-            output="screen",
-        )
-        for node in amphibious_nodes(arguments)
-    ]
+    try:
+        prefix = get_package_prefix(package)
+    except PackageNotFoundError:
+        distro = os.environ.get("ROS_DISTRO", "jazzy")
+        debian = f"ros-{distro}-{package.replace('_', '-')}"
+        raise ConfigError(f"{executable}: package {package} is not installed (apt install {debian})") from None
+    path = os.path.join(prefix, "lib", package, executable)
+    if not os.access(path, os.X_OK):
+        raise ConfigError(f"{executable}: package {package} is installed without it: there is no program {path}")
+    return Node(package=package, executable=executable, output="screen", **options)

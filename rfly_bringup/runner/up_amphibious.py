@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rfly_bringup.nodes.amphibious_set import FIRST_ID, StartedNode, amphibious_nodes, parameter_file, ros_arguments
+from rfly_bringup.nodes.argument_files import check_params_file
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import TERRAIN
 from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import Supervisor, executable_path, node_environment
-from rfly_bringup.runner.up import LinePrinter, check_params_file, run_until_signal
+from rfly_bringup.runner.up import LinePrinter, run_until_signal
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from rfly_common.errors import TerrainFileNotFound
 from rfly_common.files import StrPath
 
-DEFAULT_PSP_PATH = "C:/PX4PSP"
-"""RflySim's installation folder where the environment variable PSP_PATH names none"""
+DEFAULT_PSP_PATH = "C:/PX4PSP" if os.name == "nt" else ""
+"""RflySim's installation folder where the environment variable PSP_PATH names none: under Windows only"""
 _MAP_FOLDER = Path("CopterSim", "external", "map")
 MATLAB_MAP_FOLDERS = (Path("map"), Path("..", "..") / _MAP_FOLDER)
 """where RflySim's MATLAB tool looks, seen from the current folder, before the installation"""
@@ -38,8 +38,8 @@ def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: 
 
     Places, the first that holds both files wins: the path as given (a name with a folder or an extension),
     `search_path`, ./map, the folder of the started script (or `script_folder`), the current folder,
-    ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, C:/PX4PSP/CopterSim/external/map, the maps that
-    come with this package. Relative places hang on the current folder.
+    ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, under Windows C:/PX4PSP/CopterSim/external/map, the
+    maps that come with this package. Relative places hang on the current folder.
 
     Raises TerrainFileNotFound that lists the places and what each lacks.
     """
@@ -80,7 +80,7 @@ def search_folders(script_folder: StrPath | None = None) -> list[Path]:
 
 
 def installation_folders() -> list[Path]:
-    """CopterSim's map folders: below $PSP_PATH where it is set, and below C:/PX4PSP."""
+    """CopterSim's map folders: below $PSP_PATH where it is set, and under Windows below C:/PX4PSP."""
     roots = [os.environ.get("PSP_PATH", "").strip(), DEFAULT_PSP_PATH]
     return [Path(root.replace("\\", "/") if os.name != "nt" else root) / _MAP_FOLDER for root in roots if root]
 

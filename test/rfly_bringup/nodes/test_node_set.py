@@ -2,6 +2,7 @@
 
 import configparser
 import runpy
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -23,6 +24,7 @@ from rfly_bringup.nodes.node_set import (
     node_parameters,
     started_nodes,
 )
+from rfly_common.errors import ConfigError, RflyError
 
 ROOT = Path(__file__).parents[3]
 
@@ -84,73 +86,160 @@ class Recorded:
         self.args, self.kwargs = args, kwargs
 
 
-def run_launch_file(monkeypatch, name, given):
+@pytest.fixture
+def installed(tmp_path):
+    """A prefix with the executables of rfly_suite and rviz2, where the launch files look for packages."""
+    for package, names in {"rfly_suite": entry_points.MODULES, "rviz2": ["rviz2"]}.items():
+        folder = tmp_path / "prefix" / "lib" / package
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).touch(0o755)
+    (tmp_path / "prefix" / "share" / "rfly_suite").mkdir(parents=True)
+    return tmp_path / "prefix"
+
+
+@pytest.fixture
+def run_launch_file(monkeypatch, installed):
     """(declared arguments, node actions) of a launch file, executed with recording actions in launch's place."""
-    kinds = {kind: type(kind, (Recorded,), {}) for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")}
-    modules = {
-        "launch": {"LaunchDescription": lambda entities: entities},
-        "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
-        "launch_ros": {},
-        "launch_ros.actions": {"Node": kinds["Node"]},
-    }
-    for module, members in modules.items():
-        fake = types.ModuleType(module)
-        vars(fake).update(members)
-        monkeypatch.setitem(sys.modules, module, fake)
-    entities = runpy.run_path(str(ROOT / "launch" / name))["generate_launch_description"]()
-    declared = {e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])}
-    (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
-    context = types.SimpleNamespace(
-        launch_configurations={**{n: d["default_value"] for n, d in declared.items()}, **given}
-    )
-    actions = function.kwargs["function"](context, *function.kwargs["args"])
-    return declared, [a.kwargs for a in actions]
+
+    class PackageNotFoundError(KeyError):
+        pass
+
+    def prefix(package):
+        if not (installed / "lib" / package).is_dir():
+            raise PackageNotFoundError(package)
+        return str(installed)
+
+    def run(name, given):
+        kinds = {kind: type(kind, (Recorded,), {}) for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")}
+        modules = {
+            "launch": {"LaunchDescription": lambda entities: entities},
+            "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
+            "launch_ros": {},
+            "launch_ros.actions": {"Node": kinds["Node"]},
+            "ament_index_python": {},
+            "ament_index_python.packages": {
+                "PackageNotFoundError": PackageNotFoundError,
+                "get_package_prefix": prefix,
+                "get_package_share_directory": lambda package: f"{prefix(package)}/share/{package}",
+            },
+        }
+        for module, members in modules.items():
+            fake = types.ModuleType(module)
+            vars(fake).update(members)
+            monkeypatch.setitem(sys.modules, module, fake)
+        entities = runpy.run_path(str(ROOT / "launch" / name))["generate_launch_description"]()
+        declared = {e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])}
+        (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
+        context = types.SimpleNamespace(
+            launch_configurations={**{n: d["default_value"] for n, d in declared.items()}, **given}
+        )
+        return declared, [a.kwargs for a in function.kwargs["function"](context)]
+
+    return run
 
 
-def test_rfly_launch_starts_the_node_set(monkeypatch, tmp_path):
+def test_rfly_launch_starts_the_node_set(run_launch_file, tmp_path):
     """All arguments with a description; all nodes; a given argument after the params_file, so that it wins."""
     params = tmp_path / "p.yaml"
     params.write_text("/**: {ros__parameters: {}}")
-    given = {"map": "Foo", "windows": "2", "namespace": "fleet", "params_file": str(params), "respawn": "true"}
-    declared, nodes = run_launch_file(monkeypatch, "rfly.launch.py", given)
+    given = {
+        "map": "JacksboroFault",
+        "windows": "2",
+        "namespace": "fleet",
+        "params_file": str(params),
+        "respawn": "true",
+    }
+    declared, nodes = run_launch_file("rfly.launch.py", given)
     assert list(declared) == [a.name for a in ARGUMENTS]
     assert all(d["description"] for d in declared.values())
     assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY)]
     assert {n["package"] for n in nodes} == {"rfly_suite"}
     assert {n["namespace"] for n in nodes} == {"fleet"}
-    assert nodes[0]["parameters"] == [str(params), {"map": "Foo"}]
+    assert nodes[0]["parameters"] == [str(params), {"map": "JacksboroFault"}]
     assert nodes[1]["parameters"] == [str(params), {"windows": 2}]
     assert all(n["respawn"] for n in nodes)
 
 
-def test_mission_node_starts_where_vehicles_fly_missions(monkeypatch):
+def test_mission_node_starts_where_vehicles_fly_missions(run_launch_file):
     """It is in the set, and waits for its vehicles' names."""
-    _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"mission_vehicles": "hawk"})
+    _, nodes = run_launch_file("rfly.launch.py", {"mission_vehicles": "hawk"})
     assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY, MISSION)]
     assert nodes[-1]["parameters"] == [{"vehicles": ["hawk"]}]
 
 
-def test_collision_node_starts_where_it_is_asked_for(monkeypatch):
+def test_collision_node_starts_where_it_is_asked_for(run_launch_file):
     """`collision:=true`; `false`, the default, is a value too, and starts nothing."""
-    _, nodes = run_launch_file(monkeypatch, "rfly.launch.py", {"collision": "true", "collision_shapes": "mine.yaml"})
+    given = {"collision": "true", "collision_shapes": "rflysim3d"}
+    _, nodes = run_launch_file("rfly.launch.py", given)
     assert nodes[-1]["executable"] == "collision_node"
-    assert nodes[-1]["parameters"] == [{"shapes": "mine.yaml"}]
+    assert nodes[-1]["parameters"] == [{"shapes": "rflysim3d"}]
     assert COLLISION not in started_nodes({"collision": "false"})
     assert COLLISION in started_nodes({"collision": "true"})
 
 
-def test_terrain_launch_starts_the_terrain_alone(monkeypatch):
+def test_terrain_launch_starts_the_terrain_alone(run_launch_file):
     """Its arguments are those that concern the terrain or every node."""
-    declared, nodes = run_launch_file(monkeypatch, "terrain.launch.py", {})
+    declared, nodes = run_launch_file("terrain.launch.py", {})
     assert [n["executable"] for n in nodes] == ["terrain_node"]
     assert {"map", "map_search_path", "frame_id", "params_file", "rviz"} <= set(declared)
     assert not {"fleet", "host", "windows", "collision"} & set(declared)
 
 
-def test_a_wrong_launch_argument_is_refused(monkeypatch):
+def test_a_wrong_launch_argument_is_refused(run_launch_file):
     """The launch file checks what `rfly up` checks."""
     with pytest.raises(ValueError, match="frame_id: 'x'"):
-        run_launch_file(monkeypatch, "rfly.launch.py", {"frame_id": "x"})
+        run_launch_file("rfly.launch.py", {"frame_id": "x"})
+
+
+def test_choices_are_told_to_launch(run_launch_file):
+    """`--show-args` lists them; "" stands for an argument that nobody gave."""
+    declared, _ = run_launch_file("rfly.launch.py", {})
+    assert declared["frame_id"]["choices"] == ["", "map", "map_ned"]
+    assert declared["rviz"]["choices"] == ["false", "true"]
+    assert declared["map"]["choices"] is None
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "text"),
+    [
+        ("rfly.launch.py", {"map": "NoSuchMap"}, "map 'NoSuchMap' not found"),
+        ("terrain.launch.py", {"map": "NoSuchMap"}, "map 'NoSuchMap' not found"),
+        ("rfly.launch.py", {"fleet": "no_such_fleet"}, "fleet 'no_such_fleet': no such file"),
+        ("rfly.launch.py", {"collision": "true", "collision_shapes": "no_such_set"}, "no_such_set"),
+        ("rfly.launch.py", {"shard": "2/2"}, "shard: '2/2'"),
+        ("amphibious.launch.py", {"scenario": "no_such_scenario"}, "scenario 'no_such_scenario': no such file"),
+    ],
+)
+def test_what_is_not_there_starts_nothing(run_launch_file, file, given, text):
+    """An error instead of a list of nodes, as `rfly up` does; a node alone would wait for another map or fleet."""
+    with pytest.raises(RflyError, match=text):
+        run_launch_file(file, given)
+
+
+def test_a_missing_executable_is_told_before_anything_starts(run_launch_file, installed):
+    """rviz2 that is not installed, and a node that the installed package lacks."""
+    _, nodes = run_launch_file("rfly.launch.py", {"rviz": "true"})
+    assert nodes[-1]["package"] == "rviz2"
+    (installed / "lib" / "rfly_suite" / "collision_node").unlink()
+    with pytest.raises(ConfigError, match="collision_node: package rfly_suite is installed without it"):
+        run_launch_file("rfly.launch.py", {"collision": "true"})
+    shutil.rmtree(installed / "lib" / "rviz2")
+    with pytest.raises(ConfigError, match="rviz2: package rviz2 is not installed"):
+        run_launch_file("rfly.launch.py", {"rviz": "true"})
+
+
+def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
+    """launch itself takes any name; what another file that includes ours was given is that file's matter."""
+    monkeypatch.setattr(sys, "argv", ["ros2", "launch", "rfly_suite", "rfly.launch.py", "mapp:=x"])
+    with pytest.raises(ConfigError, match=r"mapp: no such argument; did you mean map\?"):
+        run_launch_file("rfly.launch.py", {})
+    monkeypatch.setattr(
+        sys, "argv", ["ros2", "launch", "rfly_suite", "rfly.launch.py", "map:=x", "launch-prefix:=nice"]
+    )
+    assert run_launch_file("rfly.launch.py", {})[1]
+    monkeypatch.setattr(sys, "argv", ["ros2", "launch", "my_robot", "robot.launch.py", "arm:=left"])
+    assert run_launch_file("rfly.launch.py", {})[1]
 
 
 def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):

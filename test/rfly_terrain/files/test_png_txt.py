@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 import sys
 import tracemalloc
@@ -399,7 +400,7 @@ def test_the_header_alone(tmp_path):
 
 @pytest.fixture
 def clean_places(tmp_path, monkeypatch):
-    """Every place of the search order below tmp_path, in order; C:/PX4PSP is a folder of that name on Linux."""
+    """Every place of the search order below tmp_path, in order, that of Windows among them."""
     cwd = tmp_path / "a" / "b"
     cwd.mkdir(parents=True)
     monkeypatch.chdir(cwd)
@@ -446,6 +447,14 @@ def test_not_found_lists_places_and_the_next_step(clean_places):
     assert "PSP_PATH" in text
     assert "\n" not in text
     assert isinstance(caught.value, FileNotFoundError)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has such a folder")
+def test_outside_windows_no_drive_is_searched(monkeypatch):
+    monkeypatch.delenv("PSP_PATH", raising=False)
+    with pytest.raises(TerrainFileNotFound) as caught:
+        find_map("NoSuchMap")
+    assert "C:" not in str(caught.value)
 
 
 def test_a_near_miss_is_suggested(clean_places):
