@@ -1,8 +1,10 @@
-"""Nodes end cleanly whenever a signal comes, and one that is killed hard disturbs nobody."""
+"""Nodes and commands end cleanly whenever a signal comes, and one that is killed hard disturbs nobody."""
 
 import random
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.ros
+
+TRACE = re.compile("Traceback|Error|Exception|dumped")
 
 NODES = ("terrain_node", "ue_bridge_node", "trajectory_node", "mission_node", "collision_node")
 
@@ -44,9 +48,62 @@ def test_fifty_of_fifty_clean_stops(number, domain_id):
     wrong = [
         f"{name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
         for name, moment_s, code, seconds, output in results
-        if code != 0 or seconds > 2.0 or "Traceback" in output
+        if code != 0 or seconds > 2.0 or TRACE.search(output)
     ]
     assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong[:5])
+
+
+COMMANDS = {
+    "up": (3.0, ["up"]),
+    "amphibious": (3.0, ["up", "amphibious", "--scenario", "hop"]),
+    "view": (3.0, ["view", "--port", "0", "--udp-port", "47020"]),
+    "record": (1.5, ["record", "-", "--port", "47030"]),
+    "listen": (1.5, ["listen", "--port", "47040"]),
+    "terrain": (1.2, ["terrain", "info", "JacksboroFault"]),
+    "sim": (2.0, ["sim", "run", "hop"]),
+}
+"""s in which it starts on a machine that is not idle, and how it is called"""
+
+
+def stop_command_once(name, number, moment_s):
+    """(exit code, seconds from the signal to the end, output) of an `rfly` command that gets a signal after a time."""
+    from node_harness import shell_environment
+
+    rfly = str(Path(sys.prefix) / "bin" / "rfly")
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [rfly, *COMMANDS[name][1]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=shell_environment(),
+        start_new_session=True,
+    )
+    try:
+        threading.Event().wait(max(0.0, moment_s - (time.monotonic() - started)))
+        process.send_signal(number)
+        signalled = time.monotonic()
+        output, _ = process.communicate(timeout=10.0)
+        return process.returncode, time.monotonic() - signalled, output.decode(errors="replace")
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("rflysim_ports")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
+    """Ctrl-C, kill and a closed terminal, from the start on: an end in 2 s, no trace, a code as a shell says it."""
+    chance = random.Random(name)
+    stops = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    tries = [(stops[i % 3], COMMANDS[name][0] * (i + chance.random()) / 6) for i in range(6)]
+    wrong = []
+    for number, moment_s in tries:
+        code, seconds, output = stop_command_once(name, number, moment_s)
+        if code not in (0, -number, 128 + number) or seconds > 2.0 or TRACE.search(output):
+            wrong.append(f"{number.name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}")
+    assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong)
 
 
 def masks(pid):

@@ -5,8 +5,9 @@ once. `ros_wheels_bootstrapper`, one of the ROS wheels, does that too, but takes
 ROS left behind, and trusts a mark inherited from another virtual environment; this comes first, and the bootstrapper
 then finds its mark.
 
-For a node's executable SIGINT and SIGTERM end the process with exit code 0 from here on (`rfly_common/startup.py` takes
-over later): they are blocked while Python executes itself, so that none is met by a default handler.
+For the executables of nodes and `rfly` SIGINT, SIGTERM and SIGHUP end the process from here on (later
+`rfly_common/startup.py` takes over): they are blocked while Python executes itself, so that none is met by a default
+handler.
 
 Standard library only, and as little of it as possible: every start pays for it.
 """
@@ -69,10 +70,10 @@ def _load_libraries_from(own, others):
         return
     _put_first("LD_LIBRARY_PATH", own, others)
     os.environ[_MARK] = str(os.getpid())
-    if _is_node():
+    if _is_ours():
         import signal
 
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     os.execve(sys.executable, sys.orig_argv, os.environ)
 
 
@@ -82,25 +83,34 @@ def _name_log_folder():
         os.environ["ROS_HOME"] = os.path.expanduser("~/.ros")
 
 
+def _started_script():
+    return os.path.abspath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""
+
+
 def _is_node():
-    folder = os.path.dirname(os.path.abspath(sys.orig_argv[1])) if len(sys.orig_argv) > 1 else ""
-    return folder == os.path.join(sys.prefix, "lib", "rfly_suite")
+    return os.path.dirname(_started_script()) == os.path.join(sys.prefix, "lib", "rfly_suite")
 
 
-def _end_quietly(_number, _frame):
-    os._exit(0)
+def _is_ours():
+    return _is_node() or _started_script() == os.path.join(sys.prefix, "bin", "rfly")
+
+
+def _end_quietly(number, _frame):
+    os._exit(0 if _is_node() else 128 + number)  # rfly: as a shell would say
 
 
 def _take_signals():
     import signal
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end_quietly)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    stops = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    for number in stops:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup sets that one aside
+            signal.signal(number, _end_quietly)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
 
 
 def _main():
-    if _is_node():
+    if _is_ours():
         _take_signals()
     _name_log_folder()
     site_packages = os.path.dirname(os.path.abspath(__file__))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from rfly_common.errors import ConfigError
+from rfly_common.startup import interrupt, stop_by_signal
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
@@ -22,6 +24,8 @@ from rfly_ue_bridge.recording.recorder import Recorder
 from rfly_ue_bridge.recording.replay import Destinations, Report, Target, replay
 
 _POLL_S = 0.1
+_DRAIN_S = 0.5
+"""so long what the system holds is fetched after a signal, should more and more arrive"""
 _SHOW_NS = 500_000_000
 _MAX_RECORD = 16 + 65535
 _CALM_NS = 10_000_000
@@ -47,24 +51,38 @@ def record_to(
     *,
     overwrite: bool,
 ) -> None:
-    """Record until a limit or Ctrl-C. Raises ConfigError for ports that cannot be had or a file that exists."""
+    """Record until a limit, Ctrl-C, SIGTERM or SIGHUP; what has arrived by then is in the file.
+
+    Raises ConfigError for ports that cannot be had or a file that exists.
+    """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     start = time.monotonic()
-    with Recorder(bind, ports, forward_to=forward_to) as recorder, _output(out, overwrite) as file:
+    with (
+        stop_by_signal() as stopped,
+        Recorder(bind, ports, forward_to=forward_to) as recorder,
+        _output(out, overwrite) as file,
+    ):
         writer = PcapWriter(file)
         try:
             writer.flush()
             where = ", ".join(f"{bind}:{port}" for port in recorder.ports)
             console.print(f"recording {where} to {out}; Ctrl-C ends", style="dim")
-            with suppress(KeyboardInterrupt):
-                _record(recorder, writer, limits, console, start)
+            _record(recorder, writer, limits, console, start, stopped)
             writer.flush()
         except BrokenPipeError:  # the reader of a pipe, such as Wireshark, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # the interpreter flushes once more at its end
         _print_summary(recorder, writer, time.monotonic() - start, console)
 
 
-def _record(recorder: Recorder, writer: PcapWriter, limits: RecordLimits, console: Console, start: float) -> None:
+def _record(
+    recorder: Recorder,
+    writer: PcapWriter,
+    limits: RecordLimits,
+    console: Console,
+    start: float,
+    stopped: Callable[[], bool],
+) -> None:
+    drained_by = math.inf
     with console.status("waiting for the first datagram") as status:
         shown_ns = 0
         while True:
@@ -75,7 +93,12 @@ def _record(recorder: Recorder, writer: PcapWriter, limits: RecordLimits, consol
                 rooms.append(int((limits.bytes - writer.bytes) // _MAX_RECORD))
             if min(rooms, default=1) < 1:
                 return
-            recorder.poll(writer, _POLL_S, min(rooms, default=None))
+            stopping = stopped()
+            if stopping:
+                drained_by = min(drained_by, time.monotonic() + _DRAIN_S)
+            taken = recorder.poll(writer, 0.0 if stopping else _POLL_S, min(rooms, default=None))
+            if stopping and (not taken or time.monotonic() > drained_by):
+                return
             elapsed = time.monotonic() - start
             if 0 < limits.seconds <= elapsed:
                 return
@@ -115,7 +138,12 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
     destinations = Destinations(target)
     report = Report()
     try:
-        with RecordingReader(path) as reader, _ProgressBar(reader, passes, console) as bar, suppress(KeyboardInterrupt):
+        with (
+            RecordingReader(path) as reader,
+            _ProgressBar(reader, passes, console) as bar,
+            suppress(KeyboardInterrupt),
+            stop_by_signal(interrupt),
+        ):
             replay(
                 reader,
                 destinations.send,

@@ -10,12 +10,13 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
 
 from rfly_common.errors import CommandError, ConfigError, PacketError
+from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
 from rfly_ue_bridge.codec.commands import encode_command, encode_command_lan
 from rfly_ue_bridge.codec.packets import Packet
@@ -79,20 +80,21 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
     try:
         where = ", ".join(f"{bind}:{port}" for port in ports)
         console.print(f"listening on {where}; Ctrl-C ends", style="dim")
-        for port, sender, datagram in _datagrams(sockets, counters, console):
-            packet, reason = _decode(datagram)
-            counters.count(packet, reason)
-            if as_json:
-                record = _as_json(port, sender, datagram, packet, reason)
-                print(json.dumps(record, ensure_ascii=False), flush=True)
-            else:
-                shown = _bad_text(datagram, reason) if packet is None else _packet_text(packet)
-                console.print(f"{port} ← {sender}  ", style="dim", end="")
-                console.print(shown, markup=False)
-            if count and counters.total >= count:
-                break
-    except KeyboardInterrupt:
-        console.print()
+        with stop_by_signal() as stopped:
+            for port, sender, datagram in _datagrams(sockets, counters, console, stopped):
+                packet, reason = _decode(datagram)
+                counters.count(packet, reason)
+                if as_json:
+                    record = _as_json(port, sender, datagram, packet, reason)
+                    print(json.dumps(record, ensure_ascii=False), flush=True)
+                else:
+                    shown = _bad_text(datagram, reason) if packet is None else _packet_text(packet)
+                    console.print(f"{port} ← {sender}  ", style="dim", end="")
+                    console.print(shown, markup=False)
+                if count and counters.total >= count:
+                    break
+            if stopped():
+                console.print()  # behind the terminal's ^C
     except BrokenPipeError:  # the reader of a pipe, such as head, has gone
         sys.stderr.close()
         return
@@ -137,13 +139,17 @@ class _Counters:
         return f"{self.total} datagrams in {seconds:.1f} s{': ' if names else ''}{names}{vehicles}"
 
 
-def _datagrams(sockets: list[socket.socket], counters: _Counters, console: Console) -> Iterator[tuple[int, str, bytes]]:
-    """(port, sender, datagram) as they come; prints a summary now and then meanwhile."""
+def _datagrams(
+    sockets: list[socket.socket], counters: _Counters, console: Console, stopped: Callable[[], bool]
+) -> Iterator[tuple[int, str, bytes]]:
+    """(port, sender, datagram) as they come, until `stopped`; prints a summary now and then meanwhile."""
     with selectors.DefaultSelector() as selector:
         for one in sockets:
             selector.register(one, selectors.EVENT_READ, one)
-        while True:
-            for key, _ in selector.select(_POLL_S):  # Windows sees Ctrl-C only between two waits
+        while not stopped():
+            for key, _ in selector.select(_POLL_S):
+                if stopped():
+                    return
                 opened: socket.socket = key.data
                 try:
                     datagram, address = opened.recvfrom(_MAX_DATAGRAM)

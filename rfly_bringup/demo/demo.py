@@ -7,7 +7,6 @@ environment ends it by itself; the exit code is 1, with the reason, where someth
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 import threading
@@ -15,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -25,11 +23,12 @@ from rich.live import Live
 from rich.table import Table
 
 from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
-from rfly_bringup.runner.supervisor import Supervisor, node_environment, node_supervisor
+from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, node_environment, node_supervisor
 from rfly_bringup.runner.up import LinePrinter
 from rfly_common.errors import PacketError
 from rfly_common.frames import ned_to_enu
 from rfly_common.imports import how_to_install
+from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 
@@ -37,6 +36,8 @@ START_TIMEOUT_S = 30.0
 SILENCE_S = 3.0
 GROUND_TOLERANCE_M = 0.05
 TRACK_SPACING_S = 0.25
+PICTURE_S = 10.0
+"""the picture may take so long after Ctrl-C"""
 PICTURE = Path("build") / "demo" / "convoy.png"
 
 
@@ -134,9 +135,11 @@ class Demo:
         self._rate = 0.0
 
     def run(self, duration_s: float | None) -> None:
-        """Until Ctrl-C or the end of the duration. Raises DemoFailed."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
+        """Until Ctrl-C, SIGTERM, SIGHUP or the end of the duration. Raises DemoFailed."""
+        with stop_by_signal(self._on_signal, within_s=STOP_TIMEOUT_S + PICTURE_S):
+            self._run(duration_s)
+
+    def _run(self, duration_s: float | None) -> None:
         os.environ.update(node_environment())
         from rfly_bringup.ros.demo_probe import TerrainObserver
 
@@ -280,7 +283,7 @@ class Demo:
         draw_convoy(observer.terrain, tracks, PICTURE)
         self._console.print(f"picture of the tracks that the datagrams made: {PICTURE}")
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self) -> None:
         self._stop = True
 
 

@@ -6,15 +6,12 @@ import math
 import os
 import select
 import shutil
-import signal
 import sys
 import termios
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
 
 import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
@@ -34,6 +31,7 @@ from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_IN
+from rfly_common.startup import stop_by_signal
 
 PERIOD_S = 0.05
 """of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""
@@ -105,8 +103,9 @@ class KeyboardTeleop(Node):
 
 
 def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
-    """Until Ctrl-C, SIGTERM, or the terminal's end. Raises ConfigError where stdin is no terminal, and for a namespace
-    that can't be.
+    """Until Ctrl-C, SIGTERM, SIGHUP, or the terminal's end.
+
+    Raises ConfigError where stdin is no terminal, and for a namespace that can't be.
     """
     if not sys.stdin.isatty():
         raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
@@ -121,7 +120,7 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
     executor.add_node(node)
     print(f"{node.get_namespace()}:\n{HELP}")
     try:
-        with _raw_keys(), _signals() as stopped:
+        with _raw_keys(), stop_by_signal() as stopped:
             _loop(node, executor, stopped)
         node.stop()
         if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
@@ -132,9 +131,9 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
         rclpy.try_shutdown()
 
 
-def _loop(node: KeyboardTeleop, executor: SingleThreadedExecutor, stopped: list[int]) -> None:
+def _loop(node: KeyboardTeleop, executor: SingleThreadedExecutor, stopped: Callable[[], bool]) -> None:
     due, shown = 0.0, ""
-    while not stopped:
+    while not stopped():
         ready, _, _ = select.select([sys.stdin], [], [], 0.01)
         if ready:
             data = os.read(sys.stdin.fileno(), 1024)
@@ -163,20 +162,3 @@ def _raw_keys() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """A list that holds the number of a signal once one has come."""
-    come: list[int] = []
-
-    def take(number: int, _frame: FrameType | None) -> None:
-        come.append(number)
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before: dict[int, Any] = {number: signal.signal(number, take) for number in numbers}
-    try:
-        yield come
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

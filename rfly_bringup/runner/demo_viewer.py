@@ -11,7 +11,7 @@ import urllib.request
 from rfly_bringup.runner.supervisor import Output
 
 VIEWER = "view"
-RFLY = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
+RFLY = "import sys; from rfly_bringup.cli.entry_point import rfly; sys.argv[0] = 'rfly'; rfly()"
 _ADDRESS = re.compile(r"rfly view: (http://\S+)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,10 +106,11 @@ class Supervisor:
     """how often a process ended by itself, respawned or not"""
     _restart_at: dict[str, float] = field(default_factory=dict)
 
-    def start(self) -> None:
-        """Start all."""
+    def start(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Start all, or those before `stopped` says that they are to end already."""
         for name, command in self.commands:
-            self._start(name, command)
+            if not stopped():
+                self._start(name, command)
 
     def poll(self) -> None:
         """Notice processes that ended, and start them again where asked."""
@@ -147,7 +149,7 @@ class Supervisor:
     def _start(self, name: str, command: Sequence[str]) -> None:
         # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends the nodes in order
         process = subprocess.Popen(
-            command,
+            [*_end_with_parent(), *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -183,6 +185,17 @@ def node_supervisor(
         commands.append((node.executable, node_command(node, arguments, path if written else None)))
     respawn = arguments.get("respawn") == "true"
     return Supervisor(commands, output, node_environment(lan), respawn, folder)
+
+
+def _end_with_parent() -> list[str]:
+    """What goes before a command that is to get SIGTERM when this process has ended in whatever way; [] outside Linux.
+
+    The shell makes sure that this process had not ended before the system knew that.
+    """
+    guard = shutil.which("setpriv") if sys.platform == "linux" else None
+    if guard is None:
+        return []
+    return [guard, "--pdeathsig", "TERM", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())]
 
 
 def describe_exit(code: int) -> str:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from collections.abc import Mapping
-from types import FrameType
-from typing import Any
+from contextlib import suppress
 
 from rich.console import Console
 from rich.text import Text
 
+from rfly_bringup.nodes.argument_files import check_files
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
-from rfly_bringup.nodes.node_set import TERRAIN, check_arguments, node_parameters, started_nodes
-from rfly_bringup.runner.supervisor import Supervisor, describe_exit, node_supervisor, rviz_config_path
+from rfly_bringup.nodes.node_set import check_arguments, started_nodes
+from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, describe_exit, node_supervisor, rviz_config_path
 from rfly_common.errors import ConfigError
-from rfly_common.files import open_regular
-
-STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""signals that end all processes: Ctrl-C, kill, and the terminal that is closed"""
-
-MAX_PARAMS_FILE_BYTES = 1_000_000
+from rfly_common.startup import stop_by_signal
 
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
@@ -35,8 +29,9 @@ class LinePrinter:
         self._styles = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
 
     def __call__(self, name: str, line: str) -> None:
-        """One line of one process."""
-        self._console.print(Text(f"{name:<{self._width}} | ", style=self._styles.get(name, "white")) + Text(line))
+        """One line of one process. Where nobody reads them any more the processes go on all the same."""
+        with suppress(OSError, SystemExit):  # the latter is rich's answer to a broken pipe
+            self._console.print(Text(f"{name:<{self._width}} | ", style=self._styles.get(name, "white")) + Text(line))
 
 
 def up(arguments: Mapping[str, str], lan: bool = False) -> int:
@@ -45,7 +40,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
         check_arguments(arguments)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    _check_files(arguments)
+    check_files(arguments)
     arguments = fill_feedback_addresses(arguments)
     names = [node.executable for node in started_nodes(arguments)]
     commands_of_rviz: list[tuple[str, list[str]]] = []
@@ -59,62 +54,18 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
 
 
 def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
-    """Run processes until one of STOPS or the last one's end; 1 where one ended by itself, else 0."""
-    stop = False
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        nonlocal stop
-        stop = True
-
-    before: dict[int, Any] = {s: signal.signal(s, on_signal) for s in STOPS}
-    try:
-        supervisor.start()
-        while not stop and (supervisor.processes or supervisor.respawn):
-            supervisor.poll()
-            time.sleep(0.05)
-    finally:
-        supervisor.stop()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end; 1 where one ended by itself, else 0."""
+    with stop_by_signal(within_s=STOP_TIMEOUT_S + 1.0) as stopped:
+        try:
+            supervisor.start(stopped)
+            while not stopped() and (supervisor.processes or supervisor.respawn):
+                supervisor.poll()
+                time.sleep(0.05)
+        finally:
+            supervisor.stop()
     for name, code in supervisor.ended.items():
         printer(name, f"had ended with {describe_exit(code)}")
     return 1 if supervisor.exits else 0
-
-
-def _check_files(arguments: Mapping[str, str]) -> None:
-    """Raises what the nodes would log, where they would stay and wait for a map by `load_terrain`."""
-    check_params_file(arguments.get("params_file", ""))
-    if arguments.get("map"):
-        from rfly_terrain.files.search import find_map
-
-        find_map(arguments["map"], node_parameters(TERRAIN, arguments).get("map_search_path", ()))
-    if arguments.get("fleet"):
-        from rfly_trajectory.fleet.fleet_file import load_fleet
-
-        load_fleet(arguments["fleet"])
-    if arguments.get("collision") == "true" and arguments.get("collision_shapes"):
-        from rfly_collision.shapes.shape_file import load_shapes
-
-        load_shapes(arguments["collision_shapes"])
-    if arguments.get("shard"):
-        from rfly_trajectory.fleet.shard import shard_range
-
-        shard_range(arguments["shard"], 0)
-
-
-def check_params_file(path: str) -> None:
-    """Raises ConfigError for a ROS parameter file that no node could read."""
-    if not path:
-        return
-    import yaml
-
-    try:
-        with open_regular(path, MAX_PARAMS_FILE_BYTES) as file:
-            found = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"params_file: {path}: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"params_file: {path}: expected node names with ros__parameters below them")
 
 
 def _rviz_command(arguments: Mapping[str, str]) -> list[str]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from rfly_common.errors import CommandError, RflyError
+from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
@@ -110,11 +109,11 @@ class Viewer:
         self._stopped.set()
         self.listener.arrived.set()
 
-    def run(self) -> None:
-        """Draw until `stop`. The first datagram after a pause is drawn at once, then RATE_HZ is kept."""
+    def run(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Draw until `stop`, or `stopped`. The first datagram after a pause is drawn at once, then RATE_HZ is kept."""
         try:
             due = 0.0
-            while not self._stopped.is_set():
+            while not self._stopped.is_set() and not stopped():
                 turning = bool((self._poses.motor_speed_rpm != 0).any() or (self._poses.wheel_speed_rpm != 0).any())
                 self.listener.arrived.wait(1 / RATE_HZ if turning else 0.1)
                 early = due - time.monotonic()
@@ -281,14 +280,9 @@ def click_lines(click: Click, ground_click: Click | None, altitude_ned: Callable
 
 
 def view(settings: Settings, print_line: Callable[[str], None], open_browser: bool) -> None:
-    """Run the viewer until Ctrl-C or SIGTERM."""
+    """Run the viewer until Ctrl-C, SIGTERM or SIGHUP."""
     viewer = Viewer(settings)
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        viewer.stop()
-
-    before: dict[int, Any] = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with stop_by_signal() as stopped:  # `viewer.stop` takes locks, which the interrupted loop may hold
         print_line(f"rfly view: {viewer.address} shows UDP {settings.host}:{viewer.listener.port}; Ctrl-C ends it")
         for line in viewer.state.log:
             print_line(f"rfly view: {line}")
@@ -296,7 +290,4 @@ def view(settings: Settings, print_line: Callable[[str], None], open_browser: bo
             import webbrowser
 
             webbrowser.open(viewer.address)
-        viewer.run()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        viewer.run(stopped)

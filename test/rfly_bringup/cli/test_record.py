@@ -245,3 +245,16 @@ def test_help_has_examples(command):
     assert done.returncode == 0
     assert f"rfly {command}" in done.stdout
     assert "Examples" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
+def test_whatever_ends_it_all_that_has_arrived_is_in_the_file(tmp_path, number):
+    """Once SIGTERM and SIGHUP left what was in buffers behind, 17 of 500."""
+    out = tmp_path / "a.pcap"
+    with Recording(out) as recording:
+        recording.send(*[POSE] * 500)
+        recording.process.send_signal(number)
+        code, _, errors = recording.rest()
+    assert code == 0, errors
+    assert "500 datagrams" in errors
+    assert out.stat().st_size == 24 + 500 * (16 + 20 + 8 + len(POSE))

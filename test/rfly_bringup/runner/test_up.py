@@ -3,6 +3,7 @@
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,8 +13,8 @@ import time
 import pytest
 from node_harness import PATIENCE
 
+from rfly_bringup.nodes.argument_files import check_params_file
 from rfly_bringup.nodes.feedback_address import local_address_towards
-from rfly_bringup.runner.up import check_params_file
 from rfly_common.errors import ConfigError
 
 pytestmark = [pytest.mark.ros, pytest.mark.usefixtures("rflysim_ports")]
@@ -91,6 +92,48 @@ def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
         assert up.end() == 0, up.output
         assert time.monotonic() - started < 4
         assert "Traceback" not in up.output
+
+
+def is_running(pid):
+    """Neither gone nor a zombie that nobody has waited for."""
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="the program setpriv is not installed")
+@pytest.mark.parametrize("moment", ["at once", "later"])
+def test_nodes_end_with_rfly_up_even_where_it_is_killed(domain_id, moment):
+    """kill -9: within 2 s none of its nodes is left, whether they run already or have just been started."""
+    with Running([*RFLY, "up"]) as up:
+        if moment == "later":
+            up.read_until(r"ue_bridge_node +\| .*sending to")
+        nodes = []
+        deadline = time.monotonic() + PATIENCE
+        while not nodes:
+            with open(f"/proc/{up.process.pid}/task/{up.process.pid}/children") as children:
+                nodes = [int(pid) for pid in children.read().split()]
+            assert time.monotonic() < deadline
+        up.process.kill()
+        up.process.wait()
+        deadline = time.monotonic() + 2.0
+        while left := [pid for pid in nodes if is_running(pid)]:
+            assert time.monotonic() < deadline, f"{left} of {nodes} run on"
+            time.sleep(0.02)
+
+
+def test_up_goes_on_where_nobody_reads_its_lines(domain_id):
+    """`rfly up | head -1`: a node must not wait for a reader that has gone."""
+    with Running([*RFLY, "up", "--log-level", "debug"]) as up:
+        up.read_until(r"terrain_node +\| ")
+        up.process.stdout.close()
+        assert pid_of("ue_bridge_node", domain_id)
+        started = time.monotonic()
+        up.process.send_signal(signal.SIGTERM)
+        assert up.process.wait(PATIENCE) == 0
+        assert time.monotonic() - started < 4.0
 
 
 @pytest.mark.parametrize("content", ["a: [", "- 1", b"\xff"], ids=["broken", "a list", "no text"])

@@ -1,0 +1,145 @@
+"""Signals of a process: at once at its start, in order in a loop, and by force where neither happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+HANGS_WITH_THE_LOCK = """
+import ctypes, os
+from rfly_common import startup
+startup.install_handlers()
+startup.spinning()
+print("up", flush=True)
+while not startup.stop_requested():
+    pass
+ctypes.PyDLL(None).sleep(60)
+"""
+HANGS_WITHOUT_THE_LOCK = HANGS_WITH_THE_LOCK.replace("PyDLL", "CDLL")
+LOSES_THE_INTERRUPT = """
+from rfly_common import startup
+startup.install_handlers(shell_codes=True)
+startup.interruptible()
+class Swallows:
+    def __del__(self):
+        print("up", flush=True)
+        while not startup.stop_requested():
+            pass
+Swallows()
+{then}
+"""
+COMMAND = """
+import time
+from rfly_common import startup
+startup.install_handlers(shell_codes=True)
+startup.interruptible()
+try:
+    print("up", flush=True)
+    time.sleep(60)
+finally:
+    print("cleaned", flush=True)
+    startup.end(startup.exit_code())
+"""
+LOOP = """
+import time
+from rfly_common import startup
+startup.install_handlers(shell_codes=True)
+with startup.stop_by_signal() as stopped:
+    print("up", flush=True)
+    while not stopped():
+        time.sleep(0.01)
+print("cleaned", flush=True)
+startup.end(startup.exit_code() or 3)
+"""
+
+
+def run(program, number, *, prefix=()):
+    """(exit code, seconds from the signal to the end, output) of a program that has said `up`."""
+    command = [*prefix, sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout.readline() == "up\n"
+            process.send_signal(number)
+            start = time.monotonic()
+            output, _ = process.communicate(timeout=10.0)
+            return process.returncode, time.monotonic() - start, output
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
+def test_who_hangs_with_the_interpreters_lock_is_ended_by_the_system(number):
+    """As a node did in the middleware: a thread as watchdog never got the lock."""
+    code, seconds, output = run(HANGS_WITH_THE_LOCK, number)
+    assert (code, output) == (-signal.SIGALRM, "")
+    assert seconds < 2.0
+
+
+def test_who_hangs_without_the_lock_ends_with_0():
+    code, seconds, output = run(HANGS_WITHOUT_THE_LOCK, signal.SIGTERM)
+    assert (code, output) == (0, "")
+    assert seconds < 2.0
+
+
+@pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
+def test_a_command_cleans_up_and_says_what_ended_it(number):
+    """As a shell would: 128 + the signal."""
+    assert run(COMMAND, number)[::2] == (128 + number, "cleaned\n")
+
+
+@pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
+def test_a_loop_ends_in_order_with_a_code_of_its_own(number):
+    code, seconds, output = run(LOOP, number)
+    assert (code, output) == (3, "cleaned\n")
+    assert seconds < 1.0
+
+
+def test_an_interrupt_that_python_swallowed_ends_the_process_all_the_same():
+    """In a `__del__`, as while something heavy was imported; without the note that Python writes of it."""
+    code, seconds, output = run(LOSES_THE_INTERRUPT.format(then="import time; time.sleep(60)"), signal.SIGINT)
+    assert (code, output) == (130, "")
+    assert seconds < 2.0
+
+
+def test_a_loop_that_begins_after_a_swallowed_interrupt_ends_at_once():
+    then = "with startup.stop_by_signal() as stopped:\n    print('stopped', stopped(), flush=True)"
+    assert run(LOSES_THE_INTERRUPT.format(then=then), signal.SIGINT)[::2] == (0, "stopped True\n")
+
+
+def test_a_second_signal_ends_at_once_unless_it_is_the_same_one():
+    """`timeout -s INT` and launchers send it to the process and to its group."""
+    twice = HANGS_WITHOUT_THE_LOCK.replace(
+        'print("up", flush=True)',
+        'import signal, threading\nprint("up", flush=True)\n'
+        "def again():\n"
+        "    for _ in range({count}):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "threading.Timer({after}, again).start()",
+    )
+    hang = "ctypes.CDLL(None).sleep(60)"
+    beat = "import time\nfor _ in range(6000):\n    time.sleep(0.01)"
+    at_once = run(twice.format(count=2, after=0.0).replace(hang, beat), signal.SIGTERM)
+    later = run(twice.format(count=1, after=0.6).replace(hang, beat), signal.SIGTERM)
+    assert at_once[0] == later[0] == 0
+    assert 1.3 < at_once[1] < 2.0
+    assert later[1] < 1.2
+
+
+def test_nohup_is_respected():
+    """The closed terminal that it sets aside ends nothing; kill does."""
+    hang_up = "    import os, signal\n    os.kill(os.getpid(), signal.SIGHUP)\n"
+    program = LOOP.replace(
+        '    print("up", flush=True)\n', hang_up + '    print("gone" if stopped() else "up", flush=True)\n'
+    )
+    code, _, output = run(program, signal.SIGTERM, prefix=["nohup"])
+    assert (code, output) == (3, "cleaned\n")
