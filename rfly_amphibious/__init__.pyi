@@ -20,6 +20,8 @@ from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters 
 from rfly_amphibious.guidance.legs import DriveLeg as DriveLeg
 from rfly_amphibious.guidance.legs import FlyLeg as FlyLeg
 from rfly_amphibious.guidance.mission_guide import MissionGuide as MissionGuide
+from rfly_amphibious.mapping.elevation_map import ElevationMap as ElevationMap
+from rfly_amphibious.mapping.elevation_map import ElevationParameters as ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid as OctomapGrid
 from rfly_amphibious.mapping.octomap_grid import OctomapParameters as OctomapParameters
 from rfly_amphibious.mapping.pose_track import PoseTrack as PoseTrack

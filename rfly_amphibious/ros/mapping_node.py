@@ -1,4 +1,4 @@
-"""mapping_node: free and occupied voxels from lidar clouds. A thin shell around OctomapGrid.
+"""mapping_node: voxels and heights from lidar clouds. A thin shell around OctomapGrid and ElevationMap.
 
 Each point of a cloud has a time of its own, and is taken from where the sensor was then: between two poses of
 `odometry/filtered`. A cloud waits until a pose after its last point has come.
@@ -23,6 +23,7 @@ from std_srvs.srv import Trigger
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid, OctomapParameters, warm_up
 from rfly_amphibious.mapping.pose_track import PoseTrack
 from rfly_amphibious.ros.amphibious_msgs import is_unknown
+from rfly_amphibious.ros.elevation_topics import ElevationTopic
 from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_to_points, voxels_to_cloud
 from rfly_amphibious.ros.node_parameters import MappingParameters, VoxelParameters
 from rfly_common.errors import FrameError, RflyError
@@ -49,13 +50,14 @@ class _Cloud(NamedTuple):
 
 
 class MappingNode(Node):
-    """`lidar/points` and `odometry/filtered` -> `octomap`, `occupied_voxels`; services `~/save`, `~/reset`."""
+    """`lidar/points`, `odometry/filtered` -> `octomap`, `occupied_voxels`, `elevation_map`; `~/save`, `~/reset`."""
 
     def __init__(self) -> None:
         super().__init__("mapping_node")
         self._grid = OctomapGrid(OctomapParameters(**asdict(declare_parameters(self, VoxelParameters))))
+        self._elevation = ElevationTopic(self)
         given = declare_parameters(self, MappingParameters)
-        self._min_range = given.min_range
+        self._keeps_voxels, self._min_range = given.octomap, given.min_range
         self._period_ns = round(1e9 / given.rate) if given.rate else 0
         self._frames = Frames(self)
         self._track = PoseTrack(given.max_pose_gap)
@@ -159,16 +161,19 @@ class MappingNode(Node):
         position, turn = self._track.at(moments)
         start = position + quat_rotate(turn, mount.translation)
         placed = quat_rotate(mount.quat_xyzw, points) + mount.translation
-        done = self._grid.insert(start[which], position[which] + quat_rotate(turn[which], placed))
-        self._diagnostics.count("clouds")
-        self._diagnostics.count("rays", len(points))
-        self._diagnostics.count("rays_left_out", done.left_out)
+        begin, end = start[which], position[which] + quat_rotate(turn[which], placed)
         if len(moments):
             self._stamp_ns = int(moments[-1])
-        self._changed = dict.fromkeys(self._changed, True)
+        self._elevation.insert(begin, end, self._stamp_ns)
+        if self._keeps_voxels:
+            self._diagnostics.count("rays_left_out", self._grid.insert(begin, end).left_out)
+            self._changed = dict.fromkeys(self._changed, True)
+        self._diagnostics.count("clouds")
+        self._diagnostics.count("rays", len(points))
 
     def _publish(self) -> None:
         frame_id = self._frames.enu_frames[0]
+        self._elevation.publish(frame_id)
         if self._changed["octomap"] and self._octomap.get_subscription_count():
             self._octomap.publish(grid_to_octomap(self._grid, frame_id, self._stamp_ns))
             self._changed["octomap"] = False
@@ -179,6 +184,8 @@ class MappingNode(Node):
     def _save(self, _request: Any, response: Any) -> Any:
         file = self.get_parameter("file").value
         try:
+            if not self._keeps_voxels:
+                raise RflyError("there are no voxels to save: the parameter octomap is false")
             if not file:
                 raise RflyError("the parameter file is empty; set it to the name of a .bt file")
             self._grid.save(file)
@@ -196,6 +203,7 @@ class MappingNode(Node):
 
     def _reset(self, _request: Any, response: Any) -> Any:
         self._grid.clear()
+        self._elevation.clear()
         self._waiting.clear()
         self._last_taken_ns = None
         self._changed = dict.fromkeys(self._changed, True)
@@ -216,6 +224,7 @@ class MappingNode(Node):
                 (True, OK, "mapping"),
             ],
             voxels=len(self._grid),
+            elevation_cells=self._elevation.known,
             waiting_clouds=len(self._waiting),
             newest_pose_s=pose_time,
             last_trouble=self._last_warning,

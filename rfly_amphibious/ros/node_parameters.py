@@ -8,6 +8,7 @@ from typing import Any, Literal
 from rfly_amphibious.control import chassis_controller, flight_controller
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
 from rfly_amphibious.links import mavlink_hil_session, session
+from rfly_amphibious.mapping.elevation_map import ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapParameters
 from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
 from rfly_amphibious.simulation import simulation
@@ -269,7 +270,29 @@ class MappingParameters:
     publish_rate: float = parameter(1.0, "maps a second at most, where they changed", low=0.01, high=50)
     max_pose_gap: float = parameter(0.5, "s between poses, beyond which clouds are left out", low=0.01)
     lock_step: bool = parameter(False, "lidar/points is reliable, as with the simulation's lock_step")
+    octomap: bool = parameter(True, "keep voxels; false: the map of heights alone")
     file: str = parameter("", "where ~/save writes the map: a .bt file", changeable=True)
+
+
+def _elevation(name: str, text: str, unit: str = "") -> Any:
+    return parameter(getattr(ElevationParameters(), name), text, unit=unit, low=0.0)
+
+
+@dataclass(frozen=True)
+class ElevationMapParameters:
+    """The map of heights around the vehicle."""
+
+    elevation_map: bool = parameter(True, "keep heights and their variances around the vehicle")
+    elevation_resolution: float = _elevation("resolution", "side of a cell", "m")
+    elevation_length: float = _elevation("length", "side of the map, with the sensor in its middle", "m")
+    elevation_range_sigma: float = _elevation("range_sigma", "of a point along its ray", "m")
+    elevation_angle_sigma: float = _elevation("angle_sigma", "of a cloud's rays together, from the attitude", "rad")
+    elevation_cell_sigma: float = _elevation("cell_sigma", "of a cloud's mean in a cell that is not level", "m")
+    elevation_drift: float = _elevation("drift", "by which what is known gets less certain", "m/√s")
+    elevation_gate: float = _elevation("gate", "standard deviations, beyond which a cloud sees another surface")
+    elevation_surface: float = _elevation(
+        "surface", "points farther below the highest one of a cloud in a cell are not of its surface", "m"
+    )
 
 
 # --- link_node, mavlink_hil_node
@@ -347,7 +370,7 @@ NODES = {
     ),
     "guidance_node": (VehicleNameParameters, GuidanceParameters, FrameParameters, LatestTerrainParameters),
     "teleop_node": (VehicleNameParameters, MotionCommandParameters, TeleopLimitParameters, JoystickParameters),
-    "mapping_node": (VoxelParameters, MappingParameters, FrameParameters),
+    "mapping_node": (VoxelParameters, MappingParameters, ElevationMapParameters, FrameParameters),
     "link_node": (LinkParameters, PerceptionParameters),
     "mavlink_hil_node": (
         MavlinkHilParameters,

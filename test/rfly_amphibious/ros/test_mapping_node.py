@@ -289,11 +289,69 @@ def test_reset_forgets_and_save_says_why_it_can_not(running):
     assert save_to(str(file)) == (True, f"0 voxels in {file}")
 
 
-def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id):
+def ground(x, y):
+    """Cells of 0.5 m that are level, so that it matters in no cell where its points lie; no two are alike."""
+    return 0.25 * math.floor(x / 0.5) - 0.125 * math.floor(y / 0.5)
+
+
+def test_the_ground_under_the_way_is_a_grid_map(domain_id):
+    """Two clouds from places 6 m apart, on a map of 12 m: it has moved, and its buffers have wrapped around."""
+    from grid_map_msgs.msg import GridMap
+    from grid_map_reference import cells
+    from node_harness import NodeProcess, Peer
+    from std_srvs.srv import Trigger
+
+    from rfly_common.ros.qos import LATCHED
+
+    parameters = {"octomap": "false", "elevation_length": "12.0", "elevation_resolution": "0.5", "publish_rate": "20.0"}
+    with NodeProcess("mapping_node", domain_id, parameters) as node:
+        peer = Peer(domain_id)
+        rig, maps = Rig(peer), peer.receive(GridMap, "elevation_map", LATCHED)
+        rig.peer.spin_until(lambda: rig.tell_pose(-0.01) or rig.value("newest_pose_s") == "999.990")
+        known = {}
+        for when in (0.0, 0.6):
+            sensor = pose_at(when)[0] + turned(MOUNT[None], pose_at(when)[1])[0]
+            x, y = (sensor[:2] + [(a, b) for a in (-2.0, 0.25, 1.0) for b in (-1.5, 0.1, 2.0)]).T
+            points = np.column_stack([x, y, [ground(*place) for place in zip(x, y, strict=True)]])
+            known |= {(math.floor(a / 0.5), math.floor(b / 0.5)): ground(a, b) for a, b in zip(x, y, strict=True)}
+            in_lidar = turned(points - sensor, -(pose_at(when)[1] + math.pi))
+            rig.tell_pose(when)
+            rig.clouds.publish(cloud(in_lidar, np.zeros(len(points)), START + round(when * 1e9)))
+            rig.peer.spin_until(lambda when=when: rig.tell_pose(when + 0.01) or rig.counter("clouds") == 1 + (when > 0))
+        rig.peer.spin_until(lambda: maps and maps[-1].header.stamp.nanosec == 600_000_000)
+        assert maps[-1].layers == ["elevation", "variance"]
+        assert maps[-1].header.frame_id == "map"
+        assert (maps[-1].outer_start_index, maps[-1].inner_start_index) != (0, 0)
+        middle = np.floor(sensor[:2] / 0.5).astype(int)
+        for (x, y), layers in cells(maps[-1]).items():
+            cell = round(x / 0.5 - 0.5), round(y / 0.5 - 0.5)
+            assert -12 <= cell[0] - middle[0] < 12, "the sensor is in the middle"
+            assert layers["elevation"] == pytest.approx(known.pop(cell, math.nan), abs=1e-5, nan_ok=True)
+            assert math.isnan(layers["variance"]) == math.isnan(layers["elevation"])
+        assert len(known) == 3, "what was left behind is forgotten, the rest is there"
+        refused = peer.call(Trigger, "mapping_node/save")
+        assert (refused.success, refused.message) == (
+            False,
+            "there are no voxels to save: the parameter octomap is false",
+        )
+        assert peer.call(Trigger, "mapping_node/reset").success
+        rig.peer.spin_until(lambda: all(math.isnan(each["elevation"]) for each in cells(maps[-1]).values()))
+        peer.close()
+        assert node.stop() == 0, node.output
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("hit", "-1.0", "hit is -1.0, allowed: 0.01 … 20"),
+        ("elevation_resolution", "0.001", "parameter elevation_resolution is 0.001, allowed: 0.01 … 10"),
+    ],
+)
+def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id, name, value, expected):
     from node_harness import NodeProcess
 
-    with NodeProcess("mapping_node", domain_id, {"hit": "-1.0"}) as node:
+    with NodeProcess("mapping_node", domain_id, {name: value}) as node:
         assert node.process.wait(20) == 2
         node.stop()
-        assert "hit is -1.0, allowed: 0.01 … 20" in node.output
+        assert expected in node.output
         assert "Traceback" not in node.output
