@@ -11,8 +11,10 @@ from types import TracebackType
 from typing import Any
 
 ASK_EVERY_S = 0.05
-LOST_AFTER_S = 10.0
-"""an answer that has not come then is not waited for any more: its node was killed, perhaps, and is back"""
+LOST_AFTER_S = 30.0
+"""an answer that has not come then is not waited for any more, and the next is asked for"""
+ASK_AGAIN_S = 1.0
+"""the same for a node that has not answered yet: a request may come before the node hears it"""
 
 
 class Pulse:
@@ -39,6 +41,8 @@ class Pulse:
         self._answers: dict[str, int] = {}
         self._asked: dict[str, tuple[float, Any]] = {}
         self._clients: dict[str, Any] = {}
+        self._fresh: set[str] = set()
+        """those that have not answered yet: whether they are there, or hear already, is not known"""
         self._lock = threading.Lock()
         self._done = threading.Event()
         self.watch(*nodes)
@@ -54,23 +58,25 @@ class Pulse:
                 if name not in self._clients:
                     self._clients[name] = self.node.create_client(GetParameters, f"{name}/get_parameters")
                     self._answers[name] = 0
+                    self._fresh.add(name)
 
-    def forget(self) -> None:
-        """The stalls until now do not count."""
+    def renew(self, name: str) -> None:
+        """It was killed, and may come back: what it owes does not count, and nothing until it answers again."""
         with self._lock:
-            self._longest.clear()
+            self._fresh.add(name)
+            self._drop(name)
 
     def answers(self, name: str) -> int:
         """How often it has answered."""
         return self._answers[name]
 
     def longest_stall(self, *names: str) -> float | None:
-        """s that one of them let wait, or lets wait now; None where none has been asked. Without names: of all."""
+        """s that one of them let wait, or lets wait now; None where none has answered. Without names: of all."""
         now = time.monotonic()
         with self._lock:
-            waits = {name: now - asked for name, (asked, _) in self._asked.items()}
-            found = [max(self._longest.get(name, 0.0), waits.get(name, 0.0)) for name in names or self._clients]
-        return max(found, default=None)
+            waits = {name: now - asked for name, (asked, _) in self._asked.items() if name not in self._fresh}
+            answered = [name for name in names or self._clients if name in self._longest]
+            return max((max(self._longest[name], waits.get(name, 0.0)) for name in answered), default=None)
 
     def close(self) -> None:
         import rclpy
@@ -107,20 +113,27 @@ class Pulse:
     def _ask(self, name: str, client: Any) -> None:
         now = time.monotonic()
         if name in self._asked:
-            asked, future = self._asked[name]
-            if now - asked < LOST_AFTER_S:
+            waited = now - self._asked[name][0]
+            if waited < (ASK_AGAIN_S if name in self._fresh else LOST_AFTER_S):
                 return
-            client.remove_pending_request(future)
-            self._longest[name] = max(self._longest.get(name, 0.0), now - asked)
-            del self._asked[name]
+            if name not in self._fresh:
+                self._longest[name] = max(self._longest.get(name, 0.0), waited)
+            self._drop(name)
         if client.service_is_ready():
             future = client.call_async(client.srv_type.Request(names=["use_sim_time"]))
             self._asked[name] = now, future
             future.add_done_callback(lambda _: self._answered(name, now))
 
+    def _drop(self, name: str) -> None:
+        if name in self._asked:
+            self._clients[name].remove_pending_request(self._asked.pop(name)[1])
+
     def _answered(self, name: str, asked: float) -> None:
         with self._lock:
+            if self._asked.get(name, (math.nan,))[0] != asked:
+                return  # of a request that was given up
+            del self._asked[name]
             self._answers[name] += 1
-            self._longest[name] = max(self._longest.get(name, 0.0), time.monotonic() - asked)
-            if self._asked.get(name, (math.nan,))[0] == asked:
-                del self._asked[name]
+            waited = 0.0 if name in self._fresh else time.monotonic() - asked
+            self._fresh.discard(name)
+            self._longest[name] = max(self._longest.get(name, 0.0), waited)

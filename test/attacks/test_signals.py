@@ -46,7 +46,7 @@ def test_before_its_first_instruction_a_process_is_pythons(code):
 
 
 def test_a_storm_repeats_with_its_seed():
-    first, again = ([signals.storm(random.Random(5), number) for number in range(10)] for _ in range(2))
+    first, again = ([signals.storm(random.Random(5), number, NODE.kinds) for number in range(10)] for _ in range(2))
     assert first == again
     assert {one.first for one in first} == {signal.SIGINT, signal.SIGTERM}
     assert first[9].after_s == 0.0

@@ -1,0 +1,170 @@
+"""`kill -9` of each node under `rfly up` and `rfly up amphibious`, and of the command itself, in the middle of work.
+
+The others go on and answer; the command says which node died, and what it does about it: with `--respawn` the node is
+back and answers. A killed command leaves no node behind.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from attacks.pulse import Pulse
+from attacks.running import Running, own_graph, rfly, wait_until
+from attacks.signals import bridge_parameters
+from attacks.table import Result, largest
+
+TRIES, SHORT_TRIES = 3, 1
+"""of each node; of the command itself"""
+PATIENCE_S = 60.0
+END_WITHIN_S, GIVEN_UP_S = 2.0, 10.0
+COMMANDS = {
+    "rfly up": (
+        "--map",
+        "JacksboroFault",
+        "--fleet",
+        "demo_convoy",
+        "--collision",
+        "--planner",
+        "--mission-vehicles",
+        "one",
+    ),
+    "rfly up amphibious": ("amphibious", "--mapping"),
+}
+
+
+@dataclass
+class Crew:
+    """`rfly up` at work, and a peer that asks its nodes."""
+
+    running: Running
+    pulse: Pulse
+    failures: list[str] = field(default_factory=list)
+    tried: int = 0
+
+    def nodes(self) -> dict[str, psutil.Process]:
+        """The processes of the nodes by their names in the graph."""
+        return {_full_name(p): p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")}
+
+    def kill(self, name: str, respawn: bool) -> None:
+        """Kill a node, and see what comes of it."""
+        self.tried += 1
+        nodes = self.nodes()
+        victim = nodes.pop(name)
+        said_before = len(self.running.output)
+        victim.kill()
+        self.pulse.renew(name)
+        try:
+            line = wait_until(lambda: self._obituary(said_before), f"a word on the death of {name}", PATIENCE_S)
+            if not line.startswith(name.lstrip("/")) or "SIGKILL" not in line or ("starting again" in line) != respawn:
+                self.failures.append(f"{name}: said {line!r}")
+            if respawn:
+                wait_until(lambda: name in self.nodes(), f"{name} to start again", PATIENCE_S)
+            for other in [*nodes, *([name] if respawn else [])]:
+                before = self.pulse.answers(other)
+                wait_until(
+                    lambda node=other, seen=before: self.pulse.answers(node) > seen,
+                    f"an answer of {other} after {name} was killed",
+                    PATIENCE_S,
+                )
+        except TimeoutError as error:
+            self.failures.append(str(error))
+        now = self.nodes()
+        gone = [node for node, process in nodes.items() if node not in now or now[node].pid != process.pid]
+        if gone:
+            self.failures.append(f"{name} took {', '.join(gone)} with it")
+
+    def _obituary(self, since: int) -> str:
+        lines = self.running.output[since:].splitlines()
+        return next((line for line in lines if "ended by itself" in line), "")
+
+
+def _full_name(process: psutil.Process) -> str:
+    """`/amphibious_1/mapping_node` of a node's command line."""
+    command = process.cmdline()
+    namespace = next((word.partition(":=")[2] for word in command if word.startswith("__ns:=")), "")
+    return f"{namespace.rstrip('/')}/{Path(command[1]).name}"
+
+
+@contextmanager
+def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
+    """`rfly up` with these arguments, once all its nodes answer."""
+    with ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="attack_")))
+        running = opened.enter_context(Running(rfly("up", *arguments, *bridge_parameters(folder)), graph))
+        pulse = opened.enter_context(Pulse(graph))
+        found = Crew(running, pulse)
+        count = 0
+        while not found.nodes() or count != len(found.nodes()):  # until no more are started
+            count = len(found.nodes())
+            time.sleep(1.0)
+        pulse.watch(*found.nodes())
+        wait_until(
+            lambda: all(pulse.answers(name) for name in found.nodes()), f"{running.output}: all to answer", 120.0
+        )
+        yield found
+
+
+def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries: int) -> Result:
+    """Kill each node so many times, in any order, started again each time; then one after the other for good."""
+    failures: list[str] = []
+    tried, peak, stall = 0, None, None
+    for respawn in (True, False):
+        option = ["--respawn"] if respawn else []
+        with own_graph() as graph, crew(graph, *arguments, *option) as found:
+            for _ in range(tries if respawn else 1):
+                nodes = sorted(found.nodes())
+                rng.shuffle(nodes)
+                for node in nodes if respawn else nodes[:-1]:
+                    found.kill(node, respawn)
+            if respawn:
+                code, seconds = found.running.end(signal.SIGINT, GIVEN_UP_S)
+            else:  # its last node's end is its own
+                start = time.monotonic()
+                next(iter(found.nodes().values())).kill()
+                code, seconds = found.running.wait(GIVEN_UP_S), time.monotonic() - start
+            if code != 1 or seconds > END_WITHIN_S:
+                found.failures.append(
+                    f"it ended with exit code {code} after {seconds:.1f} s, expected 1: nodes had died"
+                )
+            peak, stall = largest((peak, found.running.peak_mb)), largest((stall, found.pulse.longest_stall()))
+            failures += [f"{'--respawn: ' if respawn else ''}{failure}" for failure in found.failures]
+            tried += found.tried + 1
+    return Result(f"kill -9 of nodes under {name}", tried, len(failures), peak, stall, tuple(failures))
+
+
+def kill_commands(rng: random.Random, tries: int) -> Result:
+    """Kill the command itself: its nodes end, too."""
+    failures: list[str] = []
+    tried, peak, stall = 0, None, None
+    for name, arguments in COMMANDS.items():
+        for _ in range(tries):
+            with own_graph() as graph, crew(graph, *arguments) as found:
+                nodes = found.nodes()
+                time.sleep(rng.uniform(0.0, 1.0))
+                start = time.monotonic()
+                found.running.process.kill()
+                _, left = psutil.wait_procs(nodes.values(), END_WITHIN_S)
+                stall = largest((stall, time.monotonic() - start))
+                if left:
+                    failures.append(f"{name} left {', '.join(_full_name(process) for process in left)}")
+                for process in left:
+                    process.kill()
+                peak = largest((peak, found.running.peak_mb))
+                tried += 1
+    return Result("kill -9 of rfly up", tried, len(failures), peak, stall, tuple(failures))
+
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    **{name: partial(kill_nodes, name, arguments) for name, arguments in COMMANDS.items()},
+    "kill -9": kill_commands,
+}
