@@ -1,0 +1,384 @@
+"""Peers that misbehave: they stall, dribble, send garbage, close halfway, come in crowds, flood with malformed packets.
+
+They are those of the nodes for controllers outside, of the bridge, of `rfly view` and its page, of `rfly listen` and
+`rfly record`. The attacked process has to go on and answer meanwhile, to stay small, and to serve a sensible peer
+afterwards.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+from attacks.pulse import Pulse
+from attacks.running import Running, free_port, node_command, own_graph, rfly, wait_until
+from attacks.table import Result
+from attacks.traffic import Traffic
+
+TRIES, SHORT_TRIES = 500, 20
+"""peers of each kind; a flood has FLOOD times as many datagrams"""
+FLOOD = 200
+CROWD = 20
+"""peers at once"""
+LASTS_S = 1.0
+"""at most, of one peer"""
+MOST_STALL_S = 2.0
+MOST_MEMORY_MB = {"rfly view": 1000.0}
+OTHERS_MEMORY_MB = 400.0
+PATIENCE_S = 20.0
+
+Behaviour = Callable[[socket.socket, random.Random, Sequence[bytes]], None]
+"""What a connected peer does; the last are sensible messages"""
+
+
+# --- peers on a stream
+
+
+def stall(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
+    """Neither reads nor writes, perhaps after a first word."""
+    if rng.random() < 0.5:
+        peer.sendall(rng.choice(sensible))
+    time.sleep(rng.uniform(0.0, LASTS_S))
+
+
+def dribble(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
+    """A byte at a time, and not to the end."""
+    for byte in rng.choice(sensible)[: rng.randrange(1, 60)]:
+        peer.sendall(bytes((byte,)))
+        time.sleep(LASTS_S / 60)
+
+
+def garbage(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
+    """Random bytes and mutated messages, up to a megabyte."""
+    from fuzz.fuzz_packets import mutated
+
+    until = time.monotonic() + LASTS_S
+    for _ in range(rng.choice((1, 10, 1000))):
+        if time.monotonic() > until:
+            return
+        one, other = rng.choice(sensible), rng.choice(sensible)
+        peer.sendall(rng.choice((rng.randbytes(rng.randrange(1, 1000)), mutated(rng, one, other))))
+
+
+def close_halfway(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
+    """Half a message and no more, but still listening; or deaf, but still sending."""
+    whole = rng.choice(sensible)
+    peer.sendall(whole[: rng.randrange(len(whole))])
+    if rng.random() < 0.5:
+        peer.shutdown(socket.SHUT_WR)
+        while peer.recv(4096):
+            pass
+    else:
+        peer.shutdown(socket.SHUT_RD)
+        peer.sendall(whole)
+
+
+def reset(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
+    """Gone without a good-bye."""
+    peer.sendall(rng.choice(sensible))
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+BEHAVIOURS: tuple[Behaviour, ...] = (stall, dribble, garbage, close_halfway, reset)
+
+
+def streams(rng: random.Random, tries: int, port: int, sensible: Sequence[bytes]) -> None:
+    """So many peers at a TCP port, CROWD at once."""
+
+    def one(seed: int) -> None:
+        own = random.Random(seed)
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), LASTS_S) as peer:
+            peer.settimeout(LASTS_S)  # who is refused or not read is cut, and that is well
+            own.choice(BEHAVIOURS)(peer, own, sensible)
+
+    with ThreadPoolExecutor(CROWD) as pool:
+        list(pool.map(one, [rng.getrandbits(32) for _ in range(tries)]))
+
+
+def flood(port: int, datagrams: Iterable[bytes]) -> int:
+    """All datagrams to a UDP port, as quickly as the system takes them; how many it took."""
+    sent = 0
+    datagrams = list(datagrams)  # made before, which takes longer
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        for datagram in datagrams:
+            with suppress(ConnectionRefusedError):
+                opened.sendto(datagram, ("127.0.0.1", port))
+                sent += 1
+    return sent
+
+
+# --- what is attacked
+
+
+class PagePulse:
+    """Asks for the viewer's page again and again, and says how long it let wait."""
+
+    def __init__(self, address: str) -> None:
+        self._address, self._longest = address, 0.0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def longest_stall(self) -> float:
+        return self._longest
+
+    def __enter__(self) -> PagePulse:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._done.wait(0.1):
+            start = time.monotonic()
+            with suppress(OSError):
+                urllib.request.urlopen(self._address, timeout=PATIENCE_S).read()
+            self._longest = max(self._longest, time.monotonic() - start)
+
+
+def judged(name: str, tried: int, running: Running, stall_s: float | None, more: Iterable[str] = ()) -> Result:
+    """The result of an attack on a process that should go on."""
+    failures = list(more)
+    if running.process.poll() is not None:
+        failures.append(f"it ended with exit code {running.process.returncode}: {running.output[-300:]}")
+    if "Traceback" in running.output:
+        failures.append("a trace: " + " | ".join(running.output.partition("Traceback")[2].splitlines()[:8]))
+    limit = next((mb for part, mb in MOST_MEMORY_MB.items() if part in name), OTHERS_MEMORY_MB)
+    if (running.peak_mb or 0.0) > limit:
+        failures.append(f"it swelled to {running.peak_mb:.0f} MB")
+    if stall_s is not None and stall_s > MOST_STALL_S:
+        failures.append(f"it let others wait for {stall_s:.1f} s")
+    return Result(name, tried, len(failures), running.peak_mb, stall_s, tuple(failures))
+
+
+@contextmanager
+def node_at_work(name: str, parameters: Mapping[str, object], *, traffic: bool) -> Iterator[tuple[Running, Pulse]]:
+    """A node that answers, in a graph of its own."""
+    with ExitStack() as opened:
+        graph = opened.enter_context(own_graph())
+        if traffic:
+            opened.enter_context(Traffic(graph))
+        running = opened.enter_context(Running(node_command(name, parameters), graph))
+        pulse = opened.enter_context(Pulse(graph, f"/{name}"))
+        wait_until(lambda: pulse.answers(f"/{name}"), f"{name} to answer: {running.output}", 120.0)
+        yield running, pulse
+
+
+def listening_port(running: Running, kind: str) -> int:
+    """The port that a node of a controller outside says that it listens on."""
+    running.wait_for(f"{kind} 127.0.0.1:", timeout_s=60.0)
+    return int(running.output.partition(f"{kind} 127.0.0.1:")[2].split()[0])
+
+
+def listens(running: Running, port: int) -> bool:
+    """Whether it has bound this UDP port."""
+    own = psutil.Process(running.process.pid)
+    return any(connection.laddr.port == port for connection in own.net_connections("udp"))
+
+
+def is_served(kind: int, port: int, greeting: bytes) -> bool:
+    """Whether a sensible peer hears something before PATIENCE_S are over, as it should soon."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.socket(socket.AF_INET, kind) as peer:
+            peer.settimeout(1.0)
+            peer.connect(("127.0.0.1", port))
+            for _ in range(5):
+                peer.send(greeting)
+                if peer.recv(4096):
+                    return True
+    return False
+
+
+def link_over(transport: str, rng: random.Random, tries: int) -> Result:
+    """Controllers outside, over UDP or TCP, while the vehicle's states go out."""
+    from fuzz.fuzz_link import WHOLE, datagrams
+
+    kind = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}[transport]
+    parameters = {"transport": transport, "port": 0, "controller_port": 0}
+    with node_at_work("link_node", parameters, traffic=True) as (running, pulse):
+        port = listening_port(running, transport)
+        if transport == "tcp":
+            tried = tries
+            streams(rng, tries, port, WHOLE)
+        else:
+            tried = flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
+        served = is_served(kind, port, WHOLE[4])
+        failures = [] if served else [f"a heartbeat over {transport} got no answer afterwards"]
+        return judged(f"controllers outside, {transport}", tried, running, pulse.longest_stall(), failures)
+
+
+def autopilots(rng: random.Random, tries: int) -> Result:
+    """Autopilots that speak MAVLink over TCP."""
+    from rfly_amphibious.links.mavlink_hil import load_dialect
+
+    dialect = load_dialect()
+    sender = dialect.MAVLink(None)
+    heartbeat = dialect.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(sender)
+    controls = dialect.MAVLink_hil_actuator_controls_message(0, [0.1] * 16, 128, 0).pack(sender)
+    with node_at_work("mavlink_hil_node", {"port": 0}, traffic=True) as (running, pulse):
+        port = listening_port(running, "tcp")
+        streams(rng, tries, port, (heartbeat, controls))
+        served = is_served(socket.SOCK_STREAM, port, heartbeat)
+        failures = [] if served else ["a heartbeat got no answer afterwards"]
+        return judged("autopilots", tries, running, pulse.longest_stall(), failures)
+
+
+def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
+    """Malformed answers of RflySim3D flood the bridge; each is accounted for."""
+    from fuzz.fuzz_feedback import datagrams
+
+    port = free_port()
+    with node_at_work("ue_bridge_node", {"port": free_port(), "feedback_port": port}, traffic=False) as (
+        running,
+        pulse,
+    ):
+        sent = flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
+
+        def accounted() -> bool:
+            values = pulse.diagnostics.get("/ue_bridge_node: feedback", ("", "", {}))[2]
+            return sent == int(values.get("received", 0)) + int(values.get("system_dropped", 0))
+
+        failures = []
+        try:
+            wait_until(accounted, "", PATIENCE_S)
+        except TimeoutError:
+            failures.append(f"of {sent} datagrams not all are counted: {pulse.diagnostics}")
+        return judged("answers of RflySim3D", sent, running, pulse.longest_stall(), failures)
+
+
+# --- commands
+
+
+@contextmanager
+def viewer_at_work() -> Iterator[tuple[Running, PagePulse, str, int]]:
+    """`rfly view`, its page asked for again and again, the page's host and port, and the UDP port."""
+    port = free_port()
+    command = rfly("view", "--port", "0", "--udp-port", str(port), "--feedback-port", str(free_port()))
+    with Running(command) as running:
+        running.wait_for("rfly view: http", timeout_s=60.0)
+        address = running.output.partition("rfly view: ")[2].split()[0]
+        with PagePulse(address) as pulse:
+            yield running, pulse, address.removeprefix("http://"), port
+
+
+def packets_to_the_viewer(rng: random.Random, tries: int) -> Result:
+    """Malformed packets to RflySim3D flood the viewer, with a browser at its page."""
+    from fuzz.fuzz_packets import datagrams
+
+    with viewer_at_work() as (running, pulse, host, port):
+        with _browser(host):
+            sent = flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
+        return judged("packets to rfly view", sent, running, pulse.longest_stall())
+
+
+def browsers(rng: random.Random, tries: int) -> Result:
+    """Idle, slow and senseless web clients of the viewer; then one that reads."""
+    import viser
+
+    key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    with viewer_at_work() as (running, pulse, host, _):
+        head = f"Host: {host}\r\n"
+        upgrade = f"{head}Upgrade: websocket\r\nConnection: Upgrade\r\n{key}"
+        upgrade += f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n"
+        hello = f"GET / HTTP/1.1\r\n{upgrade}\r\n".encode()
+        frames = [_frame(rng, text) for text in (b"", b"\x80", b"\x81\xa4type\xa4nope", rng.randbytes(300))]
+        sensible = [f"GET / HTTP/1.1\r\n{head}\r\n".encode(), hello, *(hello + frame for frame in frames)]
+        streams(rng, tries, int(host.rpartition(":")[2]), sensible)
+        failures = []
+        try:
+            with _browser(host) as heard:
+                wait_until(lambda: heard[0] > 100_000, "the scene", PATIENCE_S)
+        except (TimeoutError, OSError) as error:
+            failures.append(f"a browser is not served afterwards: {error}")
+        return judged("web clients of rfly view", tries, running, pulse.longest_stall(), failures)
+
+
+def _frame(rng: random.Random, payload: bytes) -> bytes:
+    """A masked binary message of a WebSocket client (RFC 6455, section 5.2)."""
+    mask = rng.randbytes(4)
+    head = bytes((0x82, 0x80 | len(payload))) if len(payload) < 126 else struct.pack(">BBH", 0x82, 0xFE, len(payload))
+    return head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+
+
+@contextmanager
+def _browser(host: str) -> Iterator[list[int]]:
+    """A browser's end of the viewer's page, which reads; how many bytes it has heard."""
+    import viser
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    heard = [0]
+    protocols = [f"viser-v{viser.__version__}"]
+    with connect(f"ws://{host}", subprotocols=protocols, max_size=None) as page:  # type: ignore[list-item]
+
+        def read() -> None:
+            with suppress(ConnectionClosed):
+                for message in page:
+                    heard[0] += len(message)
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        yield heard
+    thread.join()
+
+
+def packets_to_monitors(rng: random.Random, tries: int) -> Result:
+    """Malformed packets flood `rfly listen` and `rfly record`; the next good one is shown and kept all the same."""
+    from fuzz.fuzz_packets import datagrams
+
+    from rfly_ue_bridge.codec.state_datagrams import encode_pose
+    from rfly_ue_bridge.recording.pcap import RecordingReader
+
+    good = encode_pose(31337, 3, (1.0, 2.0, -3.0), (0.0, 0.0, 0.0))
+    failures, results, sent = [], [], 0
+    with tempfile.TemporaryDirectory(prefix="attack_") as folder:
+        file = Path(folder) / "out.pcap"
+        for command in (("listen", "--json"), ("record", str(file), "--windows", "1")):
+            port = free_port()
+            with Running(rfly(*command, "--port", str(port))) as running:
+                wait_until(lambda running=running, port=port: listens(running, port), f"UDP {port}")
+                sent += flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
+                time.sleep(1.0)
+                sent += flood(port, [good] * 100)
+                if command[0] == "listen" and not _appears(running, "31337"):
+                    failures.append("rfly listen does not show a good packet after the flood")
+                results.append(judged(command[0], sent, running, None))
+                running.end(2, PATIENCE_S)
+        with RecordingReader(file) as reader:
+            if good not in [datagram.payload for datagram in reader]:
+                failures.append("rfly record has not kept a good packet after the flood")
+    failures += [failure for result in results for failure in result.failures]
+    peak = max(result.largest_memory_mb or 0.0 for result in results)
+    return Result("packets to rfly listen, record", sent, len(failures), peak, None, tuple(failures))
+
+
+def _appears(running: Running, text: str) -> bool:
+    with suppress(TimeoutError):
+        running.wait_for(text, timeout_s=PATIENCE_S)
+        return True
+    return False
+
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    "link tcp": lambda rng, tries: link_over("tcp", rng, tries),
+    "link udp": lambda rng, tries: link_over("udp", rng, tries),
+    "autopilots": autopilots,
+    "answers of RflySim3D": answers_of_rflysim3d,
+    "packets to rfly view": packets_to_the_viewer,
+    "browsers": browsers,
+    "packets to monitors": packets_to_monitors,
+}

@@ -1,0 +1,42 @@
+"""Mutated packets through the decoders of all wires: RflySim3D's packets and answers, frames of controllers outside.
+
+`test/fuzz` has the mutators and says what is wrong with an outcome; a wrong one ends the attack.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from attacks.table import Result
+
+TRIES, SHORT_TRIES = 300_000, 2_000
+
+
+def packets(name: str, wire: str, rng: random.Random, tries: int) -> Result:
+    """So many datagrams of one wire."""
+    from fuzz import fuzz_feedback, fuzz_link, fuzz_packets
+
+    runs: dict[str, Callable[[int, int], Counter[str]]] = {
+        "packets": fuzz_packets.run,
+        "feedback": fuzz_feedback.run,
+        "link": fuzz_link.run,
+    }
+    seed = rng.getrandbits(32)
+    try:
+        runs[wire](tries, seed)
+    except Exception as error:  # noqa: BLE001  any that comes out of a decoder is what is looked for
+        return Result(name, tries, 1, None, None, (f"seed {seed}: {type(error).__name__}: {error}"[:300],))
+    return Result(name, tries, 0, None, None, ())
+
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    name: partial(packets, name, wire)
+    for name, wire in {
+        "packets to RflySim3D, decoded": "packets",
+        "answers of RflySim3D, received": "feedback",
+        "frames of controllers, decoded": "link",
+    }.items()
+}

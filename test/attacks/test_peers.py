@@ -1,0 +1,88 @@
+"""Peers that misbehave: what they do to a careless server is seen, and a node and the viewer stand it."""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+import threading
+
+import pytest
+
+from attacks import peers
+from attacks.peers import BEHAVIOURS, flood, is_served, judged, streams
+from attacks.running import Running
+
+GOES_ON = "import time; time.sleep(60)"
+
+
+def program(text):
+    return Running([sys.executable, "-S", "-u", "-c", text])
+
+
+def test_all_peers_come_and_each_behaves_in_one_of_the_ways():
+    """A server that accepts all and answers none counts them; a seed brings the same again."""
+    came = []
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+
+        def serve():
+            while True:
+                try:
+                    came.append(server.accept()[0])
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        streams(random.Random(1), 2 * len(BEHAVIOURS), server.getsockname()[1], (b"hello", b"good-bye"))
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for connection in came:
+        connection.close()
+    assert len(came) == 2 * len(BEHAVIOURS)
+
+
+def test_a_flood_counts_what_it_sent():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        assert flood(receiver.getsockname()[1], [b"a", b"bc", b""]) == 3
+        assert [receiver.recv(10) for _ in range(3)] == [b"a", b"bc", b""]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("raise SystemExit(3)", "it ended with exit code 3"),
+        ("import traceback, time\ntry: 1 / 0\nexcept ZeroDivisionError: traceback.print_exc()\n" + GOES_ON, "a trace"),
+        ("kept = bytearray(500_000_000)\n" + GOES_ON, "it swelled to 5"),
+    ],
+)
+def test_what_a_server_must_not_do_is_told(text, told):
+    with program("print('ready')\n" + text) as running:
+        running.wait_for("ready")
+        found = lambda: [f for f in judged("link", 1, running, None).failures if f.startswith(told)]  # noqa: E731
+        assert peers.wait_until(found, told, 10.0)
+
+
+def test_to_let_others_wait_is_a_failure():
+    with program(GOES_ON) as running:
+        assert judged("link", 7, running, 0.5).failures == ()
+        assert judged("link", 7, running, 3.2).failures == ("it let others wait for 3.2 s",)
+
+
+def test_who_is_not_answered_is_not_served(monkeypatch):
+    monkeypatch.setattr(peers, "PATIENCE_S", 0.1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        assert not is_served(socket.SOCK_DGRAM, deaf.getsockname()[1], b"hello")
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["link tcp", "answers of RflySim3D", "browsers"])
+def test_a_node_and_the_viewer_stand_it(name):
+    result = peers.ATTACKS[name](random.Random(2), peers.SHORT_TRIES)
+    assert result.tried >= peers.SHORT_TRIES
+    assert result.failures == ()
+    assert result.largest_memory_mb > 50.0
+    assert result.longest_stall_s is not None
