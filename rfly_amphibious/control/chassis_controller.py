@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
@@ -99,22 +101,19 @@ class ChassisController:
         `acceleration`: m/s², no quicker; 0: as the vehicle can. `time`: s, of the command; None: now. Raises
         CommandError for what is not finite.
         """
-        _check(speed=speed, steering=steering, acceleration=acceleration)
-        self._set(_DriveSetpoint(float(speed), float(steering), None, abs(float(acceleration))), time)
+        speed, steering = _finite("speed", speed), _finite("steering", steering)
+        self._set(_DriveSetpoint(speed, steering, None, abs(_finite("acceleration", acceleration))), time)
 
     def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
         """Drive at a speed (m/s) and turn by a yaw rate (rad/s). Steered wheels can't turn a vehicle that stands."""
-        _check(speed=speed, yaw_rate=yaw_rate)
-        self._set(_DriveSetpoint(float(speed), 0.0, float(yaw_rate)), time)
+        self._set(_DriveSetpoint(_finite("speed", speed), 0.0, _finite("yaw_rate", yaw_rate)), time)
 
     def set_target(self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None) -> None:
         """Follow a pose that leads: position (2 or 3,) m, velocity m/s, world axes; None: as it moves."""
-        place = np.asarray(position, float)[:2]
-        speed = None if velocity is None else np.asarray(velocity, float)[:2]
-        if place.shape != (2,) or not np.isfinite(place).all():
-            raise CommandError(f"position: {place.tolist()}, expected finite numbers")
-        if speed is not None and (speed.shape != (2,) or not np.isfinite(speed).all()):
-            raise CommandError(f"velocity: {speed.tolist()}, expected finite numbers")
+        place = finite_array("position", np.asarray(position)[:2], (2,), error=CommandError)
+        speed = None
+        if velocity is not None:
+            speed = finite_array("velocity", np.asarray(velocity)[:2], (2,), error=CommandError)
         if self._set(_DriveSetpoint(follows_pose=True), time):
             self._pose_follower.set_pose(place, speed, self._setpoint_time)
 
@@ -237,7 +236,4 @@ class ChassisController:
         return self._ramped_speed
 
 
-def _check(**values: float) -> None:
-    for name, value in values.items():
-        if not math.isfinite(value):
-            raise CommandError(f"{name}: {value}, expected a finite number")
+_finite = partial(finite_number, error=CommandError)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import Controls
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError
 
 LATEST = 2.0**31 - 1.0
@@ -33,8 +33,7 @@ class RotorCommand:
         if value.shape != (params.rotors,):
             raise CommandError(f"{value.size} values, expected one for each of the {params.rotors} rotors")
         _check_time(self.time)
-        if not np.isfinite(value).all():
-            raise CommandError(f"value: {value.tolist()}, expected finite numbers")
+        finite_array("value", value, error=CommandError)
         if not self.torques and (value < 0.0).any():
             raise CommandError(f"speed {value.min():g} rad/s, expected 0 or more")
 
@@ -55,14 +54,9 @@ class WheelCommand:
     def check(self) -> None:
         """Raises CommandError that says what does not fit."""
         for name in ("drive_torque", "brake_torque"):
-            value = np.asarray(getattr(self, name), float)
-            if value.shape != (4,):
-                raise CommandError(f"{name}: {value.size} values, expected 4")
-            if not np.isfinite(value).all():
-                raise CommandError(f"{name}: {value.tolist()}, expected finite numbers")
+            finite_array(name, getattr(self, name), (4,), error=CommandError)
         _check_time(self.time)
-        if not math.isfinite(self.steering_angle):
-            raise CommandError(f"steering_angle: {self.steering_angle}, expected a finite number")
+        finite_number("steering_angle", self.steering_angle, "rad", error=CommandError)
         brakes = np.asarray(self.brake_torque, float)
         if (brakes < 0.0).any():
             raise CommandError(f"brake_torque: {brakes.tolist()}, expected 0 or more: it acts against the spin")

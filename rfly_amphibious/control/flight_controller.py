@@ -19,6 +19,7 @@ from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import check_choice, finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.physics import GRAVITY
 
@@ -67,8 +68,7 @@ class FlightController:
         attitude_loop: AttitudeLoop | None = None,
     ) -> None:
         self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
-        if not (math.isfinite(delay) and delay >= 0.0):
-            raise ConfigError(f"delay is {delay} s, expected 0 or more")
+        finite_number("delay", delay, "s", at_least=0.0)
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
         if self.sensors.imu is None or self.sensors.height is None or self.sensors.wheel_loads is None:
@@ -125,8 +125,7 @@ class FlightController:
 
         `disarm` forgets which rotors have failed.
         """
-        if word not in WORDS:
-            raise CommandError(f"{word!r}: expected one of {', '.join(WORDS)}")
+        check_choice("request", word, WORDS, error=CommandError)
         wanted = WORDS[word]
         if self._situation is None:
             return f"nothing is known of the vehicle yet: no {' and no '.join(self.missing)}"
@@ -321,14 +320,9 @@ _REASONS = {
 
 
 def _three(name: str, value: ArrayLike) -> tuple[float, float, float]:
-    numbers = np.asarray(value, float)
-    if numbers.shape != (3,) or not np.isfinite(numbers).all():
-        raise CommandError(f"{name}: {numbers.tolist()}, expected three finite numbers")
-    x, y, z = numbers.tolist()
+    x, y, z = finite_array(name, value, (3,), error=CommandError).tolist()
     return x, y, z
 
 
 def _finite(name: str, value: float | None) -> float | None:
-    if value is not None and not math.isfinite(value):
-        raise CommandError(f"{name}: {value}, expected a finite number")
-    return None if value is None else float(value)
+    return None if value is None else finite_number(name, value, error=CommandError)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 
 KEY_STEP = 0.1
@@ -52,9 +53,7 @@ class TeleopLimits:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{field.name} is {value}, expected more than 0")
+            finite_number(field.name, getattr(self, field.name), above=0.0)
 
     def velocity(self, sticks: Sticks, mode: str) -> Velocity:
         """What the sticks ask for in a mode (`mode`'s words): DRIVE and FLIGHT obey, all others stand or hover."""

@@ -20,6 +20,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import WHEELS
 from rfly_common.arrays import Floats, Triple
+from rfly_common.config.checks import finite_array
 from rfly_common.errors import ConfigError
 
 Vector = Floats
@@ -92,8 +93,7 @@ def _check(prefix: str, meshes: Mapping[str, str], mounts: Mapping[str, Triple])
         if not file.lower().endswith(_MESH_ENDINGS):
             raise ConfigError(f"mesh of {part}: {file}: expected one of {', '.join(_MESH_ENDINGS)}")
     for frame, place in mounts.items():
-        if len(place) != 3 or not all(map(math.isfinite, place)):
-            raise ConfigError(f"mount of {frame}: {place}, expected three finite numbers of metres")
+        finite_array(f"mount of {frame}", place, (3,))
 
 
 class _Links:

@@ -28,6 +28,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
@@ -259,10 +260,8 @@ class AmphibiousModel:
         air_density: AirDensity = "sea_level",
         map_altitude: float = 0.0,
     ) -> None:
-        if air_density not in get_args(AirDensity):
-            raise ConfigError(f"air_density is {air_density!r}, allowed: {', '.join(get_args(AirDensity))}")
-        if not math.isfinite(map_altitude):
-            raise ConfigError(f"map_altitude is {map_altitude}, expected a finite number of metres")
+        check_choice("air_density", air_density, get_args(AirDensity))
+        finite_number("map_altitude", map_altitude, "m")
         self.params, self.terrain = params, terrain
         self._ground = ground_of(terrain)
         standard = air_density == "standard_atmosphere"
@@ -447,9 +446,7 @@ class AmphibiousModel:
         return Run(time, samples, Outputs(numbers, self.params.rotors), final, memories)
 
     def _steps(self, name: str, seconds: float, dt: float) -> int:
-        if not (math.isfinite(seconds) and seconds > 0.0):
-            raise ConfigError(f"{name} is {seconds}, expected seconds above 0")
-        return round(seconds / dt)
+        return round(finite_number(name, seconds, "s", above=0.0) / dt)
 
     def _advance(
         self, state: ModelState, controls: Controls, dt: float, steps: int, wind: Wind, method: str, every: int
@@ -457,10 +454,8 @@ class AmphibiousModel:
         """`steps` steps; and states, memories and outputs after every `every`-th of them (0: none)."""
         from rfly_amphibious.dynamics import stepping
 
-        if not (0.0 < dt <= MAX_STEP):
-            raise ConfigError(f"dt is {dt}, expected above 0 and at most {MAX_STEP} s")
-        if method not in get_args(Method):
-            raise ConfigError(f"method is {method!r}, allowed: {', '.join(get_args(Method))}")
+        finite_number("dt", dt, "s", above=0.0, at_most=MAX_STEP)
+        check_choice("method", method, get_args(Method))
         shape = state.x.shape
         x = self._batch(np.array(state.x, np.float64, order="C"))
         memory = np.array(state.memory, np.float64, order="C").reshape(-1, at.MEMORY)

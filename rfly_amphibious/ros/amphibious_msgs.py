@@ -24,6 +24,7 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array
 from rfly_common.errors import CommandError, SensorMessageError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
@@ -237,9 +238,7 @@ def height_samples(message: Range) -> samples.HeightSamples:
 
 def wheel_load_samples(message: Float64MultiArray, time: float) -> samples.WheelLoadSamples:
     """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival."""
-    load = _finite("data", message.data)
-    if load.shape != (4,):
-        raise SensorMessageError(f"wheel_loads: {load.size} numbers, expected 4")
+    load = _finite("wheel_loads", message.data, (4,))
     return samples.WheelLoadSamples(np.array([time]), load[None])
 
 
@@ -450,11 +449,8 @@ def _time(message: Any) -> Floats:
     return np.array([time_of(message)])
 
 
-def _finite(name: str, numbers: ArrayLike) -> Floats:
-    array = np.array(numbers, float)
-    if not np.isfinite(array).all():
-        raise SensorMessageError(f"{name} is {array.tolist()}, expected finite numbers")
-    return array
+def _finite(name: str, numbers: ArrayLike, shape: tuple[int, ...] | None = None) -> Floats:
+    return finite_array(name, numbers, shape, error=SensorMessageError)
 
 
 def _vector(name: str, vector: Any) -> Floats:

@@ -24,6 +24,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 from rfly_amphibious.sensors.scene_rays import NOTHING, Hits, SceneRays
 from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate
 
 GROUND_REFLECTIVITY, BODY_REFLECTIVITY = 0.3, 0.6
@@ -184,9 +185,7 @@ class Gimbal:
 
     def look(self, pitch: float) -> None:
         """The pitch to go to; beyond the limits, the limit. Raises ValueError for what is no finite number."""
-        if not math.isfinite(pitch):
-            raise ValueError(f"gimbal: a pitch of {pitch} rad, expected a finite number")
-        self.command = self._within(pitch)
+        self.command = self._within(finite_number("pitch of the gimbal", pitch, "rad", error=ValueError))
 
     def advance(self, duration: float) -> float:
         """The pitch after `duration` (s) of the same command: the lag's exact solution, however time is cut."""

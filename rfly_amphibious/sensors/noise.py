@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.sensors import kernels as at
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 
 
@@ -84,8 +85,7 @@ class NoiseSource:
     """
 
     def __init__(self, model: NoiseModel, period: float, seed: int | Sequence[int], name: str) -> None:
-        if not (math.isfinite(period) and period > 0.0):
-            raise ConfigError(f"{name}: the period between samples is {period} s, expected more than 0")
+        finite_number(f"{name}: the period between samples", period, "s", above=0.0)
         self.model, self.period = model, period
         sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))
         self._generator = np.random.Generator(np.random.PCG64(sequence))

@@ -21,6 +21,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 )
 from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
 from rfly_common.arrays import Triple
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.declared import schema_of, values_of
 from rfly_common.config.marked_yaml import Key
 from rfly_common.config.schema_errors import key_path
@@ -36,10 +37,8 @@ class Sensor:
     position: Triple = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.rate) and self.rate > 0.0):
-            raise ConfigError(f"rate is {self.rate} Hz, expected more than 0")
-        if len(self.position) != 3 or not all(map(math.isfinite, self.position)):
-            raise ConfigError(f"position is {self.position}, expected three finite numbers of metres")
+        finite_number("rate", self.rate, "Hz", above=0.0)
+        finite_array("position", self.position, (3,))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, euler_to_quat, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
@@ -64,8 +65,7 @@ class SensorSuite:
         step: float = 0.001,
         geo_origin: Sequence[float] | None = None,
     ) -> None:
-        if not (math.isfinite(step) and step > 0.0):
-            raise ConfigError(f"step is {step} s, expected more than 0")
+        finite_number("step", step, "s", above=0.0)
         self.model, self.parameters, self.step, self.noise = model, sensors, step, noise
         of_map = model.terrain.geo_origin if model.terrain is not None else None
         self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
@@ -97,9 +97,7 @@ class SensorSuite:
         return steps
 
     def _whole_steps(self, name: str, key: str, seconds: float) -> int:
-        if not (math.isfinite(seconds) and seconds >= 0.0):
-            raise ConfigError(f"{name}: {key} is {seconds} s, expected 0 or more")
-        return round(seconds / self.step)
+        return round(finite_number(f"{name}.{key}", seconds, "s", at_least=0.0) / self.step)
 
     def _place_sensors(self) -> None:
         p = self.parameters

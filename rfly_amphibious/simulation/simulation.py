@@ -6,7 +6,6 @@ docs/model, sections 11 and 12.1.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from rfly_amphibious.simulation.events import Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.failsafe import FailSafe
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 
@@ -62,8 +62,7 @@ class Simulation:
         command_timeout: float = COMMAND_TIMEOUT,
         events: Sequence[Event] = (),
     ) -> None:
-        if not (math.isfinite(command_timeout) and command_timeout > 0.0):
-            raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+        finite_number("command_timeout", command_timeout, "s", above=0.0)
         self.model, self.wind, self.method = model, wind, method
         self.start = start if isinstance(start, ModelState) else model.standing(*start)
         self.sensors = SensorSuite(model, sensors, seed=seed, noise=noise, step=STEP, geo_origin=geo_origin)
@@ -300,10 +299,7 @@ class Simulation:
             ("rates", rates, slice(at.RATES, at.RATES + 3), 3),
         )
         for name, given, columns, size in parts:
-            numbers = np.asarray(given, float)
-            if numbers.shape != (size,) or not np.isfinite(numbers).all():
-                raise ConfigError(f"{name} is {numbers.tolist()}, expected {size} finite numbers")
-            x[columns] = numbers
+            x[columns] = finite_array(name, given, (size,))
         norm = float(np.linalg.norm(x[at.QUATERNION_XYZW]))
         if abs(norm - 1.0) > 1e-3:
             raise ConfigError(f"orientation has the length {norm:g}, expected 1")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
 from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.config.checks import finite_array
 from rfly_common.errors import BodiesError
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
 
@@ -130,9 +131,8 @@ def _rows(
         return np.full((n, *trailing), 0 if default is None else default, dtype)
     if array.shape != (n, *trailing):
         raise BodiesError(f"{name}: expected shape {(n, *trailing)}, got {array.shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        where = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise BodiesError(f"{name}{where} is {array[tuple(where)]}, expected a finite number")
+    if array.dtype.kind == "f":
+        finite_array(name, array, error=BodiesError)
     return array
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import BodiesError
 from rfly_common.kernels.parallel import in_chunks
 
@@ -55,8 +55,7 @@ class Scene:
         first touch. Raises BodiesError for a dt that is negative or not finite, and CrowdError where the boxes of more
         than `max_pairs` pairs overlap.
         """
-        if not 0.0 <= dt < math.inf:
-            raise BodiesError(f"dt is {dt}, expected 0 or more and finite seconds")
+        finite_number("dt", dt, "s", at_least=0.0, error=BodiesError)
         if not len(bodies):
             return no_contacts()
         table = self._table(bodies.shapes)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import finite_array
 from rfly_common.frames import quat_rotate
 from rfly_terrain.costmap.cells import CellGrid
 
@@ -50,9 +51,7 @@ def _array(name: str, values: ArrayLike, width: int) -> Floats:
     array = np.array(values, np.float64).reshape(-1, width) if np.size(values) == 0 else np.array(values, np.float64)
     if array.ndim != 2 or array.shape[1] != width:
         raise ValueError(f"{name}: expected the shape (n, {width}), got {array.shape}")
-    if not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise ValueError(f"{name}[{row}, {column}] is {array[row, column]}, expected a finite number")
+    finite_array(name, array, error=ValueError)
     array.flags.writeable = False
     return array
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import MAX_CELLS
 from rfly_common.kernels.parallel import in_chunks
@@ -70,10 +71,9 @@ class TraversabilityLimits:
         if self.max_slope_deg > 90 and not math.isinf(self.max_slope_deg):
             raise ConfigError(f"max_slope_deg: {self.max_slope_deg}, expected degrees up to 90")
         for name, value in (("vehicle_radius", self.vehicle_radius), ("half_wheelbase", self.half_wheelbase)):
-            if not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"{name}: {value}, expected a finite number of metres of at least 0")
-        if self.water_level is not None and not math.isfinite(self.water_level):
-            raise ConfigError(f"water_level: {self.water_level}, expected a finite number of metres, or none")
+            finite_number(name, value, "m", at_least=0.0)
+        if self.water_level is not None:
+            finite_number("water_level", self.water_level, "m")
 
     def step_limit(self, cell: float) -> float:
         """m, for cells of that side."""
@@ -178,8 +178,7 @@ def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid
     """The cells asked for, and how many finer ones to a side each is worked out from."""
     native = min(abs(terrain.step_x), abs(terrain.step_y))
     side = native if resolution is None else float(resolution)
-    if not (math.isfinite(side) and side > 0):
-        raise ConfigError(f"resolution: {resolution}, expected a finite number of metres above 0")
+    finite_number("resolution", side, "m", above=0.0)
     x_min, x_max, y_min, y_max = terrain.bounds
     shorter = min(x_max - x_min, y_max - y_min)
     if side > shorter * (1 + 1e-6):

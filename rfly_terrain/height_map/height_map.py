@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
@@ -147,8 +148,7 @@ class HeightMap:
             )
         numbers = {"origin_x": origin_x, "origin_y": origin_y, "step_x": step_x, "step_y": step_y}
         for key, value in numbers.items():
-            if not math.isfinite(value):
-                raise TerrainFormatError(f"{key} is {value}, expected a finite number of metres")
+            finite_number(key, value, "m", error=TerrainFormatError)
         for key, step in (("step_x", step_x), ("step_y", step_y)):
             if step == 0 or not math.isfinite(1.0 / step):
                 raise TerrainFormatError(f"{key} is {step}: the samples of a map cannot all lie in one line")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_common.kernels.jit import use_numba
 from rfly_terrain.planning import kernels
@@ -70,8 +72,8 @@ class PlanPose:
     def __post_init__(self) -> None:
         for name in ("x", "y", "heading", "z"):
             value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
-                raise PlanError("not_finite", f"{name} is {value}, expected a finite number")
+            if value is not None:
+                finite_number(name, value, error=partial(PlanError, "not_finite"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +133,7 @@ def plan_drive(
     Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable, too_tight (a path
     leads there, but none with that radius) or gave_up.
     """
-    if not (math.isfinite(turning_radius) and turning_radius > 0):
-        raise PlanError("bad_radius", f"turning_radius: {turning_radius} m, expected a finite number above 0")
+    finite_number("turning_radius", turning_radius, "m", above=0.0, error=partial(PlanError, "bad_radius"))
     if weight is None:
         weight = weights(grid, cost_weight)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))

@@ -15,6 +15,7 @@ from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
 from sensor_msgs.msg import PointCloud2
 from tf2_msgs.msg import TFMessage
 
+from rfly_common.config.checks import finite_array
 from rfly_common.errors import FrameError, RflyError, WorkError
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
@@ -224,8 +225,8 @@ def _altitude_in_frame(
     Raises FrameError for a tilted frame: there x and y do not say where the vertical goes through the ground.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    _require_finite(x, "x")
-    _require_finite(y, "y")
+    finite_array("x", x, error=ValueError)
+    finite_array("y", y, error=ValueError)
     q, t = frame.transform.quat_xyzw, frame.transform.translation
     up = quat_rotate(q, np.array([0.0, 0.0, 1.0]))
     if math.hypot(float(up[0]), float(up[1])) > VERTICAL_TOLERANCE:
@@ -242,15 +243,6 @@ def _altitude_in_frame(
         height = (height - t[2]) * np.sign(up[2])
         normal = quat_rotate(quat_conjugate(q), normal) if normals else normal
     return height, inside, normal
-
-
-def _require_finite(values: np.ndarray[Any, Any], name: str) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        if values.ndim == 0:
-            raise ValueError(f"{name} is {float(values)}, expected a finite number")
-        first = int(np.argmin(finite))
-        raise ValueError(f"{name}[{first}] is {float(values[first])}, expected a finite number")
 
 
 def _stride(terrain: HeightMap, max_points: int) -> int:

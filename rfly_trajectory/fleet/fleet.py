@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd_to_ned_flu
 from rfly_common.vehicle_states import VehicleStates
@@ -91,18 +92,13 @@ class Vehicle:
     schedule: Schedule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ConfigError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
+        check_choice("kind", self.kind, KINDS)
         for name in ("id", "vehicle_type"):
             if not 0 <= getattr(self, name) <= MAX_ID:
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is not within 0 … {MAX_ID}")
-        for name in ("delay", "phase", "height"):
-            if not math.isfinite(getattr(self, name)):
-                raise ConfigError(f"{name}: {getattr(self, name)!r} is not finite")
-        if self.delay < 0.0:
-            raise ConfigError(f"delay: {self.delay!r} s, must be at least 0")
-        if not self.absolute and self.height < 0.0:
-            raise ConfigError(f"altitude: {self.height!r} m above the ground, must be at least 0")
+        finite_number("delay", self.delay, "s", at_least=0.0)
+        finite_number("phase", self.phase, "m")
+        finite_number("altitude", self.height, "m", at_least=None if self.absolute else 0.0)
         if self.kind == "ground" and self.absolute:
             raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
         if self.path.altitude is not None and self.kind == "ground":
@@ -113,8 +109,7 @@ class Vehicle:
             value = getattr(self, name)
             if value is None:
                 continue
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name}: {value!r} m, must be finite and above 0")
+            finite_number(name, value, "m", above=0.0)
             if self.kind != "ground":
                 raise ConfigError(f"{name}: is for ground vehicles, not for a {self.kind}")
             if getattr(self, other) is None:
@@ -247,8 +242,7 @@ class Fleet:
 
         Before its delay a vehicle stands at its start. Raises ValueError for a time that is not finite.
         """
-        if not math.isfinite(t):
-            raise ValueError(f"t: {t!r} is not a finite time in seconds")
+        finite_number("t", t, "s", error=ValueError)
         progress = speed_profile.progress(self._departures, self._all, np.full(len(self), float(t)))
         pose = self._poses(slice(None), progress, np.float32)
         return VehicleStates(

@@ -10,12 +10,11 @@ as less than 500 resets lie between what two nodes know).
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from rfly_common.errors import ConfigError
+from rfly_common.config.checks import finite_number
 from rfly_common.vehicle_states import VehicleStates
 
 MAX_TIME_SCALE = 1000.0
@@ -83,8 +82,7 @@ class RunClock:
 
 def check_time_scale(time_scale: float) -> None:
     """Raises ConfigError for a scale that is negative, too high or no number."""
-    if not (math.isfinite(time_scale) and 0.0 <= time_scale <= MAX_TIME_SCALE):
-        raise ConfigError(f"time_scale: {time_scale!r}, expected a number from 0 (standing still) to 1000")
+    finite_number("time_scale", time_scale, at_least=0.0, at_most=MAX_TIME_SCALE)
 
 
 def states_at_pace(states: VehicleStates, pace: float) -> VehicleStates:
@@ -98,8 +96,7 @@ def states_at_pace(states: VehicleStates, pace: float) -> VehicleStates:
 
 def start_at_time(start_time: float) -> int:
     """The start (ns) of the first run at a ROS time (s). Raises ConfigError for a time that no message can carry."""
-    if not (math.isfinite(start_time) and 0.0 <= start_time <= LATEST_S):
-        raise ConfigError(f"start_time: {start_time!r} s, expected a ROS time from 0 to {LATEST_S}")
+    finite_number("start_time", start_time, "s", at_least=0.0, at_most=LATEST_S)
     return round(start_time * 1e6) * MICROSECOND
 
 

@@ -13,7 +13,8 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive, check_uav_type, finite_numbers
+from rfly_common.config.checks import finite_number
+from rfly_trajectory.missions.items import MissionItem, MissionMode, check_uav_type, finite_numbers
 from rfly_trajectory.missions.mavlink import (
     CONDITION_CHANGE_ALT,
     CONDITION_DELAY,
@@ -70,7 +71,7 @@ class CompletionMonitor:
         if orbit_tolerance is not None:
             numbers["orbit_tolerance"] = orbit_tolerance
         for name, value in numbers.items():
-            check_positive(name, value, "metres")
+            finite_number(name, value, "m", above=0.0, error=ValueError)
         fixed_wing = uav_type == "fixed-wing"
         self._takeoff_tolerance, self._waypoint_tolerance = takeoff_tolerance, waypoint_tolerance
         self._orbit_tolerance = orbit_tolerance

@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, MissionFileError
 from rfly_common.files import StrPath, read_regular
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive
+from rfly_trajectory.missions.items import MissionItem, MissionMode
 from rfly_trajectory.missions.mavlink import (
     DO_JUMP,
     DO_JUMP_TAG,
@@ -103,7 +104,7 @@ def read_mission(
     or is larger than MAX_BYTES.
     """
     for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
-        check_positive(name, radius, "metres")
+        finite_number(name, radius, "m", above=0.0, error=ValueError)
     settings = ImportSettings(float(default_radius), float(loiter_radius), terrain)
     try:
         text = _read_text(path)
@@ -122,8 +123,7 @@ def write_mission(
     Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't express; ValueError for
     an unknown `uav_type`.
     """
-    if uav_type not in VEHICLE_TYPES:
-        raise ValueError(f"uav_type: {uav_type!r}, expected one of {', '.join(VEHICLE_TYPES)}")
+    check_choice("uav_type", uav_type, VEHICLE_TYPES, error=ValueError)
     target = Path(path)
     if target.suffix.lower() not in (".plan", ".waypoints"):
         raise MissionFileError(f"{target}: extension {target.suffix!r}, expected .plan or .waypoints")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -52,10 +53,8 @@ class Ground:
     """z (down, m) of a terrain and of the minimum height above it; without a terrain nothing is ever in the way."""
 
     def __init__(self, terrain: HeightMap | None = None, min_height: float = 2.0) -> None:
-        if not (math.isfinite(min_height) and min_height >= 0.0):
-            raise ValueError(f"min_height: {min_height!r}, expected at least 0 m")
         self.terrain = terrain
-        self.min_height = min_height
+        self.min_height = finite_number("min_height", min_height, "m", at_least=0.0, error=ValueError)
         self._envelopes: dict[float, HeightMap] = {}
 
     def down(self, north: float, east: float) -> float:

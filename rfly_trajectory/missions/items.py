@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import check_choice, finite_array
 
 
 class MissionMode(IntEnum):
@@ -58,8 +59,8 @@ class MissionItem:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
         object.__setattr__(self, "position", _numbers(self.position, 3, f"{self.mode.name} position"))
         object.__setattr__(self, "params", _numbers(self.params, 4, f"{self.mode.name} params"))
-        if self.mode is not MissionMode.RTL and not np.isfinite(self.position).all():
-            raise ValueError(f"{self.mode.name} position: {self.position.tolist()}, expected finite numbers")
+        if self.mode is not MissionMode.RTL:
+            finite_array(f"{self.mode.name} position", self.position, error=ValueError)
 
     @classmethod
     def takeoff(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
@@ -134,24 +135,14 @@ def command_of(value: int) -> MissionCommand:
     return command
 
 
-def check_positive(name: str, value: float, unit: str = "") -> None:
-    """ValueError for a value that is not positive and finite; `unit` as in "of metres"."""
-    if not (math.isfinite(value) and value > 0.0):
-        raise ValueError(f"{name}: {value!r}, expected a positive finite number{unit and f' of {unit}'}")
-
-
 def check_uav_type(uav_type: str) -> None:
     """ValueError for what is neither a multirotor nor a fixed-wing aircraft."""
-    if uav_type not in ("multirotor", "fixed-wing"):
-        raise ValueError(f"uav_type: {uav_type!r}, expected 'multirotor' or 'fixed-wing'")
+    check_choice("uav_type", uav_type, ("multirotor", "fixed-wing"), error=ValueError)
 
 
 def finite_numbers(values: ArrayLike, count: int, name: str) -> Floats:
     """(count,) float64, a read-only copy. ValueError that names what is wrong of it."""
-    array = _numbers(values, count, name)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: {array.tolist()}, expected finite numbers")
-    return array
+    return finite_array(name, _numbers(values, count, name), error=ValueError)
 
 
 def _numbers(values: ArrayLike | Sequence[float], count: int, name: str) -> Floats:

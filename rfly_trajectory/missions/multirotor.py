@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, fields
 from typing import Protocol
 
+from rfly_common.config.checks import finite_number
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.missions.ground import Ground
-from rfly_trajectory.missions.items import MissionItem, MissionMode, check_positive
+from rfly_trajectory.missions.items import MissionItem, MissionMode
 
 Vector = tuple[float, float, float]
 
@@ -61,7 +62,7 @@ class Follower(Protocol):
 def check_limits(limits: object) -> None:
     """ValueError that names the first limit that is not positive and finite."""
     for field in fields(limits):  # type: ignore[arg-type]
-        check_positive(field.name, getattr(limits, field.name))
+        finite_number(field.name, getattr(limits, field.name), above=0.0, error=ValueError)
 
 
 def clip(value: float, low: float, high: float) -> float:

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 from rfly_trajectory.missions.items import (
     MissionCommand,
     MissionItem,
     MissionMode,
     MissionParams,
-    check_positive,
     check_uav_type,
     command_of,
     finite_numbers,
@@ -71,7 +71,7 @@ class PathManager:
         hold_turn_direction: int = 0,
     ) -> None:
         check_uav_type(uav_type)
-        check_positive("loiter_radius", loiter_radius, "metres")
+        finite_number("loiter_radius", loiter_radius, "m", above=0.0, error=ValueError)
         if hold_turn_direction not in (-1, 0, 1):
             raise ValueError(f"hold_turn_direction: {hold_turn_direction!r}, expected -1, 0 or 1")
         fixed_wing = uav_type == "fixed-wing"

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_trajectory.missions.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone
 from rfly_trajectory.missions.geofence import Geofence
@@ -23,7 +24,6 @@ from rfly_trajectory.missions.items import (
     MissionItem,
     MissionMode,
     MissionParams,
-    check_positive,
     command_of,
     finite_numbers,
 )
@@ -101,8 +101,7 @@ class MissionRunner:
         custom: CustomDone | None = None,
         log: Callable[[str], None] = _logger.info,
     ) -> None:
-        if uav_type not in UAV_TYPES:
-            raise ValueError(f"uav_type: {uav_type!r}, expected one of {', '.join(UAV_TYPES)}")
+        check_choice("uav_type", uav_type, UAV_TYPES, error=ValueError)
         flies_as: Literal["multirotor", "fixed-wing"] = "fixed-wing" if uav_type == "fixed-wing" else "multirotor"
         self.manager = PathManager(flies_as, loiter_radius, hold_turn_direction)
         self.follower = follower
@@ -229,7 +228,7 @@ class MissionRunner:
         FLIGHT …): TAKEOFF is then done at FLIGHT and LAND at DRIVE, wherever it is, and waypoints before TAKEOFF and
         after LAND are driven. ValueError where a pose is missing or not finite.
         """
-        check_positive("dt", dt, "seconds")
+        finite_number("dt", dt, "s", above=0.0, error=ValueError)
         if self.follower is not None:
             pose = self.follower.pose if pose is None else pose
             mode = self.follower.mode if mode is None else mode

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.kernels.tables import Departures
@@ -42,15 +43,14 @@ class SpeedProfile:
     """m/s³, > 0; how fast acceleration and deceleration grow and fall"""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.cruise) and self.cruise >= 0.0):
-            raise ConfigError(f"cruise: {self.cruise!r} m/s, must be finite and at least 0")
+        finite_number("cruise", self.cruise, "m/s", at_least=0.0)
         for name in ("deceleration", "jerk"):
             if self.acceleration is None and getattr(self, name) is not None:
                 raise ConfigError(f"{name}: needs an acceleration beside it")
         for name, unit in (("acceleration", "m/s²"), ("deceleration", "m/s²"), ("jerk", "m/s³")):
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name}: {value!r} {unit}, must be finite and above 0")
+            if value is not None:
+                finite_number(name, value, unit, above=0.0)
 
 
 class Schedule(NamedTuple):
@@ -72,8 +72,7 @@ def schedule(length: float, closed: bool, profile: SpeedProfile, at_end: AtEnd, 
 
     Raises ConfigError for a phase outside an open path and for `repeat` on one.
     """
-    if at_end not in ("repeat", "ping_pong", "stop"):
-        raise ConfigError(f"at_end: {at_end!r} is not one of repeat, ping_pong, stop")
+    check_choice("at_end", at_end, ("repeat", "ping_pong", "stop"))
     if at_end == "repeat" and not closed:
         raise ConfigError("at_end: repeat needs a closed path; an open one takes ping_pong or stop")
     if closed and at_end != "ping_pong":

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_trajectory.paths.path import Path, PathBuilder
@@ -88,8 +89,7 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
     finite.
     """
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    if not (math.isfinite(turning_radius) and turning_radius > 0.0):
-        raise ConfigError(f"turning_radius: {turning_radius!r} m, must be finite and above 0")
+    finite_number("turning_radius", turning_radius, "m", above=0.0)
     for name, poses in (("start", start), ("end", end)):
         if poses.shape[-1:] != (3,) or not np.isfinite(poses).all():
             raise ConfigError(f"{name}: expected finite poses (…, 3): x, y and heading")

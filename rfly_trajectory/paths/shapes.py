@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_trajectory.paths.altitude import altitude_profile
 from rfly_trajectory.paths.curves import fit_path, fit_spans
@@ -40,9 +41,7 @@ def _point(name: str, value: Point) -> tuple[float, float]:
 
 
 def _positive(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value > 0.0):
-        raise ConfigError(f"{name}: {value!r} m, must be finite and above 0")
-    return float(value)
+    return finite_number(name, value, "m", above=0.0)
 
 
 def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floats, Floats]:

@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rfly_common.config.checks import finite_array
 from rfly_common.frames import up_to_down
 
 
@@ -55,7 +56,5 @@ def measure_offset(click_point_ned: Sequence[float], object_position_ned: Sequen
 
 
 def _point(name: str, values: Sequence[float]) -> tuple[float, float, float]:
-    numbers = [float(value) for value in values]
-    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"{name}: {list(values)}, expected three finite numbers x, y, z in m")
-    return numbers[0], numbers[1], numbers[2]
+    x, y, z = finite_array(name, values, (3,), error=ValueError).tolist()
+    return x, y, z

@@ -8,7 +8,6 @@ height above the ground, the model's offset (`model_offset`), is added to the te
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Triple
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlacementError
 from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
 from rfly_ue_bridge.codec.ned_states import NedStates
@@ -70,8 +70,7 @@ class PlacedObject:
                 raise PlacementError(
                     f"{name}: {number}, expected metres between -{MAX_DISTANCE:.0f} and {MAX_DISTANCE:.0f}"
                 )
-        if not math.isfinite(self.yaw):
-            raise PlacementError(f"yaw: {self.yaw}, expected a finite number of radians")
+        finite_number("yaw", self.yaw, "rad", error=PlacementError)
         if not all(0.0 <= part <= MAX_DISTANCE for part in self.size):
             raise PlacementError(f"size: {_words(self.size)}, expected metres of at least 0")
         if not all(0.0 < part <= 1000.0 for part in self.scale):

@@ -97,7 +97,7 @@ def test_words_and_why_they_are_refused():
     )
     assert feed(flight, 0.004).value.tolist() == [0.0] * 6
     assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
-    with pytest.raises(CommandError, match="'hover': expected one of arm, disarm, drive"):
+    with pytest.raises(CommandError, match="request: 'hover', expected one of arm, disarm, drive"):
         flight.request("hover")
     assert flight.request("drive") == "it is disarmed: arm it first"
     assert flight.request("abort") == "it is disarmed, there is nothing to abort"

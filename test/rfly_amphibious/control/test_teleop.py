@@ -116,6 +116,6 @@ def test_no_joystick_asks_for_more_than_the_limits(axes, buttons, mode):
 
 
 def test_limits_are_checked():
-    with pytest.raises(ConfigError, match="fly_speed is 0, expected more than 0"):
+    with pytest.raises(ConfigError, match="fly_speed: 0, expected a finite number above 0"):
         TeleopLimits(fly_speed=0)
     assert LIMITS.velocity(Sticks(1, 1, 1, 1), "ABORT") == Velocity()

@@ -235,7 +235,7 @@ def test_prefix_meshes_and_mounts():
         ({"meshes": {"wing": "a.dae"}}, "mesh of 'wing': known are body, wheel, rotor"),
         ({"meshes": {"body": "a.txt"}}, "mesh of body: a.txt: expected one of .dae"),
         ({"mounts": {"radar": (0, 0, 0)}}, "mount of 'radar': known are imu_link"),
-        ({"mounts": {"imu_link": (0, 0, math.nan)}}, "three finite numbers"),
+        ({"mounts": {"imu_link": (0, 0, math.nan)}}, r"mount of imu_link\[2\]: nan, expected a finite number"),
         ({"prefix": "a b"}, "prefix 'a b': expected letters"),
     ],
 )

@@ -104,9 +104,9 @@ def test_wrong_arguments_are_named():
         m.derivative(state.x, rotor_speed=1.0, rotor_torque=1.0)
     with pytest.raises(ConfigError, match="brake_torque"):
         Controls(brake_torque=-1.0)
-    with pytest.raises(ConfigError, match=r"dt is 0\.02"):
+    with pytest.raises(ConfigError, match=r"dt: 0\.02 s"):
         m.step(state, Controls(), 0.02)
-    with pytest.raises(ConfigError, match=r"method is 'euler', allowed: rk4, semi_implicit_euler"):
+    with pytest.raises(ConfigError, match="method: 'euler', expected one of rk4, semi_implicit_euler"):
         m.step(state, Controls(), method="euler")
     with pytest.raises(ConfigError, match="air_density"):
         AmphibiousModel(parameters("full"), air_density="thin")

@@ -119,7 +119,7 @@ def test_what_sensors_cannot_have_said_is_refused() -> None:
     bad = sensor_msgs.Imu()
     bad.orientation.w = 1.0
     bad.angular_velocity.y = math.nan
-    with pytest.raises(SensorMessageError, match=r"angular_velocity is \[0.0, nan, 0.0\]"):
+    with pytest.raises(SensorMessageError, match=r"angular_velocity\[1\]: nan"):
         msgs.imu_samples(bad)
     bad.angular_velocity.y = 0.0
     bad.orientation.w = 3.0

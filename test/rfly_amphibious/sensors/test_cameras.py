@@ -174,7 +174,7 @@ def test_the_gimbal_lags():
     assert gimbal.pitch == pytest.approx(0.5 * (1 - math.exp(-1)), rel=1e-12)
     gimbal.look(9.0)
     assert gimbal.advance(10.0) == pytest.approx(1.2)
-    with pytest.raises(ValueError, match="pitch of nan"):
+    with pytest.raises(ValueError, match="pitch of the gimbal: nan rad"):
         gimbal.look(math.nan)
     # pitched down by 90° the camera sees what is below: level ground at one depth
     pose = camera_pose(np.array((0.0, 0.0, 5.0)), np.eye(3), GimbalParameters(position=(1.0, 0.0, -1.0)), math.pi / 2)

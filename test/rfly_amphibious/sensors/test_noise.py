@@ -152,5 +152,5 @@ def test_wrong_models_are_refused(values, told):
 
 
 def test_a_wrong_period_is_refused():
-    with pytest.raises(ConfigError, match=r"gps: the period between samples is 0\.0 s"):
+    with pytest.raises(ConfigError, match=r"gps: the period between samples: 0\.0 s"):
         NoiseSource(ALL, 0.0, 1, "gps")

@@ -136,7 +136,7 @@ def test_a_rate_that_does_not_fit_the_steps_is_named():
 
 
 def test_wrong_values_in_code_are_refused():
-    with pytest.raises(ConfigError, match="rate is -1"):
+    with pytest.raises(ConfigError, match="rate: -1"):
         Sensor(rate=-1)
-    with pytest.raises(ConfigError, match="position is"):
+    with pytest.raises(ConfigError, match="position"):
         Sensor(rate=1, position=(0.0, math.inf, 0.0))

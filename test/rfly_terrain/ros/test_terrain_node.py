@@ -138,8 +138,8 @@ def test_normals_point_out_of_the_ground(served):
 @pytest.mark.parametrize(
     ("x", "y", "frame_id", "what"),
     [
-        (math.nan, 0.0, "", "x is nan"),
-        (0.0, math.inf, "map", "y is inf"),
+        (math.nan, 0.0, "", "x: nan"),
+        (0.0, math.inf, "map", "y: inf"),
         (0.0, 0.0, "mars", "'mars'"),
     ],
 )
@@ -173,7 +173,7 @@ def test_many_altitudes_in_one_call(served):
     assert "x has 2 values and y 1" in answer.message
     answer = served.call(GetTerrainAltitudes, name, x=[0.0, math.nan], y=[0.0, 1.0])
     assert not answer.success
-    assert "x[1] is nan" in answer.message
+    assert "x[1]: nan" in answer.message
     answer = served.call(GetTerrainAltitudes, name)
     assert answer.success
     assert len(answer.altitude) == 0

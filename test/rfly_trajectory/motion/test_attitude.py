@@ -259,11 +259,11 @@ class TestAircraft:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"kind": "boat"}, "kind: 'boat' is not one of ground, multirotor, fixed_wing"),
+        ({"kind": "boat"}, "kind: 'boat', expected one of ground, multirotor, fixed_wing"),
         ({"height": 10.0, "absolute": True}, "altitude: absolute is for aircraft"),
-        ({"height": -1.0}, "altitude: -1.0 m above the ground"),
+        ({"height": -1.0}, "altitude: -1.0 m, expected a finite number of at least 0"),
         ({"delay": -1.0}, "delay: -1.0 s"),
-        ({"delay": math.nan}, "delay: nan is not finite"),
+        ({"delay": math.nan}, "delay: nan s, expected a finite number"),
         ({"kind": "fixed_wing", "at_end": "ping_pong"}, "at_end: ping_pong drives backwards"),
         ({"at_end": "repeat"}, "at_end: repeat needs a closed path"),
         ({"phase": 81.0}, "phase: 81 m is not on the path"),

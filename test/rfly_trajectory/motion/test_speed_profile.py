@@ -198,13 +198,13 @@ class TestSCurve:
         (lambda: schedule(10.0, False, SpeedProfile(1.0), "repeat"), "at_end: repeat needs a closed path"),
         (lambda: schedule(10.0, False, SpeedProfile(1.0), "stop", 11.0), "phase: 11 m is not on the path, which is 10"),
         (lambda: schedule(10.0, True, SpeedProfile(1.0), "ping_pong", -1.0), "phase: -1 m is not on the path"),
-        (lambda: schedule(10.0, True, SpeedProfile(1.0), "wait"), "at_end: 'wait' is not one of"),
+        (lambda: schedule(10.0, True, SpeedProfile(1.0), "wait"), "at_end: 'wait', expected one of"),
         (lambda: SpeedProfile(-1.0), "cruise: -1.0 m/s"),
         (lambda: SpeedProfile(math.nan), "cruise: nan m/s"),
         (lambda: SpeedProfile(1.0, 0.0), "acceleration: 0.0 m/s²"),
         (lambda: SpeedProfile(1.0, None, 2.0), "deceleration: needs an acceleration"),
         (lambda: SpeedProfile(1.0, jerk=2.0), "jerk: needs an acceleration"),
-        (lambda: SpeedProfile(1.0, 1.0, jerk=0.0), "jerk: 0.0 m/s³, must be finite and above 0"),
+        (lambda: SpeedProfile(1.0, 1.0, jerk=0.0), "jerk: 0.0 m/s³, expected a finite number above 0"),
     ],
 )
 def test_what_makes_no_motion_is_refused(call, text):

@@ -203,7 +203,7 @@ class TestShape:
             ([(0, 0, 0), (5, 5)], 1.0, r"poses\[1\]: \[5, 5\] has 2 numbers, poses\[0\] has 3"),
             ([(0, 0, 0), (5, 5, math.nan)], 1.0, r"poses\[1\]: \[5, 5, nan\], expected 3 finite numbers or, with a h"),
             ([(0, 0, 0), (5, 5, 10), (5, 5, 370)], 1.0, r"poses\[2\]: the same pose as poses\[1\]"),
-            ([(0, 0, 0), (5, 5, 0)], 0.0, r"turning_radius: 0.0 m, must be finite and above 0"),
+            ([(0, 0, 0), (5, 5, 0)], 0.0, r"turning_radius: 0.0 m, expected a finite number above 0"),
             ([(i, 0, 0) for i in range(2001)], 1.0, "poses: 2001 of them, at most 2000"),
         ],
     )

@@ -300,7 +300,7 @@ class TestPolyline:
     ("shape", "text"),
     [
         (Line((1, 1), (1, 1)), "to: the line ends where it begins"),
-        (Circle((0, 0), 0.0), "radius: 0.0 m, must be finite and above 0"),
+        (Circle((0, 0), 0.0), "radius: 0.0 m, expected a finite number above 0"),
         (Circle((0, math.inf), 1.0), r"center: \[0, inf\] is not a point"),
         (FigureEight((0, 0), 10.0, -1.0), "height: -1.0 m"),
     ],

@@ -1,0 +1,56 @@
+"""Checks of arguments: what does not fit is named with its value and what would fit, in the same words everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError
+
+MakeError = Callable[[str], Exception]
+
+
+def finite_number(
+    name: str,
+    value: Any,
+    unit: str = "",
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    error: MakeError = ConfigError,
+) -> float:
+    """The value as a float. Raises `error` where it is not finite or not within the bounds."""
+    result = float(value)
+    low = max(-math.inf if bound is None else bound for bound in (above, at_least))
+    high = math.inf if at_most is None else at_most
+    if math.isfinite(result) and low <= result <= high and result != above:
+        return result
+    limits = (("above", above), ("of at least", at_least), ("of at most", at_most))
+    expected = " and ".join(f"{words} {limit:.10g}" for words, limit in limits if limit is not None)
+    raise error(f"{name}: {value}{unit and f' {unit}'}, expected a finite number{expected and f' {expected}'}")
+
+
+def finite_array(
+    name: str, values: Any, shape: tuple[int, ...] | None = None, *, error: MakeError = ConfigError
+) -> Floats:
+    """The values as float64, of this shape where one is given. Raises `error` for another, and for NaN and infinity."""
+    array: Floats = np.asarray(values, float)
+    if shape is not None and array.shape != shape:
+        if array.ndim == len(shape) == 1:
+            raise error(f"{name}: {array.size} numbers, expected {shape[0]}")
+        raise error(f"{name}: shape {array.shape}, expected {shape}")
+    if not np.isfinite(array).all():
+        index = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+        raise error(f"{name}{list(index) if index else ''}: {array[index]}, expected a finite number")
+    return array
+
+
+def check_choice(name: str, value: Any, choices: Collection[str], *, error: MakeError = ConfigError) -> None:
+    """Raises `error` for a value that is none of the choices."""
+    if value not in choices:
+        raise error(f"{name}: {value!r}, expected one of {', '.join(choices)}")
