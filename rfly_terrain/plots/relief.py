@@ -16,6 +16,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_common.imports import require
 from rfly_terrain.height_map.point_cloud import Region, selected
+from rfly_terrain.plots.hillshade import hillshade, lit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,15 +26,10 @@ if TYPE_CHECKING:
 
 _TINTS = ("#55906a", "#86b277", "#bccf8d", "#ebe1ab", "#dfc089", "#c0956a", "#a58475", "#cfc6c1", "#fcfbfa")
 """valley green to snow, evenly rising in lightness where the eye reads height from"""
-_LIGHTS = ((315.0, 0.6), (0.0, 0.2), (270.0, 0.2))
-"""azimuth (degrees clockwise from north) and share: one lamp alone hides the ridges that run along its rays"""
-_LIGHT_ELEVATION_DEG = 45.0
 _PIXELS = 1600
 """of the longer side at most: what a larger map is averaged down to"""
 _SMOOTH_PIXELS = 1000
 """of the longer side: what a smaller map is drawn with, about those of the picture"""
-_STEEP = 0.75
-"""exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black faces"""
 
 
 def draw_relief(
@@ -144,8 +140,8 @@ def _picture(
 
     (low, high), tints = heights, LinearSegmentedColormap.from_list("rfly_terrain", list(colours))
     scale = Normalize(low, high) if high > low else Normalize(low - 1, high + 1)
-    light = _light(z, *steps, exaggeration)
-    return _lit(tints(scale(z))[..., :3], light[..., None]), scale, tints
+    light = hillshade(z, *steps, exaggeration)
+    return lit(tints(scale(z))[..., :3], light[..., None]), scale, tints
 
 
 def _shown(height_map: HeightMap, region: Region | None) -> tuple[slice, slice, Region]:
@@ -204,31 +200,6 @@ def _spline(z: NDArray[np.float32], zoom: float) -> Floats:
     steps = [(n - 1) / (m - 1) for n, m in zip(z.shape, shape, strict=True)]
     fine = affine_transform(wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest")
     return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
-
-
-def _light(z: Floats, step_x: float, step_y: float, exaggeration: float | None) -> Floats:
-    """Brightness 0 … 1 of each pixel; level ground has 0.5."""
-    from matplotlib.colors import LightSource
-
-    slope_y, slope_x = np.gradient(z, step_y, step_x)
-    if exaggeration is None:
-        steep = float(np.quantile(np.hypot(slope_x, slope_y), 0.9))
-        exaggeration = min(max(_STEEP / steep, 0.1), 1000.0) if steep > 0 else 1.0
-    light = np.zeros(z.shape)
-    for azimuth, share in _LIGHTS:
-        elevation = math.radians(_LIGHT_ELEVATION_DEG)
-        towards = LightSource(azimuth, _LIGHT_ELEVATION_DEG).direction
-        facing = -exaggeration * (slope_x * towards[0] + slope_y * towards[1]) + towards[2]
-        facing /= np.sqrt(1.0 + exaggeration**2 * (slope_x**2 + slope_y**2))
-        light += share * (0.5 + 0.62 * (facing - math.sin(elevation)))
-    return np.clip(light, 0.06, 0.94)
-
-
-def _lit(picture: NDArray[Any], light: NDArray[Any]) -> NDArray[Any]:
-    """Colours, darker below a light of 0.5 and paler above."""
-    shaded, shine = np.minimum(2 * light, 1.0), np.maximum(2 * light - 1, 0.0)
-    picture = picture * (0.3 + 0.7 * shaded)
-    return np.clip(picture + (1 - picture) * 0.55 * shine, 0.0, 1.0)
 
 
 def _draw_contours(

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import viser
 
+from rfly_collision.models.vehicle_models import BOX_HIGH, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
 from rfly_ue_bridge.viewer.labels import Labels
-from rfly_ue_bridge.viewer.models import BOX_HIGH, colour_of
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
 MAX_IDS = 40

@@ -13,10 +13,10 @@ import viser
 from numpy.typing import NDArray
 from PIL import Image
 
+from rfly_collision.models.vehicle_models import MODELS, Part, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_multiply, quat_ned_frd_to_enu_flu, quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.models import MODELS, Part, colour_of
 from rfly_ue_bridge.viewer.terrain_mesh import TerrainMesh, terrain_mesh
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 

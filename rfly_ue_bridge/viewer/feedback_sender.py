@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.arrays import Ints
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler
@@ -33,7 +34,6 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
     VEHICLE,
 )
 from rfly_ue_bridge.sockets.udp_sender import resolve
-from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.camera import CameraPose
 from rfly_ue_bridge.viewer.console import RequestObject
 from rfly_ue_bridge.viewer.contacts import Contacts, find_contacts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import viser
 
-from rfly_ue_bridge.viewer.models import MODELS, colour_of
+from rfly_collision.models.vehicle_models import MODELS, colour_of
 from rfly_ue_bridge.viewer.vehicle_table import VehicleTable, WorldPoses
 
 MAX_LISTED = 40

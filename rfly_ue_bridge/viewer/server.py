@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
-from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
 from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera, RequestObject, ScanTerrain, ShowText

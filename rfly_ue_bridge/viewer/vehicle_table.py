@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.state_batches import StateBatch
 
 MAX_VEHICLES = 10_000

@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
 from rfly_ue_bridge.viewer.state_batches import read_batches

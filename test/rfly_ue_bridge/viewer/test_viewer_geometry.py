@@ -8,10 +8,10 @@ import cv2
 import numpy as np
 import pytest
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer import models
 from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, vertical_fov
 from rfly_ue_bridge.viewer.console import ScanTerrain
 from rfly_ue_bridge.viewer.contacts import find_contacts

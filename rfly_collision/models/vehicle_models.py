@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_collision.models.meshes import Mesh, ball, box, join, lying, tapered_box, tube
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.arrays import Floats, Ints
-from rfly_ue_bridge.viewer.shapes import Mesh, ball, box, join, lying, tapered_box, tube
 
 SHAPES = load_shapes()
 """of the kinds, in the order of MODELS"""

@@ -1,0 +1,1 @@
+"""Simple meshes of vehicle types, to be drawn."""
