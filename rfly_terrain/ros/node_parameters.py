@@ -26,6 +26,9 @@ class TerrainParameters:
     terrain_map_max_cells: int = parameter(
         25_000_000, "a larger map is announced by name and sha256 only", low=0, high=400_000_000
     )
+    marker_max_triangles: int = parameter(
+        200_000, "terrain_marker and traversability_marker thin a larger map", low=2, high=5_000_000
+    )
     geo_origin: list[float] = parameter([], "latitude (deg), longitude (deg), altitude (m) of the map's origin")
     publish_tf: bool = parameter(True, "publish the static transform from the ENU to the NED frame")
 

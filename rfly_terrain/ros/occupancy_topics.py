@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,10 @@ _PARAMETERS = frozenset(each.name for each in parameters_of(OccupancyParameters)
 
 
 class TerrainOccupancy:
-    """Publishes the grid for the map that `take` is given; declares the parameters of cells and vehicle."""
+    """Publishes the grid for the map that `take` is given, and hands it on; declares the parameters of the costs."""
 
-    def __init__(self, node: Node, frames: Frames) -> None:
-        self._node, self._frames = node, frames
+    def __init__(self, node: Node, frames: Frames, on_grid: Callable[[HeightMap, TraversabilityGrid], None]) -> None:
+        self._node, self._frames, self._on_grid = node, frames, on_grid
         declare_parameters(node, OccupancyParameters)
         self._limits = _limits(self._values())  # ConfigError where one makes no sense
         self._terrain: HeightMap | None = None
@@ -134,13 +134,20 @@ class TerrainOccupancy:
             world = None if grid is None else CostedTerrain(terrain, grid, limits)
             if world is not None:
                 self._grid_map.take(world)
-            executor.create_task(self._finish, grid, error, wanted, time.monotonic() - start)
+            executor.create_task(self._finish, terrain, grid, error, wanted, time.monotonic() - start)
             if world is not None and self._grid_map.publishes:
                 executor.create_task(self._grid_map.publish, world, self._grid_map.layers(world))
 
         threading.Thread(target=work, daemon=True).start()
 
-    def _finish(self, grid: TraversabilityGrid | None, error: str, used: tuple[Any, ...], took_s: float) -> None:
+    def _finish(
+        self,
+        terrain: HeightMap,
+        grid: TraversabilityGrid | None,
+        error: str,
+        used: tuple[Any, ...],
+        took_s: float,
+    ) -> None:
         self._working, self._took_s, self._error = False, took_s, error
         if grid is None:
             self._node.get_logger().error(f"terrain_occupancy: {error}; the grid before it stays")
@@ -148,6 +155,7 @@ class TerrainOccupancy:
             self._grid, self._used = grid, used
             stamp = self._node.get_clock().now().nanoseconds
             self._publisher.publish(traversability_to_msg(grid, "map", stamp))
+            self._on_grid(terrain, grid)
             self._diagnostics.count("published")
         self._update_diagnostics()
         if self._again:

@@ -27,6 +27,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.marker_topics import TerrainMarkers
 from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.warm_up import warm_up
@@ -60,6 +61,7 @@ class TerrainNode(Node):
         self._loading = threading.Lock()
         self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
         self._map = publisher(self, TerrainMap, "terrain_map", LATCHED)
+        self._markers = TerrainMarkers(self, given.marker_max_triangles)
         self._diagnostics = Diagnostics(self, "terrain", given.map, self._update_diagnostics)
         warm_up()
         self._use_loaded(self._load(given.map))
@@ -105,6 +107,7 @@ class TerrainNode(Node):
         stamp = self.get_clock().now().nanoseconds
         self._map.publish(height_map_to_msg(terrain, origin, stamp, self._given.terrain_map_max_cells))
         self._cloud.publish(cloud_to_msg(points, self._frame_id, stamp))
+        self._markers.take_terrain(terrain)
         self._diagnostics.hardware_id = terrain.name
         self._update_diagnostics()
         if self._occupancy is not None:
@@ -114,7 +117,7 @@ class TerrainNode(Node):
         """What only `terrain_occupancy` needs, imports too: the first cloud has not waited for it."""
         from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
-        occupancy = TerrainOccupancy(self, self._frames)
+        occupancy = TerrainOccupancy(self, self._frames, self._markers.take_costs)
         if self._terrain is not None:
             occupancy.take(self._terrain)
         return occupancy

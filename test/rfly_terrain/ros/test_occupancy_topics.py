@@ -126,6 +126,29 @@ def test_objects_forbid_cells_until_they_are_gone(peer, grids, objects):
     peer.spin_until(lambda: lethal(grids[-1]) == PEAK)
 
 
+def test_traversability_marker_shows_forbidden_ground_on_the_relief(peer, grids, objects):
+    """Corners of the colour of forbidden ground lie on the cells of 100, half a metre above the ground."""
+    from visualization_msgs.msg import Marker
+
+    from rfly_common.ros.qos import LATCHED
+
+    shown = peer.receive(Marker, "traversability_marker", LATCHED)
+
+    def forbidden():
+        corners = zip(shown[-1].points, shown[-1].colors, strict=True) if shown else ()
+        return {(p.x, p.y): p.z for p, c in corners if (round(c.r, 2), round(c.a, 2)) == (0.16, 0.85)}
+
+    peer.spin_until(forbidden)
+    assert (shown[-1].header.frame_id, shown[-1].ns) == ("map", "traversability")
+    assert forbidden() == {place: 5.5 if place == (7, -12) else 0.5 for place in PEAK}
+    assert len(shown[-1].points) == 3 * 2 * 20 * 32
+    objects.publish(boxes([(15.0, -20.0, 0.5)]))
+    around = {(x, y) for x in (14, 15, 16) for y in (-21, -20, -19)}
+    peer.spin_until(lambda: set(forbidden()) == PEAK | around)
+    objects.publish(boxes([]))
+    peer.spin_until(lambda: set(forbidden()) == PEAK and lethal(grids[-1]) == PEAK)
+
+
 def test_a_burst_of_changes_makes_few_grids(peer, grids, objects):
     before = len(grids)
     for n in range(16):  # each for itself: the topic's queue of one has no share in it

@@ -307,3 +307,51 @@ def test_a_frame_of_tf_serves_queries(served):
     refused = altitude(served, 1, 0, "tilted")
     assert not refused.success
     assert "not vertical" in refused.message
+
+
+def latched(peer, msg_type, topic):
+    """What a late subscriber gets; only with durability transient local."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    return peer.receive(msg_type, topic, qos)
+
+
+def test_terrain_marker_is_the_ground_of_the_map(served):
+    """6 cells, 2 triangles each; all samples are corners, at the height of the format's formula."""
+    from visualization_msgs.msg import Marker
+
+    first = latched(served, Marker, "terrain_marker")
+    marker = served.spin_until(lambda: first and first[-1])
+    assert (marker.header.frame_id, marker.ns, marker.type, marker.action) == (
+        "map",
+        "terrain",
+        Marker.TRIANGLE_LIST,
+        0,
+    )
+    assert (marker.scale.x, marker.scale.y, marker.scale.z, marker.pose.orientation.w) == (1, 1, 1, 1)
+    expected = {(-2 + 2 * r, -3 + 2 * c): 6 + 0.02 * MAP_E_COUNTS[r, c] for r in range(3) for c in range(4)}
+    assert len(marker.points) == len(marker.colors) == 36
+    assert {(p.x, p.y): pytest.approx(p.z, abs=1e-5) for p in marker.points} == expected
+    assert all(colour.a == 1 for colour in marker.colors)
+    late = latched(served, Marker, "terrain_marker")
+    assert served.spin_until(lambda: late and late[-1]) == marker, "kept for those who come later"
+
+
+def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path):
+    """Another map is shown to who listens, thinned to marker_max_triangles."""
+    from node_harness import NodeProcess
+    from rfly_suite.srv import LoadTerrain
+    from visualization_msgs.msg import Marker
+
+    rise = np.arange(40)[:, None] * 5 + np.zeros((1, 30), int)
+    big = write_map(tmp_path, "big", rise)
+    parameters = {"map": f"'{write_map(tmp_path)}'", "marker_max_triangles": "10"}
+    with NodeProcess("terrain_node", domain_id, parameters):
+        shown = latched(peer, Marker, "terrain_marker")
+        first = peer.spin_until(lambda: shown and shown[-1])
+        assert len(first.points) == 3 * 6, "1 x 3 quads of 2 triangles, where 2 x 3 would be 12"
+        assert peer.call(LoadTerrain, "load_terrain", map=str(big)).success
+        second = peer.spin_until(lambda: shown[-1] != first and shown[-1])
+        assert len(second.points) == 3 * 8, "2 x 2 quads"
+        assert {(p.x, p.y) for p in second.points} == {(x, y) for x in (-2, 0, 2) for y in (-3, 0, 3)}

@@ -1,0 +1,1 @@
+"""Meshes of the ground, to be drawn."""
