@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "rfly_terrain": {"rfly_common"},
     "rfly_collision": {"rfly_common", "rfly_terrain"},
     "rfly_ue_bridge": {"rfly_common", "rfly_terrain", "rfly_collision"},
-    "rfly_trajectory": {"rfly_common", "rfly_terrain"},
+    "rfly_trajectory": {"rfly_common", "rfly_terrain", "rfly_collision"},
     "rfly_amphibious": {"rfly_common", "rfly_terrain", "rfly_trajectory", "rfly_ue_bridge", "rfly_collision"},
     "rfly_bringup": {
         "rfly_common",

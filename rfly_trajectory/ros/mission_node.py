@@ -26,6 +26,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import states_in_ned
 from rfly_trajectory.missions.ground import Ground
+from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
 from rfly_trajectory.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
 from rfly_trajectory.ros.node_parameters import FIRST_ID, MissionParameters, MissionVehicleParameters
 from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms
@@ -61,6 +62,7 @@ class MissionNode(Node):
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT) if given.simulate else None
         self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if given.simulate else []
         self._tf = publisher(self, TFMessage, "/tf", TF) if given.simulate else None
+        self._markers = FleetMarkers(self, given.marker_scale) if given.simulate else None
         self._ground.start()
         self._update_diagnostics()
         self._timer = self.create_timer(1.0 / given.rate, self._tick)
@@ -112,6 +114,9 @@ class MissionNode(Node):
         ground = Ground(terrain, self._given.min_height)  # shared: what one has found out about it, all know
         for vehicle in self._vehicles:
             vehicle.take_terrain(terrain, ground, geo_origin)
+        if self._markers is not None:
+            shown = [ShownVehicle(v.settings.name, v.settings.id, v.settings.vehicle_type) for v in self._vehicles]
+            self._markers.show(lambda: (shown, ()))
         self.get_logger().info(f"flying over map {terrain.name!r}")
         self._update_diagnostics()
 

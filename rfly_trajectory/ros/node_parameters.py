@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -14,6 +14,11 @@ PER_VEHICLE_LIMIT = 20
 """vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms"""
 FIRST_ID = 501
 """id of the first vehicle that has none given; the next count up"""
+
+
+def _marker_scale() -> Any:
+    text = "how many times their size vehicles are in fleet_markers, with names and paths to match; 1: as they are"
+    return parameter(4.0, text, low=0.01, high=1e4)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class TrajectoryParameters:
         "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the node drives up to "
         f"{PER_VEHICLE_LIMIT}",
     )
+    marker_scale: float = _marker_scale()
     shard: str = parameter(
         "0/1", "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter"
     )
@@ -65,6 +71,7 @@ class MissionParameters:
     )
     simulate: bool = parameter(True, "move the vehicles; false: their poses come from <name>/pose")
     min_height: float = parameter(2.0, "least height above the ground on the way", unit="m", low=0.0, high=1e4)
+    marker_scale: float = _marker_scale()
     default_radius: float = parameter(
         2.0, "transition radius of way-points from files that have none", unit="m", low=0.01, high=1e4
     )

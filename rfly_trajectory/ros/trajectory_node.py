@@ -67,7 +67,7 @@ class TrajectoryNode(Node):
         self._last_ns = 0
         self._clock_watch = ClockWatch(self)
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
-        self._topics = PerVehicleTopics(self, self._given.frame_id)
+        self._topics = PerVehicleTopics(self, given.frame_id, given.marker_scale)
         self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
         self._run = RunControl(self, self._restart, self._update_diagnostics)
         try:

@@ -1,4 +1,4 @@
-"""Topics of each vehicle of a fleet: `<name>/pose`, `<name>/path`, and `/tf`. Part of trajectory_node."""
+"""Topics of the vehicles of a fleet: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`. Part of trajectory_node."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from rfly_common.frames import enu_to_ned
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 from rfly_common.vehicle_states import VehicleStates
-from rfly_trajectory.fleet.fleet import Fleet, orientation_in_ned
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle, orientation_in_ned
+from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, Shown, ShownPath, ShownVehicle
 from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms, track_to_path
 
 
 class PerVehicleTopics:
     """Publishers of vehicles one by one, for as many as `names`; positions in frame map or map_ned."""
 
-    def __init__(self, node: Node, frame_id: str) -> None:
+    def __init__(self, node: Node, frame_id: str, marker_scale: float) -> None:
         self._node, self._frame_id = node, frame_id
+        self._markers = FleetMarkers(node, marker_scale)
         self.names: tuple[str, ...] = ()
         """of the vehicles that have topics, in the fleet's order"""
         self._poses: dict[str, Any] = {}
@@ -48,17 +50,17 @@ class PerVehicleTopics:
         """The paths of all vehicles; copies on the same track share one message."""
         made: dict[tuple[Any, ...], Path] = {}
         for index, name in enumerate(self.names):
-            vehicle = fleet.vehicles[index]
-            place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
-            key = (*place, vehicle.kind, vehicle.profile, vehicle.wheelbase, vehicle.track)
+            key = _track_key(fleet.vehicles[index])
             if key not in made:
                 made[key] = self._path(fleet, index)
             self._paths[name].publish(made[key])
+        self._markers.show(lambda: self._shown(fleet))
 
     def publish_path(self, fleet: Fleet, index: int) -> None:
         """The path of one vehicle, where it has topics."""
         if index < len(self.names):
             self._paths[self.names[index]].publish(self._path(fleet, index))
+            self._markers.show(lambda: self._shown(fleet))
 
     def publish_states(self, states: VehicleStates) -> None:
         """Poses and transforms of all vehicles."""
@@ -68,8 +70,24 @@ class PerVehicleTopics:
         for name, pose in zip(self.names, states_to_poses(states), strict=True):
             self._poses[name].publish(pose)
 
+    def _shown(self, fleet: Fleet) -> Shown:
+        vehicles = fleet.vehicles[: len(self.names)]
+        same_track: dict[tuple[Any, ...], list[int]] = {}
+        for index, vehicle in enumerate(vehicles):
+            same_track.setdefault(_track_key(vehicle), []).append(index)
+        return (
+            [ShownVehicle(v.name, v.id, v.vehicle_type, v.scale) for v in vehicles],
+            [ShownPath(fleet.track(rows[0]).position, [vehicles[r].id for r in rows]) for rows in same_track.values()],
+        )
+
     def _path(self, fleet: Fleet, index: int) -> Path:
         position, orientation = fleet.track(index)
         if self._frame_id == "map_ned":
             position, orientation = np.asarray(enu_to_ned(position)), orientation_in_ned(orientation)
         return track_to_path(position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds)
+
+
+def _track_key(vehicle: Vehicle) -> tuple[Any, ...]:
+    """The same for vehicles that are on one track."""
+    place = (id(vehicle.path), vehicle.shift, vehicle.offset, vehicle.height, vehicle.absolute)
+    return (*place, vehicle.kind, vehicle.profile, vehicle.wheelbase, vehicle.track)

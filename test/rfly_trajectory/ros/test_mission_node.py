@@ -144,8 +144,9 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     """Take-off, way-point, land in `map`: every item in order, shown to the bridge, never under the ground."""
     from geometry_msgs.msg import PoseStamped
     from rfly_suite.msg import VehicleStateArray
+    from visualization_msgs.msg import MarkerArray
 
-    from rfly_common.ros.qos import FLEET_IN, STATE_OUT
+    from rfly_common.ros.qos import FLEET_IN, LATCHED, STATE_OUT
 
     terrain = ground()
     states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
@@ -158,6 +159,11 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     assert (list(first.id), list(first.vehicle_type), first.source) == ([77], [3], "/mission_node")
     np.testing.assert_allclose(first.position, [3, 4, terrain.altitude(3.0, 4.0)], atol=1e-6)
     assert pilot.until_mode(7).previous.mode == 0
+    shown = peer.receive(MarkerArray, "fleet_markers", LATCHED)
+    markers = {m.ns: m for m in peer.spin_until(lambda: shown and shown[-1].markers)}
+    assert set(markers) == {"vehicles", "pins", "names"}
+    assert {(m.id, m.header.frame_id) for m in markers.values()} == {(77, "hawk/base_link")}
+    assert markers["names"].text == "hawk"
 
     goal = [takeoff(3, 4, 15), waypoint(25, 10, 15, yaw=0.5), item(4, (25, 10, 99))]
     status, result = pilot.result(pilot.send(goal))

@@ -310,3 +310,61 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     count = len(states)
     peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 1 and "/clock has not moved for" in d[1])
     assert len(states) == count  # a clock that stands still publishes nothing
+
+
+def shown(peer):
+    """Markers by namespace and id, as RViz keeps them, of all that is received from now on."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+    from visualization_msgs.msg import Marker, MarkerArray
+
+    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    received = peer.receive(MarkerArray, "fleet_markers", qos)
+
+    def scene():
+        kept = {}
+        for message in received:
+            for marker in message.markers:
+                if marker.action == Marker.DELETE:
+                    kept.pop((marker.ns, marker.id), None)
+                else:
+                    kept[marker.ns, marker.id] = marker
+        return kept
+
+    return scene
+
+
+def test_fleet_markers_show_vehicles_names_and_tracks(served):
+    """Ids 11, 12, 13 share the circle, the walker and the drone have tracks of their own; frames are those of /tf."""
+    scene = shown(served)
+    markers = served.spin_until(scene)
+    ids = {11: "car_1", 12: "car_2", 13: "car_3", 30: "walker", 40: "drone"}
+    assert set(markers) == {(ns, i) for ns in ("vehicles", "pins", "names") for i in ids} | {
+        ("paths", i) for i in (11, 30, 40)
+    }
+    for number, name in ids.items():
+        assert markers["names", number].text == name
+        assert markers["vehicles", number].header.frame_id == f"{name}/base_link"
+    walk = markers["paths", 30]
+    assert walk.header.frame_id == "map"
+    first, last = walk.points[0], walk.points[-1]
+    assert (first.x, first.y, last.x, last.y) == pytest.approx((50, 60, 50, 160), abs=1e-6)
+    for point in (first, last):
+        assert point.z == pytest.approx(ground().altitude(point.x, point.y) + 1.6, abs=0.05)
+    long = np.ptp([p.x for p in markers["vehicles", 11].points]), np.ptp([p.x for p in markers["vehicles", 30].points])
+    assert long[0] == pytest.approx(4.3 * 2 * 4, abs=1.5), "scale 2 of the fleet file, marker_scale 4"
+    assert long[1] < 0.5 * 4
+
+
+def test_fleet_markers_of_vehicles_that_are_gone_are_deleted(peer, fleet_file, start, tmp_path):
+    from rfly_suite.srv import LoadFleet
+
+    TerrainSource(peer).publish(ground())
+    start(fleet=f"'{fleet_file}'", marker_scale="1.0")
+    scene = shown(peer)
+    peer.spin_until(lambda: ("vehicles", 40) in scene())
+    line = "{type: line, from: [0, 0], to: [9, 0]}"
+    other = tmp_path / "other.yaml"
+    other.write_text(f"version: 1\nvehicles:\n  - {{name: one, id: 12, type: 3, shape: {line}, speed: 1}}\n", "utf-8")
+    assert peer.call(LoadFleet, "trajectory_node/load_fleet", fleet=str(other)).success
+    peer.spin_until(lambda: set(scene()) == {(ns, 12) for ns in ("vehicles", "pins", "names", "paths")})
+    assert scene()["names", 12].text == "one"
