@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_collision.models.vehicle_models import CENTRE_HEIGHT, MODELS, kind_of
+from rfly_common.arrays import Floats
 
 _LIGHT = np.array((0.25, 0.45, 0.86)) / np.linalg.norm((0.25, 0.45, 0.86))
 """towards the lamp, body axes: from above, a little from ahead and the left, so that the three sides differ"""
@@ -18,9 +19,9 @@ _SHADE = 0.45
 class ModelTriangles(NamedTuple):
     """A model in body axes FLU, around the place where the vehicle's position is."""
 
-    points: NDArray[np.float64]
+    points: Floats
     """(t, 3, 3): the corners of each triangle, m, counter-clockwise from outside"""
-    colours: NDArray[np.float64]
+    colours: Floats
     """(t, 3): red, green, blue of each triangle, 0 … 1"""
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.arrays import Floats
+
 _LIGHTS = ((315.0, 0.6), (0.0, 0.2), (270.0, 0.2))
 """azimuth (degrees clockwise from north) and share: one lamp alone hides the ridges that run along its rays"""
 _LIGHT_ELEVATION_DEG = 45.0
@@ -15,9 +17,7 @@ _STEEP = 0.75
 """exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black faces"""
 
 
-def hillshade(
-    z: NDArray[np.float64], step_x: float, step_y: float, exaggeration: float | None = None
-) -> NDArray[np.float64]:
+def hillshade(z: Floats, step_x: float, step_y: float, exaggeration: float | None = None) -> Floats:
     """Brightness 0 … 1 of heights (rows along y north, columns along x east; m), lit from the north-west.
 
     Level ground has 0.5. `exaggeration` of the heights; None: by how steep the ground is.

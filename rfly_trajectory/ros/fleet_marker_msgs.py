@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Vector3
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from rfly_collision.models.model_triangles import model_triangles
 from rfly_collision.models.vehicle_models import colour_of
+from rfly_common.arrays import Floats
 from rfly_common.ros.stamps import ns_to_stamp
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _LEVELS = 3
 """names of neighbours stand one above the other"""
 _PATH_WIDTH, _PATH_LIFT = 0.5, 0.4
 _PIN_WIDTH = 0.08
-
-Floats = NDArray[np.float64]
 
 
 def fleet_markers(

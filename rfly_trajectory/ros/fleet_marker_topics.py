@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
+from rfly_common.arrays import Floats
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED
 
@@ -33,7 +32,7 @@ class ShownVehicle(NamedTuple):
 class ShownPath(NamedTuple):
     """A path, and the ids of the vehicles that follow it."""
 
-    points: NDArray[np.float64]
+    points: Floats
     """(k, 3) ENU, m"""
     ids: Sequence[int]
 
