@@ -1,9 +1,10 @@
-"""Legs from a planned path: driven where it lies on the ground, flown between."""
+"""Legs from a planned path, driven where it lies on the ground and flown between; and the way that legs lead."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,34 @@ ON_GROUND = 1.0
 """m above the ground, up to which a pose of a path counts as on it, as the planner has it"""
 SAME_PLACE = 0.5
 """m"""
+DRAWN_STEP = 2.0
+"""m between the points of a way that is driven"""
+
+
+def way_of_legs(legs: Sequence[Leg], place: ArrayLike, terrain: HeightMap | None) -> Floats:
+    """(n, 3) points x east, y north, z up, m, of the wheels on the whole way from `place` x, y.
+
+    Driven ways follow the ground, without a terrain z = 0; flights rise and land straight up and down.
+    """
+    here = np.asarray(place, float)
+    way = [_on_ground(here[None], terrain)]
+    for leg in legs:
+        for point in leg.points:
+            there = np.asarray(point, float)
+            if isinstance(leg, DriveLeg):
+                count = max(2, math.ceil(math.dist(here, there) / DRAWN_STEP) + 1)
+                way.append(_on_ground(np.linspace(here, there, count)[1:], terrain))
+            else:
+                way.append(there[None])
+            here = there[:2]
+        if isinstance(leg, FlyLeg) and leg.lands:
+            way.append(_on_ground(here[None], terrain))
+    return np.concatenate(way)
+
+
+def _on_ground(places: Floats, terrain: HeightMap | None) -> Floats:
+    z = np.zeros(len(places)) if terrain is None else terrain.altitude(places[:, 0], places[:, 1])
+    return np.column_stack([places, z])
 
 
 def legs_of_path(

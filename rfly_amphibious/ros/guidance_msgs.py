@@ -1,4 +1,4 @@
-"""Setpoints of guidance as messages, and nav_msgs/Path as points."""
+"""Setpoints of guidance as messages, and nav_msgs/Path as points and back."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
     if frame.axes == "ned":
         points = ned_to_enu(points)
     return np.asarray(points, float)
+
+
+def points_to_path(points: Floats, time: float) -> Path:
+    """Points (n, 3) m, ENU, as a path."""
+    return Path(header=header(time, WORLD), poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points])
 
 
 def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:

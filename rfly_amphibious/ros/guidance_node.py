@@ -21,10 +21,16 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import DriveLeg, Leg
 from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
-from rfly_amphibious.guidance.planned_legs import legs_of_path
+from rfly_amphibious.guidance.planned_legs import legs_of_path, way_of_legs
 from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.guidance_msgs import estimate_to_pose, order_to_ackermann, order_to_pose, path_to_points
+from rfly_amphibious.ros.guidance_msgs import (
+    estimate_to_pose,
+    order_to_ackermann,
+    order_to_pose,
+    path_to_points,
+    points_to_path,
+)
 from rfly_amphibious.ros.node_parameters import GuidanceParameters
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -45,7 +51,8 @@ ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
 
 
 class GuidanceNode(Node):
-    """Commands by `cmd/ackermann`, `cmd/pose` and `cmd/mode` while it has something to carry out; `pose` always."""
+    """Commands by `cmd/ackermann`, `cmd/pose` and `cmd/mode` while it has something to carry out, its way as `path`;
+    `pose` always."""
 
     def __init__(self) -> None:
         super().__init__("guidance_node")
@@ -77,6 +84,7 @@ class GuidanceNode(Node):
         self._asked, self._ask_again_at = "", 0.0
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
+        self._path = publisher(self, Path, "path", LATCHED)
         self._drive = publisher(self, AckermannDriveStamped, "cmd/ackermann", COMMANDS)
         self._target = publisher(self, PoseStamped, "cmd/pose", COMMANDS)
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
@@ -163,6 +171,9 @@ class GuidanceNode(Node):
         self._guide.follow(legs)
         self._active, self._doing, self._refused, self._asked = True, what, "", ""
         self._logged = len(self._guide.log)
+        if self._now is not None:
+            way = way_of_legs(legs, self._now.position[:2], self._guide.terrain)
+            self._path.publish(points_to_path(way, self._now.time))
         self.get_logger().info(f"carries out {what}: {len(legs)} legs")
         self._update_diagnostics()
 

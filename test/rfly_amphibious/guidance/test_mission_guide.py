@@ -11,7 +11,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg
 from rfly_amphibious.guidance.mission_guide import ASKING_TIME, HOVER_TIME, MissionGuide
-from rfly_amphibious.guidance.planned_legs import legs_of_path
+from rfly_amphibious.guidance.planned_legs import legs_of_path, way_of_legs
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError
 from rfly_common.frames import euler_to_quat
@@ -149,6 +149,17 @@ def test_a_mixed_path_becomes_legs():
     )
     hovering = legs_of_path([(0, 0, 10), (0, 0, 25), (60, 5, 30)], terrain, 3.0, 6.0)
     assert hovering == (FlyLeg(((0.0, 0.0, 25.0), (60.0, 5.0, 30.0)), (6.0, 6.0), lands=False),)
+
+
+def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
+    """Ground z = 10 + x / 10: driven to x 6 in steps of 2 m, up to 25, over to x 10, and down to z 11."""
+    east = np.arange(0.0, 101.0, 50.0)
+    terrain = HeightMap(np.repeat(10.0 + east[:, None] / 10, 3, axis=1), origin_x=0, origin_y=-50, step_x=50, step_y=50)
+    legs = (DriveLeg(((6.0, 0.0),), (3.0,)), FlyLeg(((6.0, 0.0, 25.0), (10.0, 3.0, 25.0)), (6.0, 6.0), lands=True))
+    way = [(0, 0, 10), (2, 0, 10.2), (4, 0, 10.4), (6, 0, 10.6), (6, 0, 25), (10, 3, 25), (10, 3, 11)]
+    np.testing.assert_allclose(way_of_legs(legs, (0.0, 0.0), terrain), way, atol=1e-6)
+    hovering = (FlyLeg(((0.0, 0.0, 5.0), (9.0, 0.0, 5.0)), (6.0, 6.0), lands=False),)
+    np.testing.assert_allclose(way_of_legs(hovering, (0.0, 0.0), None), [(0, 0, 0), (0, 0, 5), (9, 0, 5)])
 
 
 def test_what_lies_behind_the_vehicle_is_left_out():
