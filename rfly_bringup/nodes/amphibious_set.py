@@ -92,6 +92,9 @@ MAPPING = NodeDescription(
 OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
 
 _SHARED = ("host", "windows", "feedback_bind", "feedback_multicast_interface", "map_search_path")
+_STATE_PUBLISHER = "robot_state_publisher"
+_SHOWN = "amphibious"
+"""`name` for which the shipped RViz configuration is made"""
 _OF_PROCESSES = ("use_sim_time", "params_file", "log_level", "respawn")
 AMPHIBIOUS_ARGUMENTS = (
     Argument("scenario", "map, vehicle, start, mission, wind and events: a shipped name, or a file", "valley"),
@@ -120,7 +123,7 @@ AMPHIBIOUS_ARGUMENTS = (
         choices=("true", "false"),
     ),
     Argument("autostart", "begin with the mission by itself", default="true", choices=("true", "false")),
-    *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES)),
+    *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES, "rviz", "rviz_config")),
 )
 
 
@@ -133,6 +136,7 @@ class StartedNode:
     """without slashes at its ends; "": none"""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     remappings: Mapping[str, str] = field(default_factory=dict)
+    package: str = "rfly_suite"
 
     @property
     def label(self) -> str:
@@ -175,6 +179,12 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     started = [StartedNode(node.executable, "", node_parameters(node, shared)) for node in of_all]
     for number in range(count):
         started += _vehicle_nodes(given, facts, number)
+    if given["rviz"] == "true":
+        if given["name"] != _SHOWN and not given["rviz_config"]:
+            raise ValueError(
+                f"rviz: the shipped configuration shows {_SHOWN}_1; for {given['name']}_1 give one as rviz_config"
+            )
+        started += [_state_publisher(given, facts, number) for number in range(count)]
     return started
 
 
@@ -257,6 +267,21 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         )
         for node in of_a_vehicle
     ]
+
+
+def _state_publisher(given: Mapping[str, str], facts: _Facts, number: int) -> StartedNode:
+    """What tells RViz how the vehicle looks, and /tf where its wheels and rotors are, by its joint_states."""
+    from rfly_amphibious.description.urdf import vehicle_urdf
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    namespace = f"{given['name']}_{number + 1}"
+    parameters = {
+        "robot_description": vehicle_urdf(VehicleParameters.load(facts.vehicle)),
+        "frame_prefix": f"{namespace}/",
+        "publish_frequency": 50.0,
+    }
+    sim_time = {"use_sim_time": True} if given["use_sim_time"] == "true" else {}
+    return StartedNode(_STATE_PUBLISHER, namespace, parameters | sim_time, package=_STATE_PUBLISHER)
 
 
 def _check_autopilot(given: Mapping[str, str], count: int) -> None:

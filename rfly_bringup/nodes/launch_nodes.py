@@ -98,17 +98,31 @@ def _actions(arguments: dict[str, str], nodes: tuple[NodeDescription, ...]) -> l
         given = node_parameters(node, arguments)
         actions.append(_our_node(node.executable, arguments["namespace"], given, arguments))
     if arguments["rviz"] == "true":
-        actions.append(_rviz(arguments))
+        actions.append(_rviz(arguments, "rfly.rviz"))
     return actions
 
 
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     check_params_file(arguments["params_file"])
     arguments = fill_feedback_addresses(arguments)
-    return [
-        _our_node(node.executable, node.namespace, node.parameters, arguments, remappings=list(node.remappings.items()))
-        for node in amphibious_nodes(arguments)
-    ]
+    actions = []
+    for node in amphibious_nodes(arguments):
+        if node.package == "rfly_suite":
+            topics = list(node.remappings.items())
+            actions.append(_our_node(node.executable, node.namespace, node.parameters, arguments, remappings=topics))
+        else:
+            given = [_as_they_are(node.parameters)]
+            actions.append(_node(node.package, node.executable, namespace=node.namespace, parameters=given))
+    if arguments["rviz"] == "true":
+        actions.append(_rviz(arguments, "amphibious.rviz"))
+    return actions
+
+
+def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters whose texts launch does not read as YAML, such as a URDF."""
+    from launch_ros.parameter_descriptions import ParameterValue
+
+    return {name: ParameterValue(v, value_type=str) if isinstance(v, str) else v for name, v in parameters.items()}
 
 
 def _our_node(
@@ -128,16 +142,16 @@ def _our_node(
     )
 
 
-def _rviz(arguments: dict[str, str]) -> Any:
+def _rviz(arguments: dict[str, str], shipped: str) -> Any:
     from ament_index_python.packages import get_package_share_directory
 
-    config = arguments["rviz_config"] or f"{get_package_share_directory('rfly_suite')}/rviz/rfly.rviz"
+    config = arguments["rviz_config"] or f"{get_package_share_directory('rfly_suite')}/rviz/{shipped}"
     sim_time = [{"use_sim_time": arguments["use_sim_time"] == "true"}] if arguments["use_sim_time"] else []
     return _node(
         "rviz2",
         "rviz2",
         name="rviz",
-        namespace=arguments["namespace"],
+        namespace=arguments.get("namespace", ""),
         arguments=["-d", config],
         parameters=sim_time,
     )

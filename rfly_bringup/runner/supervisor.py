@@ -26,14 +26,14 @@ Output = Callable[[str, str], None]
 """Called with (executable, line), from a thread for each node."""
 
 
-def executable_path(name: str) -> Path:
+def executable_path(name: str, package: str = "rfly_suite") -> Path:
     """Where the executable of a node is installed. Raises ConfigError where it is not."""
-    return _installed(Path("lib") / "rfly_suite" / name)
+    return _installed(Path("lib") / package / name)
 
 
-def rviz_config_path() -> Path:
-    """The RViz configuration that is installed with the package. Raises ConfigError where it is not."""
-    return _installed(Path("share") / "rfly_suite" / "rviz" / "rfly.rviz")
+def rviz_config_path(name: str) -> Path:
+    """An RViz configuration that is installed with the package. Raises ConfigError where it is not."""
+    return _installed(Path("share") / "rfly_suite" / "rviz" / name)
 
 
 def _installed(relative: Path) -> Path:

@@ -45,7 +45,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     names = [node.executable for node in started_nodes(arguments)]
     commands_of_rviz: list[tuple[str, list[str]]] = []
     if arguments.get("rviz") == "true":
-        commands_of_rviz = [("rviz2", _rviz_command(arguments))]
+        commands_of_rviz = [("rviz2", rviz_command(arguments, "rfly.rviz"))]
     printer = LinePrinter([*names, *(name for name, _ in commands_of_rviz)])
     supervisor = node_supervisor(arguments, printer, lan=lan)
     supervisor.commands = [*supervisor.commands, *commands_of_rviz]
@@ -68,8 +68,9 @@ def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
     return 1 if supervisor.exits else 0
 
 
-def _rviz_command(arguments: Mapping[str, str]) -> list[str]:
+def rviz_command(arguments: Mapping[str, str], shipped: str) -> list[str]:
+    """RViz with the given configuration, or the shipped one of that name. Raises ConfigError where there is none."""
     program = shutil.which("rviz2")
     if program is None:
         raise ConfigError("rviz: rviz2 is not on the PATH; RViz comes with a ROS 2 installation")
-    return [program, "-d", arguments.get("rviz_config") or str(rviz_config_path())]
+    return [program, "-d", arguments.get("rviz_config") or str(rviz_config_path(shipped))]

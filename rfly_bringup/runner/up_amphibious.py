@@ -14,7 +14,7 @@ from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import TERRAIN
 from rfly_bringup.runner.demo_viewer import RFLY, VIEWER
 from rfly_bringup.runner.supervisor import Supervisor, executable_path, node_environment
-from rfly_bringup.runner.up import LinePrinter, run_until_signal
+from rfly_bringup.runner.up import LinePrinter, run_until_signal, rviz_command
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 
@@ -35,6 +35,8 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     commands = [(VIEWER, _viewer_command(nodes))] if view else []
     for number, node in enumerate(nodes):
         commands.append((node.label, _command(node, arguments, Path(folder.name) / f"{number}.yaml")))
+    if arguments.get("rviz") == "true":
+        commands.append(("rviz2", rviz_command(arguments, "amphibious.rviz")))
     printer = LinePrinter([name for name, _ in commands])
     respawn = arguments.get("respawn") == "true"
     return run_until_signal(Supervisor(commands, printer, node_environment(lan), respawn, folder), printer)
@@ -44,7 +46,7 @@ def _command(node: StartedNode, arguments: Mapping[str, str], file: Path) -> lis
     file.write_text(json.dumps(parameter_file(node)), encoding="utf-8")  # JSON is YAML
     files = [str(file)] if not arguments.get("params_file") else [arguments["params_file"], str(file)]
     return [
-        str(executable_path(node.executable)),
+        str(executable_path(node.executable, node.package)),
         "--ros-args",
         *ros_arguments(node, arguments.get("log_level", ""), files),
     ]

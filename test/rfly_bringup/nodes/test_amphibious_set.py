@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from importlib.resources import files
+from xml.etree import ElementTree
 
 import pytest
 
@@ -115,6 +116,30 @@ def test_a_3d_map_is_made_where_asked_for() -> None:
         ("car_2", {"file": "car_2.bt"}),
     ]
     assert "mapping_node" not in {node.executable for node in amphibious_set.amphibious_nodes({"scenario": "hop"})}
+
+
+def test_rviz_gets_a_description_of_each_vehicle() -> None:
+    """robot_state_publisher beside each vehicle, with the URDF of the vehicle that is simulated."""
+    given = {"scenario": "hop", "vehicle": "scale_quad", "rviz": "true", "count": "2", "use_sim_time": "true"}
+    nodes = [node for node in amphibious_nodes(given) if node.package != "rfly_suite"]
+    assert [(node.package, node.executable, node.namespace) for node in nodes] == [
+        ("robot_state_publisher", "robot_state_publisher", f"amphibious_{i}") for i in (1, 2)
+    ]
+    for node in nodes:
+        assert node.parameters["frame_prefix"] == f"{node.namespace}/"
+        assert node.parameters["use_sim_time"] is True
+        links = ElementTree.fromstring(node.parameters["robot_description"]).findall("link")
+        assert {link.get("name") for link in links} >= {"base_link", "rotor_4", "wheel_fl"}
+        assert "rotor_5" not in {link.get("name") for link in links}
+    assert all(node.package == "rfly_suite" for node in amphibious_nodes({"scenario": "hop"}))
+
+
+def test_rviz_needs_a_configuration_for_vehicles_of_other_names(tmp_path) -> None:
+    with pytest.raises(ValueError, match="rviz: the shipped configuration shows amphibious_1; for car_1 give one"):
+        amphibious_nodes({"scenario": "hop", "rviz": "true", "name": "car"})
+    (tmp_path / "car.rviz").touch()
+    own = {"scenario": "hop", "rviz": "true", "name": "car", "rviz_config": str(tmp_path / "car.rviz")}
+    assert amphibious_nodes(own)[-1].namespace == "car_1"
 
 
 @pytest.mark.parametrize("node", amphibious_set.OF_A_VEHICLE, ids=lambda node: node.executable)

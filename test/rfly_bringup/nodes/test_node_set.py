@@ -88,8 +88,9 @@ class Recorded:
 
 @pytest.fixture
 def installed(tmp_path):
-    """A prefix with the executables of rfly_suite and rviz2, where the launch files look for packages."""
-    for package, names in {"rfly_suite": entry_points.MODULES, "rviz2": ["rviz2"]}.items():
+    """A prefix with the executables that the launch files start, where they look for packages."""
+    others = {name: [name] for name in ("rviz2", "robot_state_publisher")}
+    for package, names in {"rfly_suite": entry_points.MODULES, **others}.items():
         folder = tmp_path / "prefix" / "lib" / package
         folder.mkdir(parents=True)
         for name in names:
@@ -117,6 +118,7 @@ def run_launch_file(monkeypatch, installed):
             "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
             "launch_ros": {},
             "launch_ros.actions": {"Node": kinds["Node"]},
+            "launch_ros.parameter_descriptions": {"ParameterValue": lambda value, value_type: (value_type, value)},
             "ament_index_python": {},
             "ament_index_python.packages": {
                 "PackageNotFoundError": PackageNotFoundError,
@@ -227,6 +229,21 @@ def test_a_missing_executable_is_told_before_anything_starts(run_launch_file, in
     shutil.rmtree(installed / "lib" / "rviz2")
     with pytest.raises(ConfigError, match="rviz2: package rviz2 is not installed"):
         run_launch_file("rfly.launch.py", {"rviz": "true"})
+
+
+def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, installed):
+    """The URDF goes as the text that it is, which launch would else read as YAML; what is missing is told first."""
+    _, nodes = run_launch_file("amphibious.launch.py", {"scenario": "hop", "rviz": "true"})
+    publisher, rviz = nodes[-2:]
+    assert (publisher["package"], publisher["namespace"]) == ("robot_state_publisher", "amphibious_1")
+    (parameters,) = publisher["parameters"]
+    kind, text = parameters["robot_description"]
+    assert (kind, text[:5], parameters["frame_prefix"]) == (str, "<?xml", (str, "amphibious_1/"))
+    assert (rviz["package"], rviz["arguments"][0]) == ("rviz2", "-d")
+    assert rviz["arguments"][1].endswith("share/rfly_suite/rviz/amphibious.rviz")
+    shutil.rmtree(installed / "lib" / "robot_state_publisher")
+    with pytest.raises(ConfigError, match="package robot_state_publisher is not installed"):
+        run_launch_file("amphibious.launch.py", {"scenario": "hop", "rviz": "true"})
 
 
 def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
