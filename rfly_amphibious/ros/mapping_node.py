@@ -57,7 +57,7 @@ class MappingNode(Node):
         self._grid = OctomapGrid(OctomapParameters(**asdict(declare_parameters(self, VoxelParameters))))
         self._elevation = ElevationTopic(self)
         given = declare_parameters(self, MappingParameters)
-        self._keeps_voxels, self._min_range = given.octomap, given.min_range
+        self._keeps_voxels, self._min_range, self._file = given.octomap, given.min_range, given.file
         self._period_ns = round(1e9 / given.rate) if given.rate else 0
         self._frames = Frames(self)
         self._track = PoseTrack(given.max_pose_gap)
@@ -182,12 +182,12 @@ class MappingNode(Node):
             self._changed["occupied_voxels"] = False
 
     def _save(self, _request: Any, response: Any) -> Any:
-        file = self.get_parameter("file").value
+        file = self._file
         try:
             if not self._keeps_voxels:
                 raise RflyError("there are no voxels to save: the parameter octomap is false")
             if not file:
-                raise RflyError("the parameter file is empty; set it to the name of a .bt file")
+                raise RflyError("the parameter file is empty: start the node with the name of a .bt file")
             self._grid.save(file)
         except OSError as error:
             response.message = f"{file}: {error.strerror}"

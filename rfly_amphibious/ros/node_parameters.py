@@ -271,7 +271,7 @@ class MappingParameters:
     max_pose_gap: float = parameter(0.5, "s between poses, beyond which clouds are left out", low=0.01)
     lock_step: bool = parameter(False, "lidar/points is reliable, as with the simulation's lock_step")
     octomap: bool = parameter(True, "keep voxels; false: the map of heights alone")
-    file: str = parameter("", "where ~/save writes the map: a .bt file", changeable=True)
+    file: str = parameter("", "where ~/save writes the map: a .bt file")
 
 
 def _elevation(name: str, text: str, unit: str = "") -> Any:

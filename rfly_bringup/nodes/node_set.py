@@ -37,6 +37,11 @@ ARGUMENTS = (
     Argument("shard", "which part of the fleet is driven here, i/n with i from 0 to n - 1 (default 0/1: all)"),
     Argument("start_time", "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)"),
     Argument("time_scale", "seconds of the fleet in a second (default 1; 0 stands still)"),
+    Argument(
+        "file_folders",
+        "folders below which load_fleet and missions may read files that their callers name, separated by "
+        f"{os.pathsep!r}",
+    ),
     Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
     Argument("collision", "report what touches: starts collision_node too", default="false", choices=("true", "false")),
     Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
@@ -84,6 +89,7 @@ TRAJECTORY = NodeDescription(
     "drives a fleet over the terrain",
     {
         "fleet": "fleet",
+        "file_folders": "file_folders",
         "shard": "shard",
         "start_time": "start_time",
         "time_scale": "time_scale",
@@ -94,7 +100,12 @@ TRAJECTORY = NodeDescription(
 MISSION = NodeDescription(
     "mission_node",
     "flies missions",
-    {"vehicles": "mission_vehicles", "frame_id": "frame_id", "map_search_path": "map_search_path"},
+    {
+        "vehicles": "mission_vehicles",
+        "file_folders": "file_folders",
+        "frame_id": "frame_id",
+        "map_search_path": "map_search_path",
+    },
     needs="mission_vehicles",
 )
 COLLISION = NodeDescription(
@@ -116,7 +127,7 @@ NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION, PLANNER)
 _INTEGERS = frozenset({"windows"})
 _NUMBERS = frozenset({"start_time", "time_scale", "real_time_factor"})
 _SWITCHES = frozenset({"lock_step", "noise", "autostart"})
-_LISTS = {"map_search_path": os.pathsep, "mission_vehicles": ","}
+_LISTS = {"map_search_path": os.pathsep, "file_folders": os.pathsep, "mission_vehicles": ","}
 
 
 def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rfly_common.geodesy import GeoPoint
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_terrain.files.asked_maps import is_plain, load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 
 
@@ -44,7 +45,9 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
     """
     rows, columns = int(message.rows), int(message.columns)
     if len(message.height) == 0:
-        local = HeightMap.load(message.name, search_path)
+        if not is_plain(message.name):  # any peer may have sent it
+            raise TerrainFormatError(f"terrain_map {message.name!r}: without heights, expected the name of a map alone")
+        local = load_asked_map(message.name, search_path)
         if local.sha256 != message.sha256:
             raise TerrainFormatError(
                 f"map {message.name!r}: {' and '.join(map(str, local.files))} hold other heights than the publisher's "

@@ -26,6 +26,7 @@ from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
 from rfly_common.ros.run_loop import in_thread, run
+from rfly_terrain.files.asked_maps import load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.marker_topics import TerrainMarkers
 from rfly_terrain.ros.node_parameters import TerrainParameters
@@ -72,10 +73,14 @@ class TerrainNode(Node):
         self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
         self.create_service(LoadTerrain, "load_terrain", self._load_terrain)
 
-    def _load(self, name: str) -> tuple[HeightMap | None, str]:
-        """The map or what is wrong with it; touches nothing of the node, so that another thread may run it."""
+    def _load(self, name: str, asked: bool = False) -> tuple[HeightMap | None, str]:
+        """The map or what is wrong with it; touches nothing of the node, so that another thread may run it.
+
+        `asked`: a peer names it, who may not learn what is in any file.
+        """
         try:
-            terrain = HeightMap.load(name, tuple(self._given.map_search_path))
+            load = load_asked_map if asked else HeightMap.load
+            terrain = load(name, tuple(self._given.map_search_path))
             terrain.sha256  # noqa: B018  hashed here, in the loading thread, not in the executor's
             return terrain, ""
         except (RflyError, OSError) as error:
@@ -205,7 +210,7 @@ class TerrainNode(Node):
             return response
         start = time.monotonic()
         try:  # a large map takes seconds to read; queries are answered from the old one meanwhile
-            loaded = await in_thread(self, lambda: self._load(request.map))
+            loaded = await in_thread(self, lambda: self._load(request.map, asked=True))
         except WorkError as error:
             response.message = f"map {request.map!r}: {error}"
             return response

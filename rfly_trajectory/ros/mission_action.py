@@ -11,8 +11,9 @@ from rclpy.node import Node
 from rclpy.task import Future
 from rfly_suite.action import ExecuteMission
 
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, MissionFileError
 from rfly_common.geodesy import geodetic_to_ned
+from rfly_common.readers.asked_files import resolve_below, without_content
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_trajectory.missions.files import Mission, read_mission
@@ -178,14 +179,7 @@ class MissionAction:
 
     def _load_file(self, goal: Any) -> None:
         vehicle = self._vehicle.settings
-        mission = read_mission(
-            goal.file,
-            default_radius=self._shared.default_radius,
-            loiter_radius=vehicle.loiter_radius,
-            terrain=self._altitude_above_sea
-            if self._vehicle.terrain is not None and self._vehicle.geo_origin is not None
-            else None,
-        )
+        mission = self._read(goal.file, vehicle.loiter_radius)
         home: Any
         if self._vehicle.geo_origin is not None:
             home = geodetic_to_ned(mission.home, self._vehicle.geo_origin).tolist()
@@ -206,6 +200,20 @@ class MissionAction:
             listed = ", ".join(f"{index} ({command})" for index, command in mission.custom)
             self._log.info(f"{vehicle.name}: {goal.file}: CUSTOM items (MAVLink command): {listed}")
         self._load(mission, home, goal)
+
+    def _read(self, name: str, loiter_radius: float) -> Mission:
+        """The mission file that a peer names; ConfigError without a word of its content."""
+        path = resolve_below(name, self._shared.file_folders, "file_folders")
+        on_map = self._vehicle.terrain is not None and self._vehicle.geo_origin is not None
+        try:
+            return read_mission(
+                path,
+                default_radius=self._shared.default_radius,
+                loiter_radius=loiter_radius,
+                terrain=self._altitude_above_sea if on_map else None,
+            )
+        except (MissionFileError, OSError) as error:
+            raise ConfigError(without_content(name, error, path, f"rfly mission check {path}")) from error
 
     def _load(self, mission: Mission, home: Any, goal: Any) -> None:
         self._vehicle.load(mission, home, goal)

@@ -26,6 +26,9 @@ class TrajectoryParameters:
     """The fleet that trajectory_node drives, and what it publishes of it."""
 
     fleet: str = parameter("demo_convoy", "fleet file: a path, or the name of a shipped one")
+    file_folders: list[str] = parameter(
+        [], "folders below which ~/load_fleet may read; without any, shipped fleets only"
+    )
     rate: float = parameter(50.0, "states per second", unit="Hz", low=0.1, high=1000.0)
     frame_id: Literal["map", "map_ned"] = parameter(
         "map", "frame of all that is published: map (ENU) or map_ned (RflySim's axes)"
@@ -68,6 +71,9 @@ class MissionParameters:
     rate: float = parameter(50.0, "steps per second", unit="Hz", low=1.0, high=1000.0)
     frame_id: Literal["map", "map_ned"] = parameter(
         "map", "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)"
+    )
+    file_folders: list[str] = parameter(
+        [], "folders below which the `file` of a goal may lie; without any, none is read"
     )
     simulate: bool = parameter(True, "move the vehicles; false: their poses come from <name>/pose")
     min_height: float = parameter(2.0, "least height above the ground on the way", unit="m", low=0.0, high=1e4)

@@ -11,6 +11,7 @@ from rfly_suite.msg import VehicleStateArray
 from rfly_suite.srv import LoadFleet
 
 from rfly_common.errors import ConfigError, WorkError
+from rfly_common.readers.asked_files import resolve_below, without_content
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.parameters import declare_parameters
@@ -20,7 +21,7 @@ from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import Fleet, states_in_ned
-from rfly_trajectory.fleet.fleet_file import load_fleet
+from rfly_trajectory.fleet.fleet_file import load_fleet, shipped_fleets
 from rfly_trajectory.fleet.limit_check import Finding
 from rfly_trajectory.fleet.run_clock import states_at_pace
 from rfly_trajectory.fleet.shard import shard_range
@@ -179,7 +180,7 @@ class TrajectoryNode(Node):
             return response
         terrain = self._ground.terrain
         try:  # a large file takes a second to read and check; the old fleet drives on meanwhile
-            loaded = await in_thread(self, lambda: _load(request.fleet, terrain))
+            loaded = await in_thread(self, lambda: _load(request.fleet, self._given.file_folders, terrain))
         except WorkError as error:
             response.message = f"fleet {request.fleet!r}: {error}"
             return response
@@ -256,18 +257,29 @@ def _findings_text(findings: Sequence[Finding]) -> str:
     return f"vehicle {findings[0].vehicle!r}: {findings[0].text}{more}"
 
 
-def _load(name: str, terrain: HeightMap | None) -> _Loaded:
-    """A fleet over a terrain; touches nothing of a node, so that another thread may run it."""
+def _load(name: str, folders: Sequence[str], terrain: HeightMap | None) -> _Loaded:
+    """The fleet that a peer names, over a terrain; touches nothing of a node, so that another thread may run it."""
     try:
-        fleet = load_fleet(name)
+        fleet = _asked_fleet(name, folders)
     except ConfigError as error:
-        return _Loaded(name, None, [], " ".join(str(error).split()))
+        return _Loaded(name, None, [], f"fleet {error}")
     except MemoryError:
         return _Loaded(name, None, [], f"fleet {name!r}: not enough memory to load it")
     if terrain is None:
         return _Loaded(name, fleet, [], "")
     fleet = fleet.on_terrain(terrain)
     return _Loaded(name, fleet, check_tracks(fleet), "")
+
+
+def _asked_fleet(name: str, folders: Sequence[str]) -> Fleet:
+    """A shipped fleet, or one below the folders; ConfigError without a word of the file's content."""
+    if name in shipped_fleets():
+        return load_fleet(name)
+    path = resolve_below(name, folders, "file_folders")
+    try:
+        return load_fleet(path)
+    except ConfigError as error:
+        raise ConfigError(without_content(name, error, path, f"rfly fleet check {path}")) from error
 
 
 def main() -> None:

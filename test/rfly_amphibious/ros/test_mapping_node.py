@@ -267,7 +267,7 @@ def test_what_can_not_be_used_is_counted_and_told(running):
         rig.peer.spin_until(lambda expected=expected: expected in rig.value("last_trouble"))
 
 
-def test_reset_forgets_and_save_says_why_it_can_not(running):
+def test_reset_forgets_and_the_file_of_save_is_the_operators(running):
     from rcl_interfaces.srv import SetParameters
     from rclpy.parameter import Parameter
     from std_srvs.srv import Trigger
@@ -277,16 +277,31 @@ def test_reset_forgets_and_save_says_why_it_can_not(running):
     assert rig.peer.call(Trigger, "mapping_node/reset").success
     rig.peer.spin_until(lambda: len(rig.voxels) > before and rig.voxels[-1].width == 0)
 
-    def save_to(name):
-        given = [Parameter("file", value=name).to_parameter_msg()]
-        rig.peer.call(SetParameters, "mapping_node/set_parameters", parameters=given)
-        answer = save(rig)
-        return answer.success, answer.message
+    set_file = [Parameter("file", value=str(file.parent / "elsewhere.bt")).to_parameter_msg()]
+    (refused,) = rig.peer.call(SetParameters, "mapping_node/set_parameters", parameters=set_file).results
+    assert not refused.successful, "a peer would choose what is written over"
+    answer = save(rig)
+    assert (answer.success, answer.message) == (True, f"0 voxels in {file}")
+    assert [path.name for path in file.parent.iterdir()] == ["wall.bt"]
 
-    assert save_to(str(file.parent / "no" / "map.bt"))[0] is False
-    assert save_to("") == (False, "the parameter file is empty; set it to the name of a .bt file")
-    assert save_to("map.ply") == (False, "map.ply: maps are written as .bt, not '.ply'")
-    assert save_to(str(file)) == (True, f"0 voxels in {file}")
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("no/map.bt", "No such file"),
+        ("map.ply", r"maps are written as .bt, not '.ply'"),
+        ("", "the parameter file is empty"),
+    ],
+)
+def test_a_map_that_can_not_be_saved(domain_id, tmp_path, name, reason):
+    from node_harness import NodeProcess, Peer
+    from std_srvs.srv import Trigger
+
+    parameters = {"file": str(tmp_path / name)} if name else {}
+    with NodeProcess("mapping_node", domain_id, parameters):
+        answer = Peer(domain_id).call(Trigger, "mapping_node/save")
+    assert not answer.success
+    assert reason in answer.message
 
 
 def ground(x, y):

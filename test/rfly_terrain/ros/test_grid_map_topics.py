@@ -141,6 +141,7 @@ def test_a_new_map_makes_a_new_grid_map_and_a_limit_makes_larger_cells(domain_id
     for name, level in (("low", 1.0), ("high", 7.0)):
         write_map(np.full((9, 6), level), tmp_path / name, origin_x=10, origin_y=20, step_x=2, step_y=2)
     parameters = {"map": f"'{tmp_path / 'low.png'}'", "publish_grid_map": "true", "grid_map_max_cells": "10"}
+    parameters["map_search_path"] = f"['{tmp_path}']"
     with NodeProcess("terrain_node", domain_id, parameters):
         peer = Peer(domain_id)
         received = peer.receive(GridMap, "terrain_grid_map", LATCHED)

@@ -34,7 +34,7 @@ def peer(shared_domain_id, maps):
     """A peer of one running node that serves the peak; each test leaves it so."""
     from node_harness import NodeProcess, Peer
 
-    parameters = {"map": f"'{maps / 'peak.png'}'", "vehicle_radius": "0.5"}
+    parameters = {"map": f"'{maps / 'peak.png'}'", "map_search_path": f"['{maps}']", "vehicle_radius": "0.5"}
     with NodeProcess("terrain_node", shared_domain_id, parameters):
         peer = Peer(shared_domain_id)
         yield peer

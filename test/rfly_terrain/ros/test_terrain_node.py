@@ -33,7 +33,8 @@ def peer(domain_id):
 def node(domain_id, tmp_path):
     from node_harness import NodeProcess
 
-    with NodeProcess("terrain_node", domain_id, {"map": f"'{write_map(tmp_path)}'"}) as node:
+    parameters = {"map": f"'{write_map(tmp_path)}'", "map_search_path": f"['{tmp_path}']"}
+    with NodeProcess("terrain_node", domain_id, parameters) as node:
         yield node
 
 
@@ -217,7 +218,7 @@ def test_a_node_without_a_map_stays_up_and_says_so(domain_id, peer, tmp_path):
     from node_harness import NodeProcess
     from rfly_suite.srv import LoadTerrain
 
-    with NodeProcess("terrain_node", domain_id, {"map": "nowhere"}):
+    with NodeProcess("terrain_node", domain_id, {"map": "nowhere", "map_search_path": f"['{tmp_path}']"}):
         answer = altitude(peer, 0, 0)
         assert not answer.success
         assert "nowhere" in answer.message

@@ -346,7 +346,7 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     }
     path = tmp_path / "survey.plan"
     path.write_text(json.dumps(plan), encoding="utf-8")
-    start_fast(vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]")
+    start_fast(vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]", file_folders=f"['{tmp_path}']")
     publish_ground(peer)
     pilot = Pilot(peer)
     pilot.until_mode(7)
@@ -383,7 +383,7 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
 
     from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
-    node = start(vehicles="[hawk]", simulate="false")
+    node = start(vehicles="[hawk]", simulate="false", file_folders=f"['{tmp_path}']")
     pilot = Pilot(peer)
     goal = pilot.send([takeoff(0, 0, 12), waypoint(50, 0, 12), waypoint(50, 50, 12)])
     assert not pilot.command(1).success

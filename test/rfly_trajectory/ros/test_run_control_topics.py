@@ -98,7 +98,7 @@ def driving(domain_id, tmp_path):
     peer = Peer(domain_id)
     TerrainSource(peer).publish(ground())
     states, diagnostics = receive_states(peer), receive_diagnostics(peer)
-    parameters = {"fleet": f"'{ring_file(tmp_path, 3)}'", "start_time": "1"}
+    parameters = {"fleet": f"'{ring_file(tmp_path, 3)}'", "start_time": "1", "file_folders": f"['{tmp_path}']"}
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RFLY_DISABLE_NUMBA", "1")  # starts at once
         node = NodeProcess("trajectory_node", domain_id, parameters)
@@ -191,7 +191,7 @@ def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
     bad = folder / "bad.yaml"
     bad.write_text("version: 1\nvehicles: [{id: 1, tpye: 3}]\n", encoding="utf-8")
     peer.spin_until(lambda: starts)
-    for fleet, text in ((str(bad), "bad.yaml:2: vehicles[0]"), ("no_such_fleet", "no such file")):
+    for fleet, text in ((str(bad), "bad.yaml', line 2: cannot be used"), ("no_such_fleet", "no such file")):
         answer = peer.call(LoadFleet, "/trajectory_node/load_fleet", fleet=fleet)
         assert (answer.success, answer.vehicles) == (False, 3)
         assert text in answer.message

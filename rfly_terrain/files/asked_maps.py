@@ -1,0 +1,46 @@
+"""Maps that a peer of the graph names, by a message or a service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import StrPath
+from rfly_common.readers.asked_files import resolve_below, without_content
+from rfly_terrain.files.search import MapFiles, find_map
+from rfly_terrain.height_map.height_map import HeightMap
+
+
+def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
+    """The map of a name on the search path of maps, or of a path below the folders of `map_search_path`.
+
+    Raises TerrainFileNotFound, and TerrainFormatError without a word of a file's content.
+    """
+    from rfly_terrain.files.png_txt import read_map, to_height_map
+
+    try:
+        files = find_map(name, search_path) if is_plain(name) else _files_below(name, search_path)
+    except ConfigError as error:
+        raise TerrainFileNotFound(f"map {error}") from error
+    try:
+        return to_height_map(read_map(files))
+    except TerrainFormatError as error:
+        raise TerrainFormatError(f"map {without_content(name, error, files.txt, _command(files))}") from error
+
+
+def is_plain(name: str) -> bool:
+    """Whether it is a name alone, with no folder in any system's spelling."""
+    return name == PurePosixPath(name).name == PureWindowsPath(name).name and name not in ("", ".", "..")
+
+
+def _files_below(name: str, folders: Sequence[StrPath]) -> MapFiles:
+    stem = name[:-4] if name[-4:].lower() in (".png", ".txt") else name
+    png, txt = (
+        resolve_below(stem, folders, "map_search_path", (ending, ending.upper())) for ending in (".png", ".txt")
+    )
+    return MapFiles(Path(png), Path(txt))
+
+
+def _command(files: MapFiles) -> str:
+    return f"rfly terrain info {files.png}"
