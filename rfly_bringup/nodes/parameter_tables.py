@@ -17,7 +17,8 @@ _INTRODUCTION = """# Parameters of the nodes
 
 All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file); those marked *changeable* take `ros2 param
 set` while the node runs, too. `NAME.` stands for the name of each vehicle that the parameter `vehicles` lists.
-Beside these every node has `use_sim_time`, and `qos_overrides.…` for the QoS of its topics.
+Beside these every node has `use_sim_time`, and `qos_overrides.…` for the QoS of its topics
+(`qos_overrides./outTerrainPoint.publisher.reliability`; see [other ROS tools](../howto/other-ros-tools.md)).
 Written by `python -m rfly_bringup.nodes.parameter_tables` from the dataclasses in `*/ros/node_parameters.py`.
 """
 _TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}

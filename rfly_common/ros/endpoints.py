@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
+
+from rfly_common.errors import ConfigError
 
 # rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at after every wake-up:
 # a third of a pose's way through a node. `unmatched_peers` says the same, and names the peer.
@@ -19,28 +24,52 @@ _NO_SUBSCRIPTION_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False
 
 
 def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publisher:
-    """A publisher whose QoS a user can override by parameter (`qos_overrides.<topic>.publisher.…`)."""
-    return node.create_publisher(
-        msg_type,
-        topic,
-        qos,
-        event_callbacks=_NO_PUBLISHER_EVENTS,
-        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-    )
+    """A publisher whose QoS a user can override by parameter (`qos_overrides.<topic>.publisher.…`).
+
+    Raises ConfigError that names an override that is none.
+    """
+    with _overrides(node, topic, "publisher"):
+        return node.create_publisher(
+            msg_type,
+            topic,
+            copy(qos),  # rclpy writes the overrides into the profile, which other topics share
+            event_callbacks=_NO_PUBLISHER_EVENTS,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
 
 
 def subscription(
     node: Node, msg_type: Any, topic: str, callback: Callable[[Any], Any], qos: QoSProfile
 ) -> Subscription:
-    """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`)."""
-    return node.create_subscription(
-        msg_type,
-        topic,
-        callback,
-        qos,
-        event_callbacks=_NO_SUBSCRIPTION_EVENTS,
-        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-    )
+    """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`).
+
+    Raises ConfigError that names an override that is none.
+    """
+    with _overrides(node, topic, "subscription"):
+        return node.create_subscription(
+            msg_type,
+            topic,
+            callback,
+            copy(qos),
+            event_callbacks=_NO_SUBSCRIPTION_EVENTS,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+
+
+@contextmanager
+def _overrides(node: Node, topic: str, end: str) -> Iterator[None]:
+    """What rclpy says of an override that it can't take, as a ConfigError."""
+    try:
+        yield
+    except (RuntimeError, ValueError, ParameterException) as error:
+        name = f"qos_overrides.{node.resolve_topic_name(topic)}.{end}."
+        given = [f"{key}: {p.value!r}" for key, p in node._parameter_overrides.items() if key.startswith(name)]
+        if not given:
+            raise
+        raise ConfigError(
+            f"parameter {', '.join(given)}: {error}; expected depth: a number, reliability: reliable or "
+            "best_effort, history: keep_last or keep_all"
+        ) from error
 
 
 def unmatched_peers(node: Node) -> list[str]:

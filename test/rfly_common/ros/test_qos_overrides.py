@@ -1,0 +1,70 @@
+"""`qos_overrides.<topic>.…`: a topic's QoS as the user wants it, and no other topic's."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_topic_is_made_where_its_qos_can_be_overridden():
+    """No module but `endpoints` calls rclpy's own functions."""
+    made = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.glob("rfly_*/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in {"create_publisher", "create_subscription"}
+    }
+    assert made == {"rfly_common/ros/endpoints.py"}
+
+
+@pytest.fixture
+def flat_map(tmp_path):
+    from rfly_terrain.files.writer import write_map
+
+    write_map(np.zeros((3, 3)), tmp_path / "flat", origin_x=0, origin_y=0, step_x=1, step_y=1)
+    return f"'{tmp_path / 'flat.png'}'"
+
+
+@pytest.mark.ros
+def test_an_override_counts_for_its_topic_alone(domain_id, flat_map):
+    """Two latched publishers share a profile, and so do two latched subscriptions: one of each is overridden."""
+    from node_harness import NodeProcess, Peer
+    from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+
+    overrides = {
+        "qos_overrides./site/outTerrainPoint.publisher.reliability": "best_effort",
+        "qos_overrides./site/placed_objects.subscription.reliability": "best_effort",
+    }
+    with NodeProcess("terrain_node", domain_id, {"map": flat_map, **overrides}, "-r", "__ns:=/site"):
+        peer = Peer(domain_id)
+
+        def profile(topic, infos=peer.node.get_publishers_info_by_topic):
+            return peer.spin_until(lambda: infos(topic))[0].qos_profile
+
+        subscriptions = peer.node.get_subscriptions_info_by_topic
+        assert profile("/site/outTerrainPoint").reliability == ReliabilityPolicy.BEST_EFFORT
+        assert profile("/site/outTerrainPoint").durability == DurabilityPolicy.TRANSIENT_LOCAL
+        assert profile("/site/terrain_map").reliability == ReliabilityPolicy.RELIABLE
+        assert profile("/site/terrain_occupancy").reliability == ReliabilityPolicy.RELIABLE
+        assert profile("/site/placed_objects", subscriptions).reliability == ReliabilityPolicy.BEST_EFFORT
+        assert profile("/tf_static", subscriptions).reliability == ReliabilityPolicy.RELIABLE
+        peer.close()
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(("policy", "value"), [("reliability", "sometimes"), ("depth", "many")])
+def test_an_override_that_is_none_ends_the_node_in_one_line(domain_id, flat_map, policy, value):
+    from node_harness import NodeProcess
+
+    name = f"qos_overrides./outTerrainPoint.publisher.{policy}"
+    with NodeProcess("terrain_node", domain_id, {"map": flat_map, name: value}) as node:
+        assert node.process.wait(60) == 2
+        node.stop()
+        assert f"parameter {name}: '{value}'" in node.output
+        assert "reliable or best_effort" in node.output
+        assert "Traceback" not in node.output
