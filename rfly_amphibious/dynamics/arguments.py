@@ -1,4 +1,4 @@
-"""What the kernels of the dynamics take, in groups."""
+"""Arguments of the dynamics' kernels, in groups."""
 
 from __future__ import annotations
 

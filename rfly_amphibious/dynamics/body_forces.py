@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.kernels import ground_normal
+from rfly_amphibious.dynamics.environment import ground_normal
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated_back, scaled
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel

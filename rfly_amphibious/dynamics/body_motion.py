@@ -1,4 +1,4 @@
-"""How the body moves, and where its points are above the ground."""
+"""Motion of the body, and the heights of its points above the ground."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.dynamics.kernels import density_ratio, heights_above_ground
+from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
 from rfly_amphibious.dynamics.vectors import Matrix, Vector, rotated_back
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel

@@ -99,6 +99,19 @@ class Controls:
 _ROTOR_COMMANDS = slice(at.ROTOR_COMMAND, None)
 
 
+class _Columns:
+    """(…, size) of an object's flat array, from a column on: a view."""
+
+    def __init__(self, array: str, first: int, size: int) -> None:
+        self._array, self._columns = array, slice(first, first + size)
+
+    def __get__(self, holder: Any, _owner: Any = None) -> Floats:
+        if holder is None:
+            return self  # type: ignore[return-value]  # asked of the class, as a property answers
+        columns: Floats = getattr(holder, self._array)[..., self._columns]
+        return columns
+
+
 @dataclasses.dataclass(frozen=True)
 class ModelState:
     """All that a simulation needs to go on: of one vehicle, or with a first axis of vehicles."""
@@ -110,25 +123,18 @@ class ModelState:
     time: float = 0.0
     """s"""
 
-    @property
-    def position(self) -> Floats:
-        """(…, 3) of the sprung centre of mass, m, world."""
-        return self.x[..., at.POSITION : at.POSITION + 3]
-
-    @property
-    def velocity(self) -> Floats:
-        """(…, 3) m/s, world."""
-        return self.x[..., at.VELOCITY : at.VELOCITY + 3]
+    position = _Columns("x", at.POSITION, 3)
+    """(…, 3) of the sprung centre of mass, m, world."""
+    velocity = _Columns("x", at.VELOCITY, 3)
+    """(…, 3) m/s, world."""
 
     @property
     def orientation(self) -> Floats:
         """(…, 4) quaternion x y z w, body -> world; a copy."""
         return self.x[..., at.QUATERNION_XYZW]
 
-    @property
-    def rates(self) -> Floats:
-        """(…, 3) angular velocity, rad/s, body."""
-        return self.x[..., at.RATES : at.RATES + 3]
+    rates = _Columns("x", at.RATES, 3)
+    """(…, 3) angular velocity, rad/s, body."""
 
     @property
     def crashed(self) -> Any:
@@ -136,10 +142,8 @@ class ModelState:
         latch = self.memory[..., at.CRASHED] != 0.0
         return latch if latch.ndim else bool(latch)
 
-    @property
-    def brake_torque_acting(self) -> Floats:
-        """(…, 4) signed brake torques of the last step, N m."""
-        return self.memory[..., at.BRAKE_ACTING : at.BRAKE_ACTING + 4]
+    brake_torque_acting = _Columns("memory", at.BRAKE_ACTING, 4)
+    """(…, 4) signed brake torques of the last step, N m."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """To an .npz file, bit by bit."""
@@ -167,43 +171,23 @@ class Outputs:
     numbers: Floats
     rotors: int
 
-    def _part(self, first: int, size: int) -> Floats:
-        return self.numbers[..., first : first + size]
-
-    @property
-    def specific_force(self) -> Floats:
-        """(…, 3) m/s², body, of the sprung centre of mass: what an accelerometer there reads."""
-        return self._part(at.SPECIFIC_FORCE, 3)
-
-    @property
-    def wheel_load(self) -> Floats:
-        """(…, 4) N."""
-        return self._part(at.WHEEL_LOAD, 4)
-
-    @property
-    def tyre_force_x(self) -> Floats:
-        """(…, 4) N, forward."""
-        return self._part(at.TYRE_FORCE_X, 4)
-
-    @property
-    def tyre_force_y(self) -> Floats:
-        """(…, 4) N, to the left."""
-        return self._part(at.TYRE_FORCE_Y, 4)
-
-    @property
-    def strut_force(self) -> Floats:
-        """(…, 4) N; positive pushes the body up."""
-        return self._part(at.STRUT_FORCE, 4)
-
-    @property
-    def tyre_compression(self) -> Floats:
-        """(…, 4) m; 0 without contact."""
-        return self._part(at.TYRE_COMPRESSION, 4)
+    specific_force = _Columns("numbers", at.SPECIFIC_FORCE, 3)
+    """(…, 3) m/s², body, of the sprung centre of mass: what an accelerometer there reads."""
+    wheel_load = _Columns("numbers", at.WHEEL_LOAD, 4)
+    """(…, 4) N."""
+    tyre_force_x = _Columns("numbers", at.TYRE_FORCE_X, 4)
+    """(…, 4) N, forward."""
+    tyre_force_y = _Columns("numbers", at.TYRE_FORCE_Y, 4)
+    """(…, 4) N, to the left."""
+    strut_force = _Columns("numbers", at.STRUT_FORCE, 4)
+    """(…, 4) N; positive pushes the body up."""
+    tyre_compression = _Columns("numbers", at.TYRE_COMPRESSION, 4)
+    """(…, 4) m; 0 without contact."""
 
     @property
     def thrust(self) -> Floats:
         """(…, rotors) N."""
-        return self._part(at.THRUST, self.rotors)
+        return self.numbers[..., at.THRUST : at.THRUST + self.rotors]
 
     @property
     def rotor_power(self) -> Any:

@@ -1,4 +1,4 @@
-"""What one evaluation of the equations of motion finds on its way: a record that kernels read and write by name."""
+"""Intermediate results of one evaluation of the equations of motion: a record that kernels use by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What amphibious_sim_node simulates, out of its parameters. No ROS."""
+"""Set-up of a simulation: vehicle, sensors, start and wind out of amphibious_sim_node's parameters. No ROS."""
 
 from __future__ import annotations
 

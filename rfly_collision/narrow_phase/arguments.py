@@ -1,4 +1,4 @@
-"""What the kernels of both phases take, in groups. ENU, SI."""
+"""Arguments of the kernels of both phases, in groups. ENU, SI."""
 
 from __future__ import annotations
 

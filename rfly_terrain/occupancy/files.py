@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
-import jsonschema
 import numpy as np
 import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools
-from rfly_common.config.marked_yaml import Document, parse_yaml
-from rfly_common.config.schema_errors import first_error
+from rfly_common.config.documents import check_schema, parse_mapping
+from rfly_common.config.marked_yaml import Document
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
 from rfly_common.readers.reader_errors import reader_errors
@@ -157,16 +156,10 @@ def _read(file: Path, limit: int) -> bytes:
 
 def _parse(data: bytes, file: str) -> Document:
     try:
-        document = parse_yaml(data.decode("utf-8-sig"), file)
-    except UnicodeDecodeError as error:
-        raise TerrainFormatError(f"{file}:{data[: error.start].count(10) + 1}: not UTF-8 text") from None
+        document = parse_mapping(data, file, "image, resolution and origin")
+        check_schema(document, file, _schema())
     except ConfigError as error:
         raise TerrainFormatError(str(error)) from None
-    if not isinstance(document.value, dict):
-        raise TerrainFormatError(f"{file}: expected the keys image, resolution and origin")
-    problem = first_error(jsonschema.Draft7Validator(_schema()).iter_errors(document.value), document, file)
-    if problem is not None:
-        raise TerrainFormatError(problem)
     return document
 
 

@@ -12,7 +12,7 @@ from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
-from rfly_amphibious.dynamics.kernels import density_ratio
+from rfly_amphibious.dynamics.environment import density_ratio
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_common.physics import standard_density, standard_pressure

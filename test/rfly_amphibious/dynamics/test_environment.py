@@ -14,8 +14,8 @@ import pytest
 from amphibious_cases import model, parameters, plane
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
+from rfly_amphibious.dynamics.environment import ground_normal, heights_above_ground
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.dynamics.kernels import ground_normal, heights_above_ground
 from rfly_amphibious.dynamics.scratch import SCRATCH
 from rfly_amphibious.dynamics.tyres import arc_tangent, sine
 from rfly_terrain.height_map.height_map import HeightMap
@@ -64,9 +64,9 @@ def test_without_numba_the_same_results():
     program = (
         "import json, sys\n"
         f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[2])]!r}\n"
-        "import test_kernels\n"
+        "import test_environment\n"
         "assert 'numba' not in sys.modules\n"
-        "print(json.dumps(test_kernels.some_states()))"
+        "print(json.dumps(test_environment.some_states()))"
     )
     run = subprocess.run(
         [sys.executable, "-c", program],
