@@ -11,16 +11,18 @@ HOURS ?= 1
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
 
-env: ## .venv with ROS 2, the interfaces and this package; PYTHON=... chooses the Python (3.10 to 3.13)
-	@$(IN_ENV)
+env: ## .venv with ROS 2, this package and all that tests and extras need; PYTHON=... chooses the Python (3.10 to 3.13)
+	@$(IN_ENV) --dev
 
-demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s
-	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo
+# only what stands on make's command line: some shells have a variable HOST
+demo_option = $(if $(filter command,$(origin $(1))),--$(2)="$($(1))")
+demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s; MAP=… FLEET=… HOST=… choose others
+	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
 test: ## the whole test suite; JOBS=4 runs it in four processes. What fails runs once more, alone: real nodes need a machine that is not too busy
-	@$(IN_ENV) --browser --autopilot pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder && echo 'second try needed: 0' || \
+	@$(IN_ENV) --dev --browser --autopilot pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder && echo 'second try needed: 0' || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
-	echo 'what failed, once more and alone:'; $(IN_ENV) pytest --last-failed --last-failed-no-failures none; }
+	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
 test-lib: ## the library tests alone: no ROS, no compiler, seconds
 	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow"
@@ -34,10 +36,10 @@ docs: ## the documents and the API reference as a searchable site: build/site/in
 	@echo "build/site/index.html"
 
 bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
-	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --peers python -m benchmarks
+	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks
 
 fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
-	@HYPOTHESIS_PROFILE=default $(IN_ENV) pytest -m fuzz_full -o faulthandler_timeout=0
+	@HYPOTHESIS_PROFILE=default $(IN_ENV) --dev pytest -m fuzz_full -o faulthandler_timeout=0
 
 attack: ## signal storms, killed nodes, odd messages, files and peers, one table (minutes); SEED=2 throws others. make test has a short form
 	@$(IN_ENV) python -m attacks --seed $(SEED) $(AREAS)

@@ -50,6 +50,8 @@ _DISTRIBUTIONS = {"mcap_ros2": "mcap-ros2-support"}
 
 def how_to_install(extra: str) -> str:
     """The command that adds an extra, from the checkout: the package is on no index."""
+    if (Path(sys.prefix) / "rfly_suite.json").is_file():  # the .venv of make, to which make demo gave no extras
+        return "in the folder of rfly_suite: make env"
     return f'in the folder of rfly_suite: pip install ".[{extra}]"'
 
 

@@ -21,6 +21,7 @@ import yaml
 from rfly_bringup.cli.main import app, main
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS
+from rfly_common.imports import how_to_install
 from rfly_terrain import HeightMap
 from rfly_trajectory import MissionItem
 from rfly_trajectory.fleet.fleet_file import parse_fleet
@@ -172,7 +173,7 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
     code, err = run(line, monkeypatch, capsys)
     for needs, module in OPTIONAL.items():
         if any(word.endswith(needs) for word in line) and not importlib.util.find_spec(module):
-            assert (code, "pip install" in err) == (2, True), f"{name(page)}: {err}"
+            assert (code, how_to_install("plot")[:30] in err) == (2, True), f"{name(page)}: {err}"
             return
     assert (code, err) == (0, ""), f"{name(page)}: {err}"
     if "--out" in line:

@@ -120,6 +120,12 @@ def test_make_help_lists_what_there_is():
     assert phony == targets
 
 
+def test_make_demo_takes_what_stands_on_its_command_line():
+    shown = run(["make", "-n", "demo", "MAP=hills", "FLEET=my fleet.yaml"], {**os.environ, "HOST": "a-zsh-variable"})
+    assert '--map="hills" --fleet="my fleet.yaml"' in shown.stdout
+    assert "zsh" not in shown.stdout
+
+
 def run(command, env, folder=ROOT):
     return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
@@ -225,6 +231,79 @@ def test_options_of_the_set_up_come_before_the_command(set_up_modules, arguments
     from setup_env import leading_options
 
     assert leading_options(arguments) == expected
+
+
+def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modules, monkeypatch, tmp_path):
+    """The same files, with the paths of the other .venv; a changed message, or a damaged archive, is built anew."""
+    import interfaces
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    package = next(found for found in interfaces.interface_packages() if found.name == "tf2_msgs")
+    first, second = tmp_path / "first" / ".venv", tmp_path / "second one" / ".venv"
+
+    def move_to(venv):
+        monkeypatch.setattr(interfaces, "VENV", venv)
+        monkeypatch.setattr(interfaces, "BUILD", venv.parent / "build")
+
+    move_to(first)
+    assert not package.restore()
+    setup, library = first / "share" / "local_setup.sh", first / "lib" / "libtf2_msgs.so"
+    for file in (setup, library):
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"prefix=" + os.fsencode(first) + b"\0\xff\n")
+    library.chmod(0o755)
+    compiled = first / "lib" / "module.pyc"
+    compiled.touch()
+    package.manifest.parent.mkdir(parents=True)
+    package.manifest.write_text(f"{setup}\n{library}\n{compiled}\n", encoding="utf-8")
+    package.keep()
+
+    move_to(second)
+    assert package.restore()
+    assert (second / "share" / "local_setup.sh").read_bytes() == b"prefix=" + os.fsencode(second) + b"\0\xff\n"
+    assert (second / "lib" / "libtf2_msgs.so").read_bytes() == library.read_bytes()  # no byte of a library is moved
+    assert os.access(second / "lib" / "libtf2_msgs.so", os.X_OK)
+    assert not (second / "lib" / "module.pyc").exists()
+    listed = package.manifest.read_text(encoding="utf-8").splitlines()
+    assert listed == [str(second / "share" / "local_setup.sh"), str(second / "lib" / "libtf2_msgs.so")]
+
+    archive = package.archive
+    archive.write_bytes(archive.read_bytes()[:40])
+    assert not package.restore()
+    source = tmp_path / "source"
+    shutil.copytree(package.source, source)
+    edited = interfaces.InterfacePackage(package.name, source, package.options)
+    monkeypatch.setattr("tree.ROOT", tmp_path)
+    monkeypatch.setattr(interfaces, "ROS_LOCK", source / "package.xml")
+    monkeypatch.setattr(interfaces, "ROOT", source)
+    monkeypatch.setattr(interfaces, "__file__", str(source / "CMakeLists.txt"))
+    before = edited.archive
+    assert edited.archive == before
+    next((source / "msg").glob("*.msg")).write_text("int32 other\n", encoding="utf-8")
+    assert edited.archive != before
+
+
+def test_jobs_of_a_step_run_at_once_and_a_failure_is_told(set_up_modules, tmp_path, capsys):
+    import steps
+
+    with open(os.devnull) as lock:
+        shown = steps.Steps(tmp_path / "setup.log", lock.fileno())
+        first, second = tmp_path / "first", tmp_path / "second"
+        waits = 'touch "$0"; while [ ! -e "$1" ]; do sleep 0.01; done; echo "[1/1] $0"'  # each for the other one
+        with shown.step("both"):
+            shown.together([
+                lambda: shown.run(["sh", "-c", waits, first, second], os.environ, job="first"),
+                lambda: shown.run(["sh", "-c", waits, second, first], os.environ, job="second"),
+            ])  # fmt: skip
+        with pytest.raises(steps.SetupError, match="second: sh ended with 3"), shown.step("one fails"):
+            shown.together([
+                lambda: shown.run(["true"], os.environ, job="first"),
+                lambda: shown.run(["sh", "-c", "echo it broke; exit 3"], os.environ, job="second"),
+            ])  # fmt: skip
+    assert "    it broke" in capsys.readouterr().err
+    log = (tmp_path / "setup.log").read_text(encoding="utf-8")
+    assert f"[1/1] {first}\nexit 0\n" in log
+    assert "it broke\nexit 3\n" in log
 
 
 class Commands:

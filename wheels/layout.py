@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))  # what of the suite needs the standard library alone serves the set-up too
 WHEELS = ROOT / "wheels"
 VENV = ROOT / ".venv"
 BUILD = ROOT / "build" / "wheels"

@@ -1,6 +1,6 @@
 """Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command in it.
 
-    sh wheels/setup.sh [--lib | --browser | --autopilot | --peers | --docs ...] [command ...]
+    sh wheels/setup.sh [--dev | --lib | --browser | --autopilot | --peers | --docs ...] [command ...]
 
 (setup.sh picks the Python and calls this.)
 
@@ -18,16 +18,18 @@ only.
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import machine
+from interfaces import InterfacePackage, interface_packages
 from layout import (
     AUTOPILOT_LOCK,
     BUILD,
@@ -41,7 +43,6 @@ from layout import (
     ROS_LOCK,
     SITE_PACKAGES,
     SOURCED,
-    STAND_INS,
     STATE,
     VENV,
     WHEELS,
@@ -59,7 +60,10 @@ from tree import (
 )
 from variables import base_environment, run_environment, uv_settings
 
-OPTIONS = ("--lib", "--browser", "--autopilot", "--peers", "--docs")
+from rfly_common.kernels.sources import digest_of_kernels
+
+OPTIONS = ("--dev", "--lib", "--browser", "--autopilot", "--peers", "--docs")
+_LINKS = "-DAMENT_CMAKE_SYMLINK_INSTALL=ON"
 
 
 class Environment:
@@ -80,18 +84,18 @@ class Environment:
             self._steps.say(f"rfly_suite: setting up .venv (Python {version}, {self.world})")
         return self._steps
 
-    def ensure(self, *, lib: bool) -> None:
+    def ensure(self, *, lib: bool, dev: bool) -> None:
+        """`lib`: the libraries and their tools alone; `dev`: all that the tests need too, else what the demo needs."""
         if not self._venv_is_good() or self.state["python"] != os.path.realpath(sys.executable):
             self._make_venv(lib)
         if SOURCED:
             self._install_missing_packages()
         elif not lib:
-            self._install_packages(ros=ROS_LOCK, lib=LIBRARY_LOCK)
-        elif not self.state.get("ros"):
-            self._install_packages(lib=LIBRARY_LOCK)
+            self._install_packages(ros=ROS_LOCK, **({"lib": LIBRARY_LOCK} if dev else {}))
+        else:
+            self._install_packages(**({"ros": ROS_LOCK} if self.state.get("ros") else {}), lib=LIBRARY_LOCK)
         if not lib:
-            self._build()
-            self._warm_up()
+            self._build(dev)
         if self._steps is not None:
             self._steps.finish(".venv is ready")
 
@@ -200,7 +204,7 @@ class Environment:
             return
         if any(self.state.get(key, value) != value for key, value in locks.items()):
             self._make_venv(lib="ros" not in locks)  # a lock has changed: what it dropped must not stay
-        self._write_state(unfinished="packages", built=None)
+        self._write_state(unfinished="packages")
         count = sum(
             line[:1].isalnum() for file in files.values() for line in file.read_text(encoding="utf-8").splitlines()
         )
@@ -235,39 +239,60 @@ class Environment:
                 self.steps.run([*pip, *(wanted[module] for module in found["missing"])], env)
         self._write_state(lib=key, ros="sourced", built=None)
 
-    def _build(self) -> None:
-        """Configure, build and install with CMake; only install if nothing but the set of Python files changed.
+    def _build(self, dev: bool) -> None:
+        """Configure, build and install with CMake, and compile the kernels that are not there yet, all of it at once.
 
-        The installed modules are links into the tree, so an edit needs nothing at all.
+        Only installs if nothing but the set of Python files changed. The installed modules are links into the tree, so
+        an edit needs nothing at all.
         """
-        configured = digest(cmake_inputs())
-        files = digest_names(installed_sources())
+        configured, files = digest(cmake_inputs()), digest_names(installed_sources())
+        kernels = self._kernels_to_compile(dev)
         if self.state.get("built") == configured:
             if self.state.get("files") != files:
                 with self.steps.step("installing new and removed files"):
                     self._install(["rfly_suite"])
                 self._write_state(files=files)
+            if kernels:
+                with self.steps.step("compiling the numerical kernels"):
+                    self._compile_kernels(dev)
+                self._write_state(**kernels)
             return
+        packages = [] if SOURCED else interface_packages()
         if self.state.get("building") or self.state.get("built") is None:  # interrupted, or made for another .venv
-            for folder in ("rfly_suite", *STAND_INS):
+            for folder in ("rfly_suite", *(package.name for package in packages)):
                 remove(BUILD / folder)
-        if not SOURCED:
-            read_paths_as_utf8(VENV)
-        toolchain = machine.prepare(self.steps, need_compiler=True)
-        cmake_tools = self._install_zig() if toolchain.zig else {}
         self._write_state(building="yes")
-        packages = [*([] if SOURCED else STAND_INS), "rfly_suite"]
         try:
-            for package in packages:
-                source = ROOT if package == "rfly_suite" else WHEELS / "interfaces" / package
-                with self.steps.step(f"interfaces and package: {package}"):
-                    self._configure_and_build(package, source, cmake_tools)
-                    self._install_one(package)
-            self._install(packages, already=True)
+            missing = [package for package in packages if not package.restore()]
+            toolchain = self._prepare_to_build() if missing or SOURCED else []
+            options = toolchain if SOURCED else ["-DRFLY_PYTHON_ONLY=ON"]
+            jobs = [functools.partial(self._configure_and_build, "rfly_suite", ROOT, [*options, _LINKS])]
+            for package in missing:
+                options = [*toolchain, *package.options]
+                jobs.append(functools.partial(self._configure_and_build, package.name, package.source, options))
+            if kernels:
+                jobs.append(functools.partial(self._compile_kernels, dev))
+            with self.steps.step("interfaces and numerical kernels" if missing or SOURCED else "package and kernels"):
+                self.steps.together(jobs)
+                for package in missing:
+                    self._install_one(package.name)
+                    package.keep()
+                if packages:  # byte code is not kept: it holds the paths of where it was made
+                    self.steps.run(
+                        [PYTHON, "-m", "compileall", "-q", *map(_python_package, packages)], run_environment()
+                    )
+                self._install(["rfly_suite"])  # last: it writes a few files again that the interfaces have too
         except SetupError:
             self._write_state(building=None, built="failed")  # not interrupted: the build tree is sound
             raise
-        self._write_state(building=None, built=configured, files=files)
+        self._write_state(building=None, built=configured, files=files, **kernels)
+
+    def _prepare_to_build(self) -> list[str]:
+        """CMake's options that name the compilers, where they are not its own choice."""
+        if not SOURCED:
+            read_paths_as_utf8(VENV)
+        tools = self._install_zig() if machine.prepare(self.steps, need_compiler=True).zig else {}
+        return [f"-D{variable}={tool}" for variable, tool in tools.items()]
 
     def _install_zig(self) -> dict[str, Path]:
         with self.steps.step("compiler (zig, as there is none; its first use takes a minute)"):
@@ -275,26 +300,25 @@ class Environment:
             self.steps.run([*pip, "-r", WHEELS / "requirements-zig.txt"], run_environment())
             return machine.make_zig_compilers(BUILD / "zig", PYTHON)
 
-    def _configure_and_build(self, package: str, source: Path, cmake_tools: dict[str, Path]) -> None:
+    def _configure_and_build(self, package: str, source: Path, options: Sequence[str]) -> None:
         env = run_environment()
         generator = ["-G", "Ninja"] if shutil.which("ninja", path=env["PATH"]) else []
         configure = [
             "cmake", *generator, "-S", source, "-B", BUILD / package, f"-DCMAKE_INSTALL_PREFIX={VENV}",
-            f"-DPython3_EXECUTABLE={PYTHON}", "-DBUILD_TESTING=OFF", "-DAMENT_CMAKE_SYMLINK_INSTALL=ON",
-            *(f"-D{variable}={tool}" for variable, tool in cmake_tools.items()),
+            f"-DPython3_EXECUTABLE={PYTHON}", "-DBUILD_TESTING=OFF", *options,
         ]  # fmt: skip
-        self.steps.run(configure, env)
-        self.steps.run(["cmake", "--build", BUILD / package, "--parallel", str(os.cpu_count() or 1)], env)
+        self.steps.run(configure, env, job=package)
+        build = ["cmake", "--build", BUILD / package, "--parallel", str(os.cpu_count() or 1)]
+        self.steps.run(build, env, job=package)
 
     def _install_one(self, package: str) -> None:
         # ament writes its manifest of links into the current folder.
         self.steps.run(["cmake", "--install", BUILD / package], run_environment(), cwd=BUILD / package)
 
-    def _install(self, packages: Iterable[str], *, already: bool = False) -> None:
+    def _install(self, packages: Iterable[str]) -> None:
         """Install, then remove what an earlier install put there and this one did not (CMake never does)."""
-        if not already:
-            for package in packages:
-                self._install_one(package)
+        for package in packages:
+            self._install_one(package)
         manifests = [*BUILD.glob("*/install_manifest.txt"), *BUILD.glob("*/symlink_install_manifest.txt")]
         installed = {line for manifest in manifests for line in manifest.read_text(encoding="utf-8").splitlines()}
         if INSTALLED.exists():
@@ -309,17 +333,23 @@ class Environment:
         # The name sorts before those of the other .pth files, so this one is executed first.
         (SITE_PACKAGES / "_rfly_suite.pth").write_text("import rfly_suite_environment\n", encoding="utf-8")
 
-    def _warm_up(self) -> None:
-        """Compile the cached numba kernels, so that no node and no query has to wait for the compiler."""
-        sys.path.append(str(ROOT))
-        from rfly_common.kernels.sources import digest_of_kernels
-
+    def _kernels_to_compile(self, dev: bool) -> dict[str, str]:
+        """What to note of the compiled kernels when they are there; nothing where they are."""
         kernels = digest_of_kernels()
-        if self.state.get("kernels") == kernels:
-            return
-        with self.steps.step("compiling the numerical kernels"):
-            self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up"], run_environment(), cwd=VENV)
-        self._write_state(kernels=kernels)
+        done = "kernels" if dev else "demo_kernels"
+        if kernels in (self.state.get("kernels"), self.state.get(done)):
+            return {}
+        return {done: kernels}
+
+    def _compile_kernels(self, dev: bool) -> None:
+        """Into the user's cache, so that no node and no query waits for the compiler; those of the demo, or all."""
+        parts = [] if dev else ["terrain", "trajectory"]
+        env = {**run_environment(), "PYTHONPATH": str(ROOT)}
+        self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up", *parts], env, cwd=VENV, job="kernels")
+
+
+def _python_package(package: InterfacePackage) -> Path:
+    return SITE_PACKAGES / package.name.removesuffix("_interfaces")
 
 
 def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
@@ -362,7 +392,7 @@ def main(arguments: list[str]) -> None:
             python = environment.other_python()
             if python:
                 os.execv(python, [python, "-E", "-s", __file__, *arguments])
-            environment.ensure(lib=lib)
+            environment.ensure(lib=lib, dev="--dev" in given)
             if "--browser" in given:
                 environment.ensure_browser()
             if "--autopilot" in given:

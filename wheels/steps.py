@@ -6,13 +6,16 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
-_NINJA_PROGRESS = re.compile(r"\[(\d+/\d+)\]")
+_PROGRESS = re.compile(r"\[(\d+)/(\d+)\]")  # ninja's, and that of rfly_bringup.warm_up
+_BAR_WIDTH = 20
 _STILL_BUSY_EVERY = 15.0  # s between signs of life where the output is no terminal
 
 
@@ -30,6 +33,9 @@ class Steps:
         self._terminal = sys.stderr.isatty()
         self._started = time.monotonic()
         self._step = ""
+        self._progress: dict[str, tuple[int, int]] = {}
+        self._last_sign = time.monotonic()
+        self._writing = threading.Lock()
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
 
@@ -42,63 +48,88 @@ class Steps:
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         self._step = name
-        started = time.monotonic()
+        self._progress.clear()
+        self._last_sign = started = time.monotonic()
         if self._terminal:
             print(f"  {name} ...", end="", file=sys.stderr, flush=True)
         yield
         line = f"  {name:<58} {time.monotonic() - started:5.1f} s"
         self.say(f"\r\033[K{line}" if self._terminal else line)
 
+    def together(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """Run all jobs of a step at once; the first failure is raised when all have ended."""
+        if not jobs:
+            return
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            for done in as_completed([pool.submit(job) for job in jobs]):
+                done.result()
+
     def run(
-        self, command: Sequence[str | Path], env: Mapping[str, str], cwd: Path | None = None, may_fail: bool = False
+        self,
+        command: Sequence[str | Path],
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        may_fail: bool = False,
+        job: str = "",
     ) -> bool:
-        """Run `command`; its output goes to the log.
+        """Run `command`; its output goes to the log, in one piece where it is one `job` of several at once.
 
         Returns whether it succeeded, which is always so unless `may_fail`; else a failure raises SetupError with the
         log's last lines.
-        """
+        """  # fmt: skip
         tail: deque[str] = deque(maxlen=15)
-        last_sign = time.monotonic()
-        with self._log_path.open("a", encoding="utf-8", errors="replace") as log:
-            log.write("\n$ " + " ".join(map(str, command)) + "\n")
-            log.flush()
-            try:
-                process = subprocess.Popen(
-                    list(map(str, command)), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
-                    pass_fds=[self._lock],
-                )  # fmt: skip
-            except OSError as error:
-                raise SetupError(f"cannot run {command[0]}: {error.strerror}") from error
-            with process:
-                assert process.stdout is not None
-                for line in process.stdout:
-                    log.write(line)
-                    if line.strip():
-                        tail.append(line.rstrip())
-                    last_sign = self._show_progress(line, last_sign)
-            log.write(f"exit {process.returncode}\n")
+        output = ["\n$ " + " ".join(map(str, command)) + "\n"]
+        try:
+            process = subprocess.Popen(
+                list(map(str, command)), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+                pass_fds=[self._lock],
+            )  # fmt: skip
+        except OSError as error:
+            raise SetupError(f"cannot run {command[0]}: {error.strerror}") from error
+        with process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                output.append(line)
+                if not job:
+                    self._write_to_log(output)
+                if line.strip():
+                    tail.append(line.rstrip())
+                self._show_progress(line, job)
+        output.append(f"exit {process.returncode}\n")
+        self._write_to_log(output)
         if process.returncode != 0 and not may_fail:
-            if self._terminal:
-                self.say("")
-            for line in tail:
-                self.say(f"    {line}")
+            with self._writing:
+                if self._terminal:
+                    self.say("")
+                for line in tail:
+                    self.say(f"    {line}")
             raise SetupError(
-                f"{self._step}: {os.path.basename(command[0])} ended with {process.returncode} (above: its last lines; "
-                f"all of it: {self._log_path})"
+                f"{job or self._step}: {os.path.basename(command[0])} ended with {process.returncode} (above: its last "
+                f"lines; all of it: {self._log_path})"
             )
         return process.returncode == 0
 
-    def _show_progress(self, line: str, last_sign: float) -> float:
-        """Keep the step's line alive: on a terminal with the command's last line, elsewhere now and then a line."""
-        now = time.monotonic()
-        if self._terminal:
-            text = f"  {self._step} ... {line.strip()}"
-            width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-            print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
-        elif now - last_sign > _STILL_BUSY_EVERY:
-            progress = _NINJA_PROGRESS.search(line)
-            self.say(f"  {self._step} ... {progress.group(1) if progress else 'still busy'}")
-        else:
-            return last_sign
-        return now
+    def _write_to_log(self, lines: list[str]) -> None:
+        with self._writing, self._log_path.open("a", encoding="utf-8", errors="replace") as log:
+            log.writelines(lines)
+        lines.clear()
+
+    def _show_progress(self, line: str, job: str) -> None:
+        """Keep the step's line alive: a bar over all its jobs, or the command's last line; elsewhere than on a
+        terminal a line now and then."""
+        counted = _PROGRESS.search(line)
+        with self._writing:
+            if counted:
+                self._progress[job] = int(counted[1]), int(counted[2])
+            done, count = map(sum, zip(*self._progress.values(), strict=True)) if self._progress else (0, 0)
+            now = time.monotonic()
+            if self._terminal:
+                full = round(_BAR_WIDTH * done / count) if count else 0
+                text = f"  {self._step} "
+                text += f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}/{count}" if count else f"... {line.strip()}"
+                width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+                print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
+            elif now - self._last_sign > _STILL_BUSY_EVERY:
+                self.say(f"  {self._step} ... {f'{done}/{count}' if count else 'still busy'}")
+                self._last_sign = now

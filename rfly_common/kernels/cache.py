@@ -37,7 +37,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from rfly_common.kernels.sources import digest, source_files
+from rfly_common.kernels.sources import digest, source_files, user_cache
 
 UNUSED_AFTER = 30 * 86400.0
 """s since a process last loaded from a folder"""
@@ -95,22 +95,6 @@ class KernelCache(_Cache):
     def _file(self, signature: Any, codegen: Any) -> Path:
         key = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()
         return self._folder / f"{self._name}-{key[:16]}.nbc"
-
-
-def user_cache() -> Path:
-    """Where this platform keeps what a program can make anew, or what NUMBA_CACHE_DIR says."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(os.environ["NUMBA_CACHE_DIR"])
-    variable, usual = {
-        "win32": ("LOCALAPPDATA", "AppData/Local"),
-        "darwin": ("", "Library/Caches"),
-    }.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
-    if os.environ.get(variable):
-        return Path(os.environ[variable])
-    try:
-        return Path.home() / usual
-    except RuntimeError:  # a user id without a home, as in some containers
-        return Path(os.devnull)
 
 
 @functools.cache

@@ -1,10 +1,15 @@
-"""The source files that a compiled kernel depends on, and their hash. Standard library only; used by `wheels/` too."""
+"""The source files that a compiled kernel depends on, their hash, and where it is cached.
+
+Standard library only; used by `wheels/` too.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +18,22 @@ PACKAGES = Path(__file__).parents[2]
 
 _HOLDS_KERNELS = re.compile(rb"from rfly_common\.kernels\.jit import .*kernel")
 _IMPORT = re.compile(r"^\s*(?:from\s+(rfly_[\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(rfly_[\w.]+))", re.MULTILINE)
+
+
+def user_cache() -> Path:
+    """Where this platform keeps what a program can make anew, or what NUMBA_CACHE_DIR says."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    variable, usual = {
+        "win32": ("LOCALAPPDATA", "AppData/Local"),
+        "darwin": ("", "Library/Caches"),
+    }.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
+    if os.environ.get(variable):
+        return Path(os.environ[variable])
+    try:
+        return Path.home() / usual
+    except RuntimeError:  # a user id without a home, as in some containers
+        return Path(os.devnull)
 
 
 def source_files(file: Path) -> set[Path]:

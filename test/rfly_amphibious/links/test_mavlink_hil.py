@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import socket
 import struct
 import sys
@@ -20,6 +21,7 @@ from rfly_amphibious.links.mavlink_hil_session import HilSession
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples
 from rfly_common.errors import ConfigError
+from rfly_common.imports import how_to_install
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -162,9 +164,7 @@ def test_accuracies_of_a_covariance():
 
 def test_without_pymavlink_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymavlink.dialects.v20.common", None)
-    with pytest.raises(
-        ConfigError, match=r'MAVLink needs pymavlink; in the folder of rfly_suite: pip install "\.\[mavlink\]"$'
-    ):
+    with pytest.raises(ConfigError, match=rf"MAVLink needs pymavlink; {re.escape(how_to_install('mavlink'))}$"):
         load_dialect()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import sys
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from rfly_amphibious.scenarios.sweep import MAX_RUNS, Sweep, Variation, run_swee
 from rfly_amphibious.scenarios.sweep_results import check_table, result_of, spreads, write_results
 from rfly_amphibious.vehicle.key_changes import parse_key_path
 from rfly_common.errors import ConfigError
+from rfly_common.imports import how_to_install
 
 TEXT = """version: 1
 vehicle: scale
@@ -190,7 +192,7 @@ def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
     with pytest.raises(ConfigError, match=r"'nonsense', expected the address of a scheduler"):
         run_sweep_on_dask(load(scenario, "seed=0"), "nonsense")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ConfigError, match=r'distributed; in the folder of rfly_suite: pip install "\.\[sweep\]"$'):
+    with pytest.raises(ConfigError, match=rf"distributed; {re.escape(how_to_install('sweep'))}$"):
         run_sweep_on_dask(load(scenario, "seed=0"), "tcp://127.0.0.1:1")
 
 

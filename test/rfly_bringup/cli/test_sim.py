@@ -12,6 +12,7 @@ import pytest
 
 from rfly_amphibious.scenarios import sweep
 from rfly_bringup.cli.main import main
+from rfly_common.imports import how_to_install
 
 SHORT = """version: 1
 vehicle: scale
@@ -76,7 +77,7 @@ def test_a_missing_library_is_told_before_the_run(option, library, scenario, mon
     monkeypatch.setitem(sys.modules, {"pyarrow": "pyarrow"}.get(library, "mcap_ros2"), None)
     code, out, err = rfly(monkeypatch, capsys, scenario, option, "run.log")
     assert (code, out) == (2, "")
-    assert f'files needs {library}; in the folder of rfly_suite: pip install ".[log]"\n' in err
+    assert f"files needs {library}; {how_to_install('log')}\n" in err
     assert err.count("\n") == 1
 
 
@@ -152,7 +153,7 @@ def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, ca
     assert err.startswith(f"rfly: Dask: {address}: no scheduler answers (")
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
-    install = 'in the folder of rfly_suite: pip install ".[sweep]"'
+    install = how_to_install("sweep")
     assert (code, err) == (2, f"rfly: a Dask cluster needs distributed; {install}\n")
 
 

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
+from rfly_common.imports import how_to_install
 
 RFLY = [
     sys.executable,
@@ -50,7 +51,7 @@ def test_a_missing_viser_says_what_to_install():
     )
     assert (done.returncode, done.stderr) == (
         2,
-        'rfly: rfly view needs viser; in the folder of rfly_suite: pip install ".[view]"\n',
+        f"rfly: rfly view needs viser; {how_to_install('view')}\n",
     )
 
 

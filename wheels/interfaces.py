@@ -1,0 +1,118 @@
+"""Interface packages for the bare machine: generated for Python alone, and kept for the next checkout.
+
+What was built is kept in the user's cache under a hash of all that it was made of, so a second checkout unpacks it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import platform
+import sys
+import tarfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from layout import BUILD, ROOT, ROS_LOCK, STAND_INS, VENV, WHEELS
+from tree import digest
+
+from rfly_common.kernels.sources import user_cache
+
+UNUSED_AFTER = 30 * 86400.0
+"""s since a set-up last unpacked an archive"""
+
+_PLACE_OF_VENV = b"@RFLY_SUITE_VENV@"
+
+
+@dataclass(frozen=True)
+class InterfacePackage:
+    """`name`, which is also its folder below `build/wheels`; `source`, the folder with its CMakeLists.txt."""
+
+    name: str
+    source: Path
+    options: tuple[str, ...]
+
+    @property
+    def archive(self) -> Path:
+        """Where it is kept: its name says what it was made of."""
+        makes = (self.source / folder for folder in ("action", "msg", "srv"))
+        files = [
+            *(file for folder in makes for file in folder.rglob("*") if file.is_file()),
+            *(self.source / name for name in ("CMakeLists.txt", "package.xml")),
+            *(ROOT / "cmake").glob("*.cmake"),
+            Path(__file__),
+            ROS_LOCK,
+        ]
+        machine = (sys.version, platform.machine(), os.confstr("CS_GNU_LIBC_VERSION"), self.options)
+        key = hashlib.sha256(f"{digest(files)}{machine}".encode()).hexdigest()
+        return user_cache() / "rfly_suite" / "interfaces" / f"{self.name}-{key[:16]}.tar.gz"
+
+    @property
+    def manifest(self) -> Path:
+        """The list of its files in .venv, as CMake writes it."""
+        return BUILD / self.name / "install_manifest.txt"
+
+    def restore(self) -> bool:
+        """Unpack it from the cache into .venv; False where it is not there or cannot be read."""
+        archive = self.archive
+        names = []
+        try:
+            with tarfile.open(archive) as tar:
+                for member in tar:
+                    file = VENV / member.name
+                    content = tar.extractfile(member)
+                    if not member.isfile() or content is None or ".." in file.parts:
+                        return False
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.unlink(missing_ok=True)  # a new file: a node may be running with the old one
+                    file.write_bytes(content.read().replace(_PLACE_OF_VENV, os.fsencode(VENV)))
+                    file.chmod(member.mode)
+                    names.append(str(file))
+            os.utime(archive)  # in use
+        except (OSError, tarfile.TarError, EOFError):
+            return False
+        self.manifest.parent.mkdir(parents=True, exist_ok=True)
+        self.manifest.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+        return True
+
+    def keep(self) -> None:
+        """Write what CMake has installed into the cache; a cache that cannot be written is done without."""
+        archive = self.archive
+        part = archive.with_suffix(f".{os.getpid()}.part")
+        try:
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            _remove_unused(archive.parent)
+            with tarfile.open(part, "w:gz", compresslevel=3) as tar:
+                for line in self.manifest.read_text(encoding="utf-8").splitlines():
+                    file = Path(line)
+                    if file.suffix == ".pyc":
+                        continue
+                    content = file.read_bytes()
+                    if file.suffix != ".so":
+                        content = content.replace(os.fsencode(VENV), _PLACE_OF_VENV)
+                    member = tarfile.TarInfo(str(file.relative_to(VENV)))
+                    member.size, member.mode = len(content), file.stat().st_mode & 0o777
+                    tar.addfile(member, io.BytesIO(content))
+            part.replace(archive)
+        except OSError:
+            part.unlink(missing_ok=True)
+
+
+def interface_packages() -> list[InterfacePackage]:
+    """The suite's own interfaces and those that the wheels lack. They do not depend on each other."""
+    options = ("-DRFLY_PYTHON_INTERFACES_ONLY=ON",)
+    stand_ins = (InterfacePackage(name, WHEELS / "interfaces" / name, options) for name in STAND_INS)
+    return [InterfacePackage("rfly_suite_interfaces", ROOT, (*options, "-DRFLY_INTERFACES_ONLY=ON")), *stand_ins]
+
+
+def _remove_unused(folder: Path) -> None:
+    archives: Iterable[Path] = folder.glob("*.tar.gz")
+    for archive in archives:
+        try:
+            if time.time() - archive.stat().st_mtime > UNUSED_AFTER:
+                archive.unlink()
+        except OSError:  # another process removed it
+            continue
