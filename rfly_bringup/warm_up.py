@@ -1,30 +1,126 @@
-"""Compilation of every kernel of the suite into numba's disk cache."""
+"""Compilation of the suite's kernels into the cache on disk, in several processes at once.
+
+`python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints "[done/all] part" as they are
+ready; its exit code is 1 where one of them ended otherwise.
+"""
 
 from __future__ import annotations
 
-import time
+import contextlib
+import hashlib
+import importlib
+import importlib.metadata
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
-from rich.console import Console
+from rfly_bringup.progress import progress_bar
+from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.sources import digest_of_kernels, user_cache
+
+PARTS = {
+    "terrain": ("rfly_terrain.warm_up:warm_up",),
+    "collision": ("rfly_collision.warm_up:warm_up",),
+    "amphibious": ("rfly_amphibious.warm_up:warm_up",),
+    "trajectory": ("rfly_trajectory.warm_up:warm_up",),
+    "planner": ("rfly_terrain.planning.warm_up:warm_up",),
+    "range sensors": ("rfly_amphibious.warm_up:warm_up_rays", "rfly_amphibious.mapping.octomap_grid:warm_up"),
+}
+"""what each part runs. The ground's kernels are compiled into all others, so they come first; then the longest"""
+
+_NODES = {
+    "terrain_node": ("terrain",),
+    "trajectory_node": ("trajectory",),
+    "mission_node": ("trajectory",),
+    "collision_node": ("collision",),
+    "planner_node": ("planner",),
+    "amphibious_sim_node": ("amphibious", "range sensors"),
+    "state_estimator_node": ("amphibious",),
+    "mapping_node": ("range sensors",),
+}
+"""the parts that a node's executable loads as it starts"""
 
 
-def main() -> None:
-    """Warm all packages up, and say how long it took."""
-    from rfly_amphibious.mapping.octomap_grid import warm_up as warm_up_mapping
-    from rfly_amphibious.warm_up import warm_up as warm_up_amphibious
-    from rfly_collision.warm_up import warm_up as warm_up_collision
-    from rfly_terrain.planning.warm_up import warm_up as warm_up_planner
-    from rfly_terrain.warm_up import warm_up as warm_up_terrain
-    from rfly_trajectory.warm_up import warm_up as warm_up_trajectory
+def compile_for_nodes(executables: Iterable[str]) -> None:
+    """Compile what these nodes will load and the cache does not have, with a progress bar; usually there is nothing.
 
-    start = time.monotonic()
-    warm_up_terrain()
-    warm_up_planner()
-    warm_up_trajectory()
-    warm_up_amphibious()
-    warm_up_mapping()
-    warm_up_collision()
-    Console().print(f"kernels are ready ({time.monotonic() - start:.1f} s)")
+    A node would compile by itself, but silently, and beside others that do the same.
+    """
+    if not use_numba():
+        return
+    wanted = {part for name in executables for part in _NODES.get(name, ())}
+    missing = [part for part in PARTS if part in wanted and not _stamp(part).is_dir()]
+    if not missing:
+        return
+    text = f"compiling kernels, once for this version ({', '.join(missing)})"
+    if not sys.stderr.isatty():
+        print(f"rfly: {text}; up to a minute", file=sys.stderr, flush=True)
+    with progress_bar(text) as bar:
+        for done, _ in enumerate(compile_parts(missing, os.cpu_count() or 1), 1):
+            bar(done / len(missing))
+
+
+def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
+    """Compile each part in a process of its own, at most so many at once; yields their names as they are ready.
+
+    Raises `subprocess.CalledProcessError`, with what the process printed, where one fails.
+    """
+    ordered = [name for name in PARTS if name in names]
+    if ordered[:1] == ["terrain"]:  # the others find its kernels in the cache
+        _compile("terrain")
+        yield ordered.pop(0)
+    with ThreadPoolExecutor(max(1, processes)) as pool:
+        jobs = {pool.submit(_compile, name): name for name in ordered}
+        for job in as_completed(jobs):
+            job.result()
+            yield jobs[job]
+
+
+def _compile(name: str) -> None:
+    command = [sys.executable, "-m", "rfly_bringup.warm_up", "--in-this-process", name]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    with contextlib.suppress(OSError):  # a cache that cannot be written
+        _stamp(name).mkdir(parents=True, exist_ok=True)
+
+
+def _stamp(part: str) -> Path:
+    """A folder of the cache that is there when the part has been compiled from these sources with these versions."""
+    versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
+    key = hashlib.sha256(repr((digest_of_kernels(), sys.version, versions)).encode()).hexdigest()
+    stamp = user_cache() / "rfly_suite" / "kernels" / f"{part.replace(' ', '_')}-compiled-{key[:16]}"
+    with contextlib.suppress(OSError):  # not there
+        os.utime(stamp)  # in use
+    return stamp
+
+
+def _functions(name: str) -> Iterator[Callable[[], None]]:
+    for target in PARTS[name]:
+        module, function = target.split(":")
+        yield getattr(importlib.import_module(module), function)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command; its arguments are parts."""
+    if arguments[:1] == ["--in-this-process"]:
+        for warm_up in _functions(arguments[1]):
+            warm_up()
+        return 0
+    names = list(arguments) or list(PARTS)
+    unknown = sorted(set(names) - set(PARTS))
+    if unknown:
+        print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    try:
+        for done, name in enumerate(compile_parts(names, os.cpu_count() or 1), 1):
+            print(f"[{done}/{len(names)}] {name}", flush=True)
+    except subprocess.CalledProcessError as error:
+        print(error.stderr, file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,17 +1,19 @@
 """`make demo`: a convoy on real terrain, observed from outside the nodes.
 
-Every figure comes from a topic, a service call or a datagram that a socket received. DURATION=seconds in the
-environment ends it by itself; the exit code is 1, with the reason, where something promised does not arrive.
+Every figure comes from a topic, a service call or a datagram that a socket received. The exit code is 1, with the
+reason, where something promised does not arrive.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,19 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
+from rfly_bringup.nodes.argument_files import check_files
 from rfly_bringup.runner.demo_viewer import VIEWER, DemoViewer
 from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, node_environment, node_supervisor
 from rfly_bringup.runner.up import LinePrinter
-from rfly_common.errors import PacketError
+from rfly_bringup.warm_up import compile_for_nodes
+from rfly_common.errors import PacketError, RflyError
 from rfly_common.frames import ned_to_enu
 from rfly_common.imports import how_to_install
 from rfly_common.startup import stop_by_signal
+from rfly_trajectory import load_fleet
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
+from rfly_ue_bridge.sockets.udp_sender import resolve
 
 START_TIMEOUT_S = 30.0
 SILENCE_S = 3.0
@@ -59,9 +65,11 @@ class Track:
 
 
 class DatagramWatch:
-    """Receives what RflySim3D would receive, in a thread."""
+    """Receives what RflySim3D would receive, in a thread, and passes it on where a window is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, relay_to: str = "") -> None:
+        """Raises ConfigError where the host `relay_to` has no address."""
+        self._relay = (resolve(relay_to), WINDOW_PORT) if relay_to else None
         self._socket = _bound_before_a_free_port()
         self._socket.settimeout(0.2)
         self.port: int = self._socket.getsockname()[1]
@@ -86,6 +94,9 @@ class DatagramWatch:
                 datagram = self._socket.recv(65536)
             except TimeoutError:
                 continue
+            if self._relay is not None:
+                with contextlib.suppress(OSError):  # nobody listens there yet
+                    self._socket.sendto(datagram, self._relay)
             with self.lock:
                 self._take(datagram)
 
@@ -125,11 +136,14 @@ def _bound_before_a_free_port() -> socket.socket:
 class Demo:
     """Starts the nodes, watches, and ends them."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, arguments: Mapping[str, str], relay_to: str = "") -> None:
+        """`arguments`: map and fleet, as of `rfly up`; `relay_to`: a host that gets each datagram too."""
         self._console = console
+        self._arguments = {"log_level": "info", **arguments}
+        self._on_ground = _ground_vehicles(arguments.get("fleet", ""))
         self._stop = False
         self._supervisor: Supervisor | None = None
-        self._watch = DatagramWatch()
+        self._watch = DatagramWatch(relay_to)
         self._started = time.monotonic()
         self._rate_from = (0.0, 0)
         self._rate = 0.0
@@ -146,13 +160,14 @@ class Demo:
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
         viewer = DemoViewer(self._watch.port + 1, printer)
         extra = {"ue_bridge_node": {"port": self._watch.port, "windows": 2 if viewer.command else 1}}
-        self._supervisor = node_supervisor({"log_level": "info"}, viewer.take_line, extra=extra)
+        self._supervisor = node_supervisor(self._arguments, viewer.take_line, extra=extra)
         if viewer.command:
             self._supervisor.commands = [*self._supervisor.commands, (VIEWER, viewer.command)]
         if not self._watch.port_was_free:
             self._console.print(
                 f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} instead"
             )
+        compile_for_nodes(name for name, _ in self._supervisor.commands)
         self._supervisor.start()
         observer = TerrainObserver()
         try:
@@ -241,19 +256,21 @@ class Demo:
         if ground is None:
             raise DemoFailed("get_terrain_altitudes does not answer: is terrain_node alive?")
         heights = ned_to_enu(positions)[:, 2] - ned_to_enu(np.column_stack([positions[:, :2], ground]))[:, 2]
-        worst = int(np.argmax(np.abs(heights)))
-        if abs(heights[worst]) > GROUND_TOLERANCE_M:
+        grounded = np.array([i in self._on_ground for i, _, _ in seen]) if self._on_ground is not None else True
+        worst = int(np.argmax(np.abs(heights * grounded)))
+        if abs((heights * grounded)[worst]) > GROUND_TOLERANCE_M:
             raise DemoFailed(
                 f"vehicle {seen[worst][0]} is {heights[worst]:+.3f} m off the ground that the service gives"
             )
         return [(i, t, float(h)) for (i, t, _), h in zip(seen, heights, strict=True)]
 
     def _status_line(self, rows: list[tuple[int, Track, float]]) -> str:
-        worst = max((abs(h) for _, _, h in rows), default=0.0)
+        driving = [abs(h) for i, _, h in rows if self._on_ground is None or i in self._on_ground]
+        worst = max(driving, default=0.0)
         return (
             f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
             f"{self._rate:5.0f} a second, {self._watch.unknown} unknown; "
-            f"{len(rows)} vehicles within {worst * 1000:.1f} mm of the ground"
+            f"{len(driving)} vehicles within {worst * 1000:.1f} mm of the ground"
         )
 
     def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
@@ -287,17 +304,36 @@ class Demo:
         self._stop = True
 
 
+def _ground_vehicles(fleet: str) -> set[int] | None:
+    """The ids of the fleet's vehicles that drive; None for the demo's own fleet, where all do."""
+    if not fleet:
+        return None
+    return {vehicle.id for vehicle in load_fleet(fleet).vehicles if vehicle.kind == "ground"}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m rfly_bringup.demo", description="A convoy on real terrain, observed from outside the nodes."
+    )
+    parser.add_argument("--map", default="", help="terrain: a name on the search path, or a png or txt")
+    parser.add_argument("--fleet", default="", help="fleet file, or the name of a shipped one (default: a convoy)")
+    parser.add_argument("--host", default="", help=f"also send each datagram to RflySim3D there, port {WINDOW_PORT}")
+    until = os.environ.get("DURATION") or None
+    parser.add_argument("--duration", type=float, metavar="SECONDS", default=until, help="end by itself (or DURATION)")
+    return parser.parse_args()
+
+
 def main() -> None:
-    """Run the demo; DURATION in the environment is its length in seconds."""
+    """Run the demo."""
+    given = _arguments()
     console = Console(highlight=False, soft_wrap=True)
-    text = os.environ.get("DURATION", "")
     try:
-        duration = float(text) if text else None
-    except ValueError:
-        print(f"demo: DURATION={text!r} is not a number of seconds", file=sys.stderr)
+        arguments = {name: getattr(given, name) for name in ("map", "fleet") if getattr(given, name)}
+        check_files(arguments)
+        Demo(console, arguments, given.host).run(given.duration)
+    except RflyError as error:
+        print(f"demo: {error}", file=sys.stderr)
         sys.exit(2)
-    try:
-        Demo(console).run(duration)
     except DemoFailed as error:
         console.print(f"[bold red]demo failed[/bold red]: {error}")
         sys.exit(1)

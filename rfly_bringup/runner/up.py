@@ -14,6 +14,7 @@ from rfly_bringup.nodes.argument_files import check_files
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import check_arguments, started_nodes
 from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, describe_exit, node_supervisor, rviz_config_path
+from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import ConfigError
 from rfly_common.startup import stop_by_signal
 
@@ -55,6 +56,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
 
 def run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
     """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end; 1 where one ended by itself, else 0."""
+    compile_for_nodes(name for name, _ in supervisor.commands)
     with stop_by_signal(within_s=STOP_TIMEOUT_S + 1.0) as stopped:
         try:
             supervisor.start(stopped)

@@ -1,0 +1,48 @@
+"""The demo's own options, and what is wrong with them in one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def run_demo(*arguments, **environment):
+    command = [sys.executable, "-m", "rfly_bringup.demo", *arguments]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.ros
+def test_help_is_help():
+    ended = run_demo("--help")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert all(option in ended.stdout for option in ("--map", "--fleet", "--host", "--duration"))
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--map", "nowhere"], "map 'nowhere' not found"),
+        (["--fleet", "nowhere.yaml"], "nowhere.yaml"),
+        (["--host", "no such host"], "host 'no such host': no IPv4 address"),
+    ],
+    ids=["map", "fleet", "host"],
+)
+def test_what_does_not_exist_is_one_line_before_anything_starts(arguments, told):
+    ended = run_demo(*arguments)
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert ended.stderr.startswith("demo: ")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.ros
+def test_a_duration_that_is_no_number_is_refused():
+    ended = run_demo(DURATION="ten")
+    assert ended.returncode == 2
+    assert "invalid float value: 'ten'" in ended.stderr
