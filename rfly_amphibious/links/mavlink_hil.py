@@ -198,7 +198,7 @@ def _singles(values: ArrayLike) -> list[float]:
 
 
 def _within(value: float, low: int, high: int) -> int:
-    return min(max(round(value), low), high)
+    return round(min(max(value, low), high))
 
 
 def _short(value: float) -> int:

@@ -267,7 +267,7 @@ class JointReader:
         self._steered = [name for name in self._names if name.startswith("steer_")]
         self._columns = [at.WHEELS.index(name.removeprefix("steer_")) for name in self._steered]
         self._order: list[int] = []
-        self._of: list[str] = []
+        self._of: list[str] | None = None
 
     def __call__(self, message: JointState) -> samples.JointSamples:
         """The single sample of a message."""
@@ -277,9 +277,10 @@ class JointReader:
                 raise SensorMessageError(f"joint_states: there is no {', '.join(missing)}")
             self._order = [message.name.index(name) for name in self._names]
             self._of = list(message.name)
-        if len(message.position) != len(self._of) or len(message.velocity) != len(self._of):
+        names = len(message.name)
+        if len(message.position) != names or len(message.velocity) != names:
             raise SensorMessageError(
-                f"joint_states: {len(self._of)} names, {len(message.position)} positions, "
+                f"joint_states: {names} names, {len(message.position)} positions, "
                 f"{len(message.velocity)} velocities, expected as many of each"
             )
         place = _finite("position", np.asarray(message.position)[self._order])

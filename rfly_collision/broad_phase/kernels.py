@@ -68,11 +68,13 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
 
 
 @kernel
-def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: Any) -> int:
+def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any) -> int:
     """Pairs a < b of overlapping boxes that count, as a·n + b in no order of use -> out; how many there are.
 
     `group`: bodies of one group >= 0 do not count, nor do two static ones, nor the sorted a·n + b in `ignored`.
     Where there are more than fit, `out` holds the first of them: the caller comes again with a longer one.
+    `limits`: how many pairs are counted and how many neighbours looked at before it gives up, and says that it has
+    found one pair more than the first.
     """
     n = low.shape[0]
     if n < 2:
@@ -118,9 +120,11 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
         for k in range(3):
             box[p, k], box[p, 3 + k] = low[i, k], high[i, k]
         column[p], rows[p] = cell[i, 0], row_key(cell[i, 1], cell[i, 2], level[i])
-    count = 0
+    count, looked_at = 0, 0
     for p in range(n):
         i = order[p]
+        if count > limits[0] or looked_at > limits[1]:
+            return int(limits[0]) + 1
         low_x, low_y, low_z, high_x, high_y, high_z = box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5]
         for at in range(level[i] + 1):
             if not used[at]:
@@ -145,6 +149,7 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
                         last = start[min(end, size)] if part == 0 else start[end - size]
                         if here and part == 0:
                             first = p + 1
+                        looked_at += last - first
                         for r in range(first, last):
                             if (
                                 low_x > box[r, 3]

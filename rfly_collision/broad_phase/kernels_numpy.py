@@ -34,7 +34,7 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
         high += around - np.minimum(back, 0.0)
 
 
-def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: Any) -> int:
+def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any) -> int:
     """As `kernels.overlaps`; sorted along x, and from each box on to those that begin before it ends."""
     n = len(low)
     order = np.argsort(low[:, 0], kind="stable")
@@ -42,8 +42,10 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
     end = np.searchsorted(low[order, 0], high[order, 0], side="right")
     candidates = np.concatenate([[0], np.cumsum(np.maximum(end - begin, 0))])
     found: list[Ints] = []
-    first = 0
+    first = count = 0
     while first < n:
+        if count > limits[0] or candidates[first] > limits[1]:
+            return int(limits[0]) + 1
         last = max(int(np.searchsorted(candidates, candidates[first] + AT_ONCE, side="right")) - 1, first + 1)
         counts = np.diff(candidates[first : last + 1])
         one = np.repeat(np.arange(first, last), counts)
@@ -54,6 +56,7 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, out: An
         i, j = i[good], j[good]
         keys = np.minimum(i, j) * n + np.maximum(i, j)
         found.append(keys[~np.isin(keys, ignored)])
+        count += len(found[-1])
         first = last
     all_keys = np.concatenate([np.empty(0, np.int64), *found])
     out[: len(all_keys)] = all_keys[: len(out)]

@@ -15,6 +15,8 @@ KERNELS = KernelModule("rfly_collision.broad_phase.kernels")
 
 ROOM = 4
 """pairs for each body that fit at the first go"""
+MOST_NEIGHBOURS = 50_000_000
+"""pairs whose boxes are compared, with those that no filter lets pass: about 0.1 s of work"""
 
 
 def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
@@ -28,17 +30,18 @@ def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
 def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
     """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
 
-    Raises CrowdError where they are more than `most`.
+    Raises CrowdError where they are more than `most`, before all of them are found, and where so many bodies lie in one
+    place that MOST_NEIGHBOURS would be compared.
     """
     n = len(bodies)
     ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
     ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
-    keys = np.empty(ROOM * n + 1024, np.int64)
+    keys, limits = np.empty(ROOM * n + 1024, np.int64), np.array([most, MOST_NEIGHBOURS])
     function = KERNELS.choose().overlaps
     while True:
-        count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, keys)
+        count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, limits, keys)
         if count > most:
-            raise CrowdError(f"the boxes of {count:,} pairs of bodies overlap, at most {most:,} pairs are tested")
+            raise CrowdError(f"the boxes of more than {most:,} pairs of bodies overlap, no more are tested")
         if count <= len(keys):
             break
         keys = np.empty(count, np.int64)

@@ -47,6 +47,7 @@ COUNTERS = (
     "inconsistent",
     "stale",
     "other_source",
+    "too_many",
     "refused_objects",
 )
 """Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
@@ -67,6 +68,7 @@ class CollisionNode(Node):
             max_speed=given.max_speed,
             stale_after_s=given.stale_after,
             max_pairs=given.max_pairs,
+            max_vehicles=given.max_vehicles,
         )
         self._frames = Frames(self)
         self._stamps, self._owners = StampFilter(), IdOwners(given.stale_after)
@@ -119,7 +121,9 @@ class CollisionNode(Node):
         for reason, count in dropped.items():
             self._drop(reason, count, what)
         if len(in_map):
-            self._world.update(in_map, states.stamp_ns or now_ns, steady_ns)
+            left_out = self._world.update(in_map, states.stamp_ns or now_ns, steady_ns)
+            if left_out:
+                self._drop("too_many", left_out, f"{what}: {self._world.vehicles:,} vehicles are tested already")
 
     def _in_map(self, states: VehicleStates) -> tuple[VehicleStates, dict[str, int]]:
         """The vehicles that can be tested, in `map`, and how many can't be by reason. Raises FrameError."""
@@ -250,6 +254,8 @@ class CollisionNode(Node):
             found.append(f"dropped, {self._warning}")
         if self._world.crowd:
             found.append(self._world.crowd)
+        if self._world.unscaled:
+            found.append(f"{self._world.unscaled:,} vehicles are tested unscaled: their scales are too many")
         if self._world.default_types:
             found.append(_default_text(sorted(self._world.default_types)))
         found += self._diagnostics.unmatched

@@ -30,10 +30,13 @@ class CollisionParameters:
         high=1e6,
     )
     max_pairs: int = parameter(
-        200_000,
-        "where the boxes of more pairs overlap (630 vehicles in one place), only the ground is tested",
+        50_000,
+        "where the boxes of more pairs overlap (316 vehicles in one place), only the ground is tested",
         low=1,
         high=5_000_000,
+    )
+    max_vehicles: int = parameter(
+        100_000, "vehicles that are tested; those that come when there are so many are left out", low=1, high=1_000_000
     )
     marker_length: float = parameter(2.0, "of the arrows in RViz", unit="m", low=0.001, high=1e4)
     max_markers: int = parameter(200, "arrows at once: the deepest contacts", low=0, high=10_000)

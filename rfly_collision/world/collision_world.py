@@ -29,6 +29,7 @@ from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_collision.world.scene import Scene
 from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.errors import CrowdError, PlacementError
 from rfly_common.frames import quat_conjugate, quat_multiply
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
@@ -36,6 +37,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 MAX_DISTANCE = 1e7
 """m; beyond this a position is a mistake"""
 SCALES = (1e-3, 1e3)
+MAX_OBJECTS = 20_000
+MAX_SHAPES = 2000
+"""different ones, by type and scale or by size of a box: making one takes half a millisecond"""
 
 
 class Poses(NamedTuple):
@@ -69,7 +73,8 @@ class CollisionWorld:
 
     `outside`: beyond the map its edge goes on (extend) or there is no ground (void). `max_speed` m/s: a vehicle that
     came farther between two of its states was put there, and the way between is not tested. Where the boxes of more
-    than `max_pairs` pairs overlap, only the ground is tested (`crowd`).
+    than `max_pairs` pairs overlap, only the ground is tested (`crowd`); of more than `max_vehicles` vehicles none is
+    tested but those that were there first.
     """
 
     def __init__(
@@ -80,16 +85,19 @@ class CollisionWorld:
         outside: Literal["extend", "void"] = "extend",
         max_speed: float = 1000.0,
         stale_after_s: float = 1.0,
-        max_pairs: int = 200_000,
+        max_pairs: int = 50_000,
+        max_vehicles: int = 100_000,
     ) -> None:
         self.terrain: HeightMap | None = None
         self.default_types: set[int] = set()
         """types that are in no list: the default shape serves"""
         self.crowd = ""
         """what is to be said of the last step, where so many were in one place that only the ground was tested"""
+        self.unscaled = 0
+        """vehicles that are tested at a scale of 1, because there are MAX_SHAPES shapes without theirs"""
         self._shapes, self._ignore = shapes, ignore or IgnoreRules()
         self._outside: Literal["extend", "void"] = outside
-        self._max_pairs = max_pairs
+        self._max_pairs, self._max_vehicles = max_pairs, max_vehicles
         self._max_speed, self._stale_after_ns = max_speed, round(stale_after_s * 1e9)
         self._table = FleetTable()
         self._objects = no_objects()
@@ -125,17 +133,29 @@ class CollisionWorld:
         self._changed = True
 
     def set_objects(self, objects: PlacedBodies) -> None:
-        """Other placed objects from the next step on."""
+        """Other placed objects from the next step on. Raises PlacementError for more than MAX_OBJECTS or MAX_SHAPES."""
+        sizes = len(np.unique(np.column_stack([objects.vehicle_type, objects.scale, objects.box_half_extent]), axis=0))
+        for what, number, most in (("objects", len(objects), MAX_OBJECTS), ("different sizes", sizes, MAX_SHAPES)):
+            if number > most:
+                raise PlacementError(f"placed_objects: {number:,} {what}, at most {most:,} are tested")
         self._objects = objects
         self._object_shapes = objects.shapes(self._shapes)
         self._note_default_types(objects.vehicle_type[~objects.has_box])
         self._changed = True
 
-    def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> None:
-        """Take over states in `map`, all of them usable (`states_to_enu`), that arrived at `steady_ns`."""
+    def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> int:
+        """Take over states in `map`, all of them usable (`states_to_enu`), that arrived at `steady_ns`.
+
+        Returns how many are left out, because there are `max_vehicles` others already.
+        """
+        new = np.flatnonzero(~np.isin(states.id, self._table.id))
+        surplus = new[max(self._max_vehicles - len(self._table), 0) :]
+        if len(surplus):
+            states = states.select(np.delete(np.arange(len(states)), surplus))
         self._table.update(states, stamp_ns, steady_ns)
         self._stamp_ns = max(self._stamp_ns, stamp_ns)
         self._changed = True
+        return len(surplus)
 
     def drop_stale(self, steady_ns: int) -> None:
         """Drop vehicles that nothing was heard of for `stale_after_s`; their contacts end with the next step."""
@@ -157,6 +177,7 @@ class CollisionWorld:
         if self._layout != self._table.layout:
             self._layout = self._table.layout
             self._kind, self._vehicle_shapes = self._shapes_of(self._table)
+            self.unscaled = int(np.count_nonzero(_surplus_shapes(self._kind, self._table["scale"])))
         poses = self._poses(self._table, self._kind, self._vehicle_shapes)
         bodies, dt = self._with_velocities(poses)
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
@@ -177,6 +198,8 @@ class CollisionWorld:
         With the terrain, the placed objects, each other, and the vehicles that are where they were last heard of.
         Raises CrowdError where those are too many.
         """
+        if len(states) > self._max_vehicles:
+            raise CrowdError(f"{len(states):,} vehicles, at most {self._max_vehicles:,} are tested")
         table = self._table.copy()
         table.update(states, 0, 0)
         asked = np.isin(table.id, states.id)
@@ -189,7 +212,8 @@ class CollisionWorld:
         """(n,) which kind each vehicle is, and the shapes."""
         kind = self._shapes.index_of(table["vehicle_type"])
         self._note_default_types(table["vehicle_type"])
-        return kind, self._shapes.touching(kind, table["scale"])
+        surplus = _surplus_shapes(kind, table["scale"])
+        return kind, self._shapes.touching(kind, np.where(surplus[:, None], 1.0, table["scale"]))
 
     def _note_default_types(self, types: Ints) -> None:
         different = np.unique(types)
@@ -296,6 +320,13 @@ class CollisionWorld:
 
     def _clear_last_poses(self) -> None:
         self._last_poses = _LastPoses(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
+
+
+def _surplus_shapes(kind: Ints, scale: Floats) -> Bools:
+    """(n,) whose shapes are more than MAX_SHAPES."""
+    _, which = np.unique(np.column_stack([kind, scale]), axis=0, return_inverse=True)
+    surplus: Bools = which.reshape(-1) >= MAX_SHAPES
+    return surplus
 
 
 def _find(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], Bools]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
-from rfly_collision.narrow_phase.bodies import NO_GROUP, TERRAIN, Bodies, Contacts
+from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts
 from rfly_collision.world.scene import Scene
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import CrowdError
+
+NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[Contacts, str]:
@@ -17,8 +17,7 @@ def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[C
     try:
         return scene.contacts(bodies, dt), ""
     except CrowdError as error:
-        apart = dataclasses.replace(bodies, group=np.zeros(len(bodies), np.int64))
-        return scene.contacts(apart, dt), f"only the ground is tested: {error}"
+        return scene.contacts(bodies, dt, NO_PAIRS), f"only the ground is tested: {error}"
 
 
 def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> Bools:
@@ -32,7 +31,9 @@ def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Con
     if not len(unsure):
         return kept
     a, b = contacts.a[unsure], contacts.b[unsure]
-    involved = np.unique(np.concatenate((a, b[b != TERRAIN])))
+    with_body = b != TERRAIN
+    involved, place = np.unique(np.concatenate((a, b[with_body])), return_inverse=True)
+    pairs = np.column_stack((place[: len(a)][with_body], place[len(a) :]))
     now = scene.contacts(
         Bodies(
             bodies.shapes,
@@ -40,8 +41,8 @@ def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Con
             bodies.position[involved],
             bodies.orientation[involved],
             static=bodies.static[involved],
-            group=bodies.group[involved],
-        )
+        ),
+        pairs=pairs,
     )
     n = len(bodies)
     partner = np.where(now.b == TERRAIN, n, involved[now.b] if len(involved) else 0)
@@ -58,7 +59,7 @@ def touch_when_moved(
 ) -> Bools:
     """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if moved by `displacement` (m, 3) m.
 
-    Each is tested by itself, however often it is named: copies are of one group, and never touch each other.
+    Each is tested by itself, however often it is named.
     """
     m = len(which)
     touch = np.zeros(m, np.bool_)
@@ -76,8 +77,8 @@ def touch_when_moved(
             position,
             bodies.orientation[rows],
             static=np.repeat([False, True], [m, len(others)]),
-            group=np.repeat([0, NO_GROUP], [m, len(others)]),
-        )
+        ),
+        pairs=np.column_stack((np.flatnonzero(with_body), m + place.reshape(-1))),
     )
     expected = np.full(m, TERRAIN)
     expected[with_body] = m + place.reshape(-1)

@@ -12,6 +12,7 @@ from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
+from rfly_common.arrays import Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import BodiesError
 from rfly_common.kernels.parallel import in_chunks
@@ -48,12 +49,13 @@ class Scene:
         self.max_pairs = max_pairs
         self._last: tuple[tuple[Shape, ...], ShapeTable] | None = None
 
-    def contacts(self, bodies: Bodies, dt: float = 0.0) -> Contacts:
+    def contacts(self, bodies: Bodies, dt: float = 0.0, pairs: Ints | None = None) -> Contacts:
         """All contacts of bodies that moved for `dt` seconds and are now where they say; 0: at this moment alone.
 
         With a dt also those that touched on the way only, so that nothing passes through anything, and the time of the
-        first touch. Raises BodiesError for a dt that is negative or not finite, and CrowdError where the boxes of more
-        than `max_pairs` pairs overlap.
+        first touch. `pairs` (m, 2), each a < b: no others are tested with each other, whatever is said of groups.
+        Raises BodiesError for a dt that is negative or not finite, and CrowdError where the boxes of more
+        than `max_pairs` pairs overlap, if none are given.
         """
         finite_number("dt", dt, "s", at_least=0.0, error=BodiesError)
         if not len(bodies):
@@ -61,7 +63,9 @@ class Scene:
         table = self._table(bodies.shapes)  # type: ignore[arg-type]
         motion = motion_of(bodies)
         placed = place(table, motion, float(dt))
-        between = self._between_bodies(table, bodies, motion, placed, float(dt))
+        if pairs is None:
+            pairs = pairs_of(bodies, placed, self.max_pairs)
+        between = self._between_bodies(table, pairs, motion, placed, float(dt))
         if self.terrain is None:
             return between
         return merged(self._with_terrain(self.terrain, table, bodies, motion, placed, float(dt)), between)
@@ -86,9 +90,8 @@ class Scene:
         b = np.full(len(a), TERRAIN, np.int64)
         return Contacts(a, b, *(array[touches.touching] for array in touches[1:]))
 
-    def _between_bodies(self, table: ShapeTable, bodies: Bodies, motion: Motion, placed: Placed, dt: float) -> Contacts:
+    def _between_bodies(self, table: ShapeTable, pairs: Ints, motion: Motion, placed: Placed, dt: float) -> Contacts:
         kernel: Any = pair_kernels.pair_contacts
-        pairs = pairs_of(bodies, placed, self.max_pairs)
         touches = room_for(len(pairs))
 
         def work(start: int, stop: int) -> None:

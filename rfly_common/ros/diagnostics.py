@@ -10,6 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from rfly_common.ros.callback_errors import COUNTER, errors_of
 from rfly_common.ros.endpoints import publisher, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
 
@@ -89,6 +90,9 @@ class Diagnostics:
             level=self._level, name=self._name, message=self._message, hardware_id=self.hardware_id
         )
         pairs = {**self._values, **self.counters}
+        errors = errors_of(self._node)
+        if errors:
+            pairs[COUNTER] = errors
         if self.unmatched:
             pairs["unmatched_peers"] = "; ".join(self.unmatched)
         status.values = [KeyValue(key=key, value=str(value)) for key, value in pairs.items()]

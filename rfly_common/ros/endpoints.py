@@ -16,6 +16,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
 from rfly_common.errors import ConfigError
+from rfly_common.ros.callback_errors import guarded
 
 # rclpy's own warning of an incompatible peer is an event of each endpoint, which Python looks at after every wake-up:
 # a third of a pose's way through a node. `unmatched_peers` says the same, and names the peer.
@@ -43,13 +44,14 @@ def subscription(
 ) -> Subscription:
     """A subscription whose QoS a user can override by parameter (`qos_overrides.<topic>.subscription.…`).
 
-    Raises ConfigError that names an override that is none.
+    What the callback raises does not end the node: see `callback_errors`. Raises ConfigError that names an override
+    that is none.
     """
     with _overrides(node, topic, "subscription"):
         return node.create_subscription(
             msg_type,
             topic,
-            callback,
+            guarded(node, callback),
             copy(qos),
             event_callbacks=_NO_SUBSCRIPTION_EVENTS,
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),

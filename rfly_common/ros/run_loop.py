@@ -15,6 +15,7 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, WorkError
+from rfly_common.ros.callback_errors import guard_callbacks, tell_error
 
 Result = TypeVar("Result")
 
@@ -27,12 +28,13 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
     done: Future = Future(executor=node.executor)
 
     def run_there() -> None:
-        end: tuple[Callable[[Any], None], Any] = done.set_exception, WorkError("broke off; the node's log tells why")
+        end: tuple[Callable[[Any], None], Any]
         try:
             end = done.set_result, work()
-        finally:  # whoever waits is answered; the trace is the thread's own
-            if node.executor is not None:
-                node.executor.create_task(*end)
+        except Exception as error:  # noqa: BLE001  told, counted, and whoever waits is answered
+            end = done.set_exception, WorkError(f"broke off by {tell_error(node, error)}")
+        if node.executor is not None:
+            node.executor.create_task(*end)
 
     threading.Thread(target=run_there, daemon=True).start()
     result: Result = await done
@@ -45,6 +47,8 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
     A ConfigError while the node is made is logged in one line and ends the process with exit code 2. `often`: for a
     node that wakes hundreds of times a second; where rclpy has its executor of events, a wake-up then costs a tenth.
     It knows no guard conditions.
+
+    What a callback raises does not end the node: see `callback_errors`.
     """
     startup.install_handlers()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -53,11 +57,17 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
     node: Node | None = None
     try:
         node = make_node()
+        guard_callbacks(node)
         executor.add_node(node)
         gc.freeze()  # what the imports and the node have made stays; no later collection needs to walk through it
         startup.spinning()
         while rclpy.ok() and not startup.stop_requested():
-            executor.spin_once(timeout_sec=0.2)
+            try:
+                executor.spin_once(timeout_sec=0.2)
+            except ExternalShutdownException:
+                break
+            except Exception as error:  # noqa: BLE001  of a callback; told and counted
+                tell_error(node, error)
     except ExternalShutdownException:
         pass
     except ConfigError as error:

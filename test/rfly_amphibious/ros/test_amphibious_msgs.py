@@ -13,7 +13,7 @@ from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, SensorMessageError
@@ -214,3 +214,18 @@ def test_eight_channels_show_rotors_and_as_many_wheels_as_fit(rotors: int, wheel
     x[33 : 33 + rotors] = 100.0 + np.arange(rotors)
     x[21:25], x[11] = (10.0, 11.0, 12.0, 13.0), 2.0  # spins; the body pitches by 2 rad/s
     assert motor_channels(x, rotors).tolist() == [*(100.0 + np.arange(rotors)), *wheels]
+
+
+def test_joint_states_without_names_are_refused_before_and_after_a_good_one():
+    """No names are as many as a reader knows before its first message."""
+    from sensor_msgs.msg import JointState
+
+    params = VehicleParameters.load("scale")
+    reader, names = msgs.JointReader(params), joint_names(params)
+    good = JointState(name=names, position=[0.0] * len(names), velocity=[0.0] * len(names))
+    for _ in range(2):
+        with pytest.raises(SensorMessageError, match="joint_states: there is no "):
+            reader(JointState())
+        assert reader(good).wheel_angle.shape == (1, 4)
+        with pytest.raises(SensorMessageError, match="expected as many of each"):
+            reader(JointState(name=names))

@@ -390,3 +390,35 @@ def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
             node.stop()
             assert text in node.output
             assert "Traceback" not in node.output
+
+
+def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(domain_id):
+    """They did for more than a minute."""
+    import time
+
+    from bridge_harness import fleet
+    from node_harness import NodeProcess, Peer
+    from rcl_interfaces.srv import GetParameters
+
+    n, peer = 100_000, Peer(domain_id)
+    try:
+        with NodeProcess("collision_node", domain_id, {"stale_after": "100.0"}) as node:
+            scene = Scene(peer, node)
+            peer.call(GetParameters, "collision_node/get_parameters")  # its kernels are compiled
+            crowd = fleet(
+                list(range(1, n + 1)), "/crowd", "map", 1.0, vehicle_type=[CAR] * n, position=[0.0, 0.0, 5.0] * n,
+                orientation=[0.0, 0.0, 0.0, 1.0] * n,
+            )  # fmt: skip
+            scene.states.publish(crowd)
+            peer.spin_until(lambda: scene.status()[2].get("vehicles") == str(n))
+            start = time.monotonic()
+            peer.call(GetParameters, "collision_node/get_parameters")
+            assert time.monotonic() - start < 10.0
+            peer.spin_until(
+                lambda: "only the ground is tested: the boxes of more than 50,000" in scene.status()[1], 20.0
+            )
+            crowd.header.stamp.sec = 2
+            scene.states.publish(crowd)
+            assert node.stop(15) == 0
+    finally:
+        peer.close()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
 
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_collision.world.collision_world import CollisionWorld, within_limits
+from rfly_collision.world.collision_world import MAX_SHAPES, CollisionWorld, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, END, GROUND, STATIC, STAY
 from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.placed_bodies import PlacedBodies
-from rfly_common.errors import ConfigError, CrowdError
+from rfly_common.errors import ConfigError, CrowdError, PlacementError
 from rfly_common.frames import euler_to_quat
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
@@ -289,12 +290,66 @@ def test_in_a_crowd_only_the_ground_is_tested():
     world.set_terrain(flat())
     five = [(i, BOX, (0, 0, 0.1 * i)) for i in range(1, 6)]
     assert world.see(*five) == [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
-    assert world.crowd.startswith("only the ground is tested: the boxes of 10 pairs of bodies overlap, at most 9")
-    with pytest.raises(CrowdError, match="10 pairs"):
+    assert world.crowd.startswith("only the ground is tested: the boxes of more than 9 pairs of bodies overlap")
+    with pytest.raises(CrowdError, match="more than 9 pairs"):
         world.check(states(*five))
     found = world.see((5, BOX, (50, 0, 50)))
     assert [row[1:3] for row in found if row[0] == BEGIN] == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
     assert world.crowd == ""
+
+
+def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
+    """Of five thousand million pairs no more are looked at than are allowed; so it is where all of them had touched."""
+    n = 100_000
+    crowd = VehicleStates(
+        id=np.arange(1, n + 1), vehicle_type=np.full(n, BOX), position=np.tile([0.0, 0.0, 0.2], (n, 1)),
+        orientation=np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)),
+    )  # fmt: skip
+    world = CollisionWorld(SHAPES)
+    world.set_terrain(flat())
+    for attempt in range(2):
+        world.update(crowd, attempt * 20_000_000, attempt)
+        start = time.monotonic()
+        step = world.step()
+        took = time.monotonic() - start
+        assert world.crowd.startswith("only the ground is tested")
+    assert np.count_nonzero(step.events.contacts.other == GROUND) == len(step.events) == n
+    assert took < 10.0  # it was more than 70 s; 0.2 s on an idle machine
+    with pytest.raises(CrowdError, match="more than 50,000 pairs"):
+        world.check(crowd)
+
+
+def test_contacts_of_a_crowd_that_is_lost_are_tested_one_by_one():
+    """Three hundred that were one in another, and part: each pair ends, as it would with two vehicles."""
+    n = 300
+    world = World()
+    world.see(*((i, BOX, (0, 0, 50)) for i in range(1, n + 1)))
+    start = time.monotonic()
+    found = world.see(*((i, BOX, (20.0 * i, 0, 50)) for i in range(1, n + 1)))
+    assert len(found) == n * (n - 1) // 2
+    assert {row[0] for row in found} == {END}
+    assert time.monotonic() - start < 10.0
+
+
+def test_vehicles_and_shapes_beyond_the_limits_are_told():
+    world = CollisionWorld(SHAPES, max_vehicles=4)
+    given = states(*((i, BOX, (10.0 * i, 0, 50)) for i in (7, 3, 9, 1, 5)))
+    assert world.update(given, 1, 1) == 1
+    assert world.vehicles == 4
+    assert world.update(given, 2, 2) == 1  # those that are known stay, the fifth finds no room
+    many = CollisionWorld(SHAPES)
+    n = MAX_SHAPES + 3
+    given = states(*((i, BOX, (10.0 * i, 0, 50)) for i in range(1, n + 1)))
+    given.scale[:] = np.linspace(1.0, 2.0, n)[:, None]
+    many.update(given, 1, 1)
+    many.step()
+    assert many.unscaled == 3
+    boxes = PlacedBodies(
+        np.arange(n), np.full(n, BOX), np.zeros((n, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)), np.ones((n, 3)),
+        np.zeros((n, 3)), np.linspace(1.0, 2.0, 3 * n).reshape(n, 3),
+    )  # fmt: skip
+    with pytest.raises(PlacementError, match=r"2,003 different sizes, at most 2,000"):
+        many.set_objects(boxes)
 
 
 def test_a_restart_ends_all_contacts_and_sweeps_nothing():

@@ -1,0 +1,102 @@
+"""What becomes of an error that a callback raises: a line in the log, a counter on /diagnostics, and the node goes on.
+
+Nothing that arrives may end a node, not even by way of rclpy's own callbacks: its time source raises where /clock is
+negative, its parameter services where a type is unknown (docs/support.md). An error of ours that comes here is a fault
+to mend: its trace is logged at level debug.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+
+COUNTER = "errors_in_callbacks"
+TOLD_EVERY_S = 10.0
+"""at most so often an error at the same place is logged"""
+LONGEST_TEXT = 300
+"""characters of an error's own text: no content of a message or a file is to fill the log"""
+
+_told_at: dict[str, float] = {}
+"""by place, on the steady clock"""
+_counts: Counter[str] = Counter()
+"""by the node's name"""
+
+
+def errors_of(node: Node) -> int:
+    """How many there have been."""
+    return _counts[node.get_fully_qualified_name()]
+
+
+def tell_error(node: Node, error: BaseException) -> str:
+    """Log and count an error that nobody foresaw; what is to be said of it in one line."""
+    place = _place(error)
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_TEXT]
+    _counts[node.get_fully_qualified_name()] += 1
+    now = time.monotonic()
+    if now - _told_at.get(place, -TOLD_EVERY_S) >= TOLD_EVERY_S:
+        _told_at[place] = now
+        node.get_logger().error(f"what came is dropped, by an error in {place}: {text}")
+        node.get_logger().debug("".join(traceback.format_exception(error)))
+    return f"an error in {place}, told in the node's log"
+
+
+def guard_callbacks(node: Node) -> None:
+    """Guard what a node has by now, rclpy's own callbacks too.
+
+    Its services answer even where their callback raises: with `success` false and `message`, where they have them.
+    """
+    arrivals: list[Any] = [*node.subscriptions, *node.timers]
+    for each in arrivals:
+        each.callback = guarded(node, each.callback)
+    for service in node.services:
+        service.callback = guarded(node, service.callback, _no_success)
+
+
+def guarded(
+    node: Node, callback: Callable[..., Any], failed: Callable[..., Any] = lambda _text, *_arguments: None
+) -> Callable[..., Any]:
+    """A callback, or a coroutine, that raises nothing: instead it returns what `failed(text, *arguments)` does."""
+    if inspect.iscoroutinefunction(callback):
+
+        @functools.wraps(callback)
+        async def call_and_wait(*arguments: Any) -> Any:
+            try:
+                return await callback(*arguments)
+            except Exception as error:  # noqa: BLE001  told and counted
+                return failed(tell_error(node, error), *arguments)
+
+        return call_and_wait
+
+    @functools.wraps(callback)
+    def call(*arguments: Any) -> Any:
+        try:
+            return callback(*arguments)
+        except Exception as error:  # noqa: BLE001  told and counted
+            return failed(tell_error(node, error), *arguments)
+
+    return call
+
+
+def _no_success(text: str, _request: Any, response: Any) -> Any:
+    answer = type(response)()
+    if hasattr(answer, "success") and hasattr(answer, "message"):
+        answer.message = text
+    return answer
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the innermost code of ours that the error came through, else of the innermost there is."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    ours = [frame for frame in frames if any(part.startswith("rfly_") for part in Path(frame.filename).parts[-4:-1])]
+    ours = [frame for frame in ours if Path(frame.filename).name != "run_loop.py"]
+    theirs = [frame for frame in frames if Path(frame.filename).parent.name == "rclpy"]
+    frame = (ours or theirs or frames)[-1]
+    return f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno}"
