@@ -141,7 +141,10 @@ def _take_over() -> dict[int, Any]:
     """The handlers before."""
     hang_up = getattr(signal, "SIGHUP", None)
     wanted = [number for number in STOPS if number != hang_up or signal.getsignal(number) != signal.SIG_IGN]
-    return {number: signal.signal(number, _on_signal) for number in wanted}
+    before = {number: signal.signal(number, _on_signal) for number in wanted}
+    if hasattr(signal, "pthread_sigmask"):  # .venv's scripts start with them blocked
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+    return before
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:

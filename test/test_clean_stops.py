@@ -3,6 +3,7 @@
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -134,6 +135,25 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
         blocked, caught = masks(node.process.pid)
         assert (blocked & stops, caught & stops) == (0, stops)
         assert node.stop(signal.SIGTERM) == 0
+
+
+def test_a_command_that_is_started_by_a_link_hears_ctrl_c(tmp_path):
+    """As from ~/.local/bin, where people put links to programs of virtual environments."""
+    from node_harness import shell_environment
+
+    link = tmp_path / "rfly"
+    link.symlink_to(Path(sys.prefix) / "bin" / "rfly")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [link, "listen", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=shell_environment(), text=True) as process:
+        assert process.stdout.readline().startswith("listening")
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(5.0) in (0, 130)
+        finally:
+            process.kill()
 
 
 def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):

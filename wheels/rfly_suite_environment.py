@@ -84,15 +84,19 @@ def _name_log_folder():
 
 
 def _started_script():
-    return os.path.abspath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""
+    return os.path.realpath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""  # perhaps by a link to it, or to .venv
+
+
+def _own(*parts):
+    return os.path.realpath(os.path.join(sys.prefix, *parts))
 
 
 def _is_node():
-    return os.path.dirname(_started_script()) == os.path.join(sys.prefix, "lib", "rfly_suite")
+    return os.path.dirname(_started_script()) == _own("lib", "rfly_suite")
 
 
 def _is_ours():
-    return _is_node() or _started_script() == os.path.join(sys.prefix, "bin", "rfly")
+    return _is_node() or _started_script() == _own("bin", "rfly")
 
 
 def _end_quietly(number, _frame):

@@ -143,3 +143,17 @@ def test_nohup_is_respected():
     )
     code, _, output = run(program, signal.SIGTERM, prefix=["nohup"])
     assert (code, output) == (3, "cleaned\n")
+
+
+def test_signals_that_were_blocked_before_are_heard():
+    """As .venv's scripts start Python; one that was started by a link was deaf for ever."""
+    program = (
+        "import signal; from rfly_common import startup\n"
+        f"signal.pthread_sigmask(signal.SIG_BLOCK, {[int(number) for number in STOPS]})\n"
+        "startup.install_handlers()\n"
+        "print([int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [])])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=20, check=True
+    )
+    assert run.stdout.strip() == "[]"
