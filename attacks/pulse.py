@@ -36,6 +36,8 @@ class Pulse:
         self._executor.add_node(self.node)
         self.diagnostics: dict[str, tuple[str, str, dict[str, str]]] = {}
         """level, message and values by the status' name, which is `/node: task`"""
+        self.stamps: dict[str, float] = {}
+        """s, of the same"""
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 100)
         self._longest: dict[str, float] = {}
         self._answers: dict[str, int] = {}
@@ -97,6 +99,7 @@ class Pulse:
     def _hear(self, message: Any) -> None:
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
+            self.stamps[status.name] = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
             self.diagnostics[status.name] = (str(int.from_bytes(status.level, "big")), status.message, values)
 
     def _run(self) -> None:

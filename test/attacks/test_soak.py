@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import struct
 
 import pytest
@@ -11,18 +10,13 @@ from rich.console import Console
 
 from attacks import soak as soak_module
 from attacks.series_receiver import SeriesReceiver
-from attacks.soak import Soak, ends, found, loop_scenario, misses, quiet
+from attacks.soak import Soak, ends, found, loop_scenario, misses
 
 
 def test_ends_are_the_medians_of_the_first_and_the_last_tenth_after_the_warm_up():
     at = [float(second) for second in range(101)]
     memory = [900.0] * 40 + [100.0] * 7 + [500.0] * 47 + [101.0, 102.0, 103.0, 104.0, 900.0, 104.0, 104.0]
     assert ends(at, memory, 40.0) == (100.0, 104.0)
-
-
-def test_clocks_are_compared_where_the_simulation_gave_up_nothing():
-    rows = [(0.0, 5.0, 0.0), (1.0, 5.0, 0.0), (2.0, 5.0, 0.0), (3.0, 5.5, 0.3), (4.0, 6.0, 1.0), (5.0, 6.0, 1.0)]
-    assert quiet(rows) == [(1.0, 5.0, 0.0)]
 
 
 def test_the_mission_is_longer_than_the_soak():
@@ -39,7 +33,7 @@ def test_what_misses_the_goal_is_named():
         "lost_series": 2,
         "wrong_datagrams": 0,
         "drift_s": -0.002,
-        "simulation_drift_s": math.nan,
+        "simulation_drift_s": 0.039,
         "deaths": ["fleet: exit code 1"],
     }
     assert list(misses(result)) == [
