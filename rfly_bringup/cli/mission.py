@@ -215,7 +215,7 @@ def _fly(
             distance_km = math.hypot(north, east) / 1000
             raise ConfigError(
                 f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from its origin; "
-                "choose another map, or fly without one"
+                "choose another map, say with --geo-origin where this one lies, or fly without one"
             )
     start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
     follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)

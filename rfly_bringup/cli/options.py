@@ -39,6 +39,13 @@ class Frame(str, Enum):
     map_ned = "map_ned"
 
 
+def chosen_map(argument: str, option: str | None) -> str:
+    """The map of a command that takes it by position and by --map."""
+    if option is not None and argument not in (DEMO_MAP, option):
+        raise typer.BadParameter(f"two maps, {argument} and --map {option}: give one")
+    return option or argument
+
+
 class ThirdPixel(str, Enum):
     """How the third point of the txt becomes a pixel."""
 
@@ -48,6 +55,9 @@ class ThirdPixel(str, Enum):
 
 MapArgument = Annotated[str, typer.Argument(metavar="MAP", help="name or path of the map")]
 MapOption = Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")]
+AlsoMapOption = Annotated[
+    MaybeText, typer.Option("--map", "-m", metavar="MAP", help="the same as MAP without an option")
+]
 SearchPath = Annotated[
     MaybeTexts, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
 ]

@@ -11,10 +11,10 @@ import typer
 from rfly_bringup.cli.options import (
     DEMO_MAP,
     NO_QUADRUPLE,
+    AlsoMapOption,
     Frame,
     FrameOption,
     MapArgument,
-    MapOption,
     MaybeFloat,
     MaybeText,
     Overwrite,
@@ -23,6 +23,7 @@ from rfly_bringup.cli.options import (
     ThirdPixel,
     ThirdPixelOption,
     check_target,
+    chosen_map,
     given,
     load_map,
     read_rfly_map,
@@ -57,6 +58,7 @@ def _coordinate(text: str) -> float:
 @terrain_app.command()
 def info(
     name: MapArgument = DEMO_MAP,
+    map_name: AlsoMapOption = None,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
@@ -71,6 +73,7 @@ def info(
 
         rfly terrain info ./map/MyTerrain.png --json
     """
+    name = chosen_map(name, map_name)
     rfly_map = read_rfly_map(name, search_path, third_pixel)
     facts = _facts(rfly_map)
     if as_json:
@@ -95,7 +98,8 @@ def query(
     y: Annotated[
         MaybeFloat, typer.Argument(metavar="Y", parser=_coordinate, help="m; north in map, east in map_ned")
     ] = None,
-    map_name: MapOption = DEMO_MAP,
+    name: MapArgument = DEMO_MAP,
+    map_name: AlsoMapOption = None,
     frame: FrameOption = Frame.map,
     normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
     points: Annotated[
@@ -112,15 +116,18 @@ def query(
 
         rfly terrain query 120 -35.5
 
+        rfly terrain query 120 -35.5 MountainTerrain
+
         rfly terrain query 10 -3.5 --frame map_ned --normal --map MountainTerrain
 
         rfly terrain query --points path.csv > altitudes.csv
     """
+    name = chosen_map(name, map_name)
     if points is not None and x is None:
-        return _query_many(map_name, search_path, third_pixel, frame, normal, points)
+        return _query_many(name, search_path, third_pixel, frame, normal, points)
     if x is None or y is None or points is not None:
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
-    terrain = load_map(map_name, search_path, third_pixel)
+    terrain = load_map(name, search_path, third_pixel)
     ask = terrain.query if frame is Frame.map else terrain.query_ned
     answer = ask(x, y, want_normals=normal)
     axes = "z up" if frame is Frame.map else "z down"
@@ -140,6 +147,7 @@ def cloud(
     region: RegionOption = NO_QUADRUPLE,
     frame: FrameOption = Frame.map,
     overwrite: Overwrite = False,
+    map_name: AlsoMapOption = None,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
 ) -> None:
@@ -151,6 +159,7 @@ def cloud(
 
         rfly terrain cloud MountainTerrain --out near.pcd --stride 2 --region -500 500 -500 500
     """
+    name = chosen_map(name, map_name)
     from rfly_terrain.files.clouds import write_cloud
 
     part = given(region, "--region")
@@ -176,6 +185,7 @@ def plot(
     ] = None,
     title: Annotated[MaybeText, typer.Option(help="by default the map's name")] = None,
     overwrite: Overwrite = False,
+    map_name: AlsoMapOption = None,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
 ) -> None:
@@ -187,6 +197,7 @@ def plot(
 
         rfly terrain plot MountainTerrain --out start.pdf --region -200 200 -200 200
     """
+    name = chosen_map(name, map_name)
     from rfly_terrain.plots.relief import write_relief
 
     part = given(region, "--region")

@@ -10,6 +10,7 @@ from rfly_bringup.cli.options import (
     DEMO_MAP,
     NO_PAIR,
     NO_TRIPLE,
+    AlsoMapOption,
     GeoOrigin,
     MapArgument,
     MaybeFloat,
@@ -22,6 +23,7 @@ from rfly_bringup.cli.options import (
     ThirdPixel,
     ThirdPixelOption,
     check_target,
+    chosen_map,
     given,
     load_map,
     status,
@@ -99,6 +101,7 @@ def import_(
     from rfly_terrain.files.writer import write_height_map
 
     cell, origin = given(cell_size, "--cell-size"), given(geo_origin, "--geo-origin")
+    counted: list[int] = []
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.files.arrays import import_array
 
@@ -126,11 +129,14 @@ def import_(
                 resampling=resampling.value,
                 name=out.stem,
                 progress=progress,
+                on_filled=counted.append,
             )
     with status(f"writing {out}"):
         files = write_height_map(terrain, out, overwrite=overwrite)
     x_min, x_max, y_min, y_max = terrain.bounds
     print(f"{files.png}\n{files.txt}")
+    if counted:
+        print(f"{counted[0]:,} of {terrain.heights.size:,} cells held no data and were filled")
     print(
         f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x {terrain.step_y:g} m, "
         f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, z {terrain.z_min:.2f} … {terrain.z_max:.2f} m, "
@@ -151,6 +157,7 @@ def export(
     ] = None,
     geo_origin: GeoOrigin = NO_TRIPLE,
     overwrite: Overwrite = False,
+    map_name: AlsoMapOption = None,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
 ) -> None:
@@ -168,6 +175,7 @@ def export(
 
         rfly terrain export MountainTerrain --sdf mountain
     """
+    name = chosen_map(name, map_name)
     if out is None and sdf is None:
         raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
     if sdf_samples is not None and sdf is None:

@@ -11,6 +11,7 @@ import typer
 
 from rfly_bringup.cli.options import (
     DEMO_MAP,
+    AlsoMapOption,
     MapArgument,
     MaybeFloat,
     MaybePath,
@@ -19,6 +20,7 @@ from rfly_bringup.cli.options import (
     ThirdPixel,
     ThirdPixelOption,
     check_target,
+    chosen_map,
     load_map,
     status,
 )
@@ -53,6 +55,7 @@ def traversable(
     ] = None,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
+    map_name: AlsoMapOption = None,
     search_path: SearchPath = None,
     third_pixel: ThirdPixelOption = ThirdPixel.truncate,
 ) -> None:
@@ -69,6 +72,7 @@ def traversable(
 
         rfly terrain traversable --water-level 20 --save costs.yaml
     """
+    name = chosen_map(name, map_name)
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
     from rfly_terrain.plots.relief import check_picture_format
     from rfly_terrain.plots.traversability import write_traversability

@@ -25,6 +25,7 @@ from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatEr
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.imports import require
 from rfly_common.readers.reader_errors import reader_errors
+from rfly_terrain.files.gaps import fill_gaps
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def import_dem(
     resampling: Resampling = "bilinear",
     name: str | None = None,
     progress: Progress | None = None,
+    on_filled: Callable[[int], None] | None = None,
 ) -> HeightMap:
     """A height map, ENU metres, from a band of a raster file.
 
@@ -103,7 +105,8 @@ def import_dem(
     crs: what the raster's coordinates are (such as EPSG:4326), where the file does not say it or is wrong.
     local_grid: resample a metric raster too, so that y is true north at the origin, not the projection's grid north.
     origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x = y = 0.
-    fill_nodata: interpolate cells without data from their neighbours; else they are refused.
+    fill_nodata: fill cells without data as a membrane fixed at their rims would; else they are refused. Called
+        with their number: `on_filled`.
     resampling: for all cells that are not kept as they are.
 
     Raises TerrainFileNotFound, TerrainFormatError (a raster that cannot be used), ConfigError (an argument, or rasterio
@@ -128,7 +131,11 @@ def import_dem(
             )
         heights = _read(dataset, band, raster_crs, grid, resampling, progress)
         heights *= _metres_per_unit(dataset, band, path)
-    _fill_gaps(heights, fill_nodata, path)
+    missing = _check_gaps(heights, fill_nodata, path)
+    if missing:
+        fill_gaps(heights)
+        if on_filled is not None:
+            on_filled(missing)
     return _height_map(heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem)
 
 
@@ -143,7 +150,7 @@ def local_crs(latitude: float, longitude: float) -> CRS:
 def rasterio_module() -> Any:
     """rasterio with the submodules used here. Raises ConfigError that says what to install."""
     rasterio = require("rasterio", "reading rasters")
-    for name in ("crs", "fill", "vrt", "warp", "windows"):
+    for name in ("crs", "vrt", "warp", "windows"):
         require(f"rasterio.{name}", "reading rasters")
     return rasterio
 
@@ -259,6 +266,8 @@ def _own_grid(
     if center is not None:
         (x_0,), (y_0,) = rasterio_module().warp.transform(_WGS84, crs, [center[1]], [center[0]])
     x_range, y_range = (west + step_x / 2, east - step_x / 2), (south + step_y / 2, north - step_y / 2)
+    if resolution is not None and math.isclose(step_x, resolution) and math.isclose(step_y, resolution):
+        resolution = None  # the raster's own cells, which stay as they are
     if resolution is not None or t.a < 0 or t.e > 0:
         step = (resolution, resolution) if resolution is not None else (step_x, step_y)
         return _new_grid(crs, x_range, y_range, step, size, (x_0, y_0), dataset.name), x_0, y_0
@@ -428,20 +437,17 @@ def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
     return _METRES_PER_UNIT[unit]
 
 
-def _fill_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> None:
-    """Fills the cells without data in place, or refuses them."""
-    valid = np.isfinite(heights)
-    missing = heights.size - int(np.count_nonzero(valid))
-    if missing == 0:
-        return
+def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
+    """How many cells hold no data. Raises TerrainFormatError where all do, or where they are not to be filled."""
+    missing = heights.size - int(np.count_nonzero(np.isfinite(heights)))
     if missing == heights.size:
         raise TerrainFormatError(f"{path}: no cell holds data where the map shall be")
-    if not fill:
+    if missing and not fill:
         raise TerrainFormatError(
             f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with --fill-nodata, or "
             "choose a part without gaps with --center and --size"
         )
-    heights[:] = rasterio_module().fill.fillnodata(heights, mask=valid, max_search_distance=math.hypot(*heights.shape))
+    return missing
 
 
 def _height_map(

@@ -121,10 +121,15 @@ def _exceeded(vehicle: Vehicle, run: Drive) -> list[Finding]:
         value = float(values[worst])
         if limit is not None and value > limit * (1.0 + _SLACK):
             x, y = run.position[worst, :2].tolist()
-            shown = 1.0 / value if name == "turn_radius" else value
-            message = f"{text.format(f'{shown:.4g}')} at x {x:.1f}, y {y:.1f}"
+            shown, allowed = (1.0 / value, 1.0 / limit) if name == "turn_radius" else (value, limit)
+            message = f"{text.format(_told_apart(shown, allowed))} at x {x:.1f}, y {y:.1f}"
             findings.append(Finding(vehicle.name, message, vehicle.locations.get(f"limits.{name}", ""), (x, y)))
     return findings
+
+
+def _told_apart(value: float, limit: float) -> str:
+    """The value with four digits, or as many more as it takes to read otherwise than the limit."""
+    return next((t for digits in range(4, 17) if float(t := f"{value:.{digits}g}") != limit), repr(value))
 
 
 def check_separation(fleet: Fleet, seconds: float | None = None) -> list[Finding]:

@@ -106,6 +106,18 @@ def test_query_in_ned(rfly):
     np.testing.assert_allclose(normal, np.array([-north, -east, -1]) / np.sqrt(north**2 + east**2 + 1), atol=1e-6)
 
 
+def test_the_map_by_position_and_by_option(rfly, tmp_path):
+    """Every command takes both; two that differ are refused."""
+    for command in (["query", "1.5", "2.5"], ["info"], ["plot", "--out", str(tmp_path / "a.png"), "--overwrite"]):
+        by_position = rfly(*command, "RollingHills")
+        assert by_position[0] == 0
+        assert rfly(*command, "--map", "RollingHills") == by_position
+    assert rfly("query", "1.5", "2.5") != rfly("query", "1.5", "2.5", "RollingHills")
+    code, _, err = rfly("info", "RollingHills", "--map", "Other")
+    assert code == 2
+    assert "two maps, RollingHills and --map Other" in err
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import math
+import re
 import sys
 import threading
 
@@ -13,6 +14,7 @@ from optional_parts import late_module
 from scipy.ndimage import map_coordinates
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_common.imports import how_to_install
 from rfly_terrain.exports.geotiff import write_geotiff
 from rfly_terrain.files.arrays import import_array, write_npy, write_npz
 from rfly_terrain.files.dem_import import import_dem
@@ -207,11 +209,22 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
     path = write_tif(tmp_path / "n.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10), nodata=-9999)
     with pytest.raises(TerrainFormatError, match="1 of 108 cells hold no data; interpolate them with --fill-nodata"):
         import_dem(path)
-    filled = import_dem(path, fill_nodata=True)
-    assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=0.5)
+    counted = []
+    filled = import_dem(path, fill_nodata=True, on_filled=counted.append)
+    assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=1e-5)  # a plane is harmonic
+    assert counted == [1]
     empty = write_tif(tmp_path / "e.tif", np.full((3, 3), -9999.0), affine.from_origin(5e5, 5e6, 10, 10), nodata=-9999)
     with pytest.raises(TerrainFormatError, match="no cell holds data"):
         import_dem(empty, fill_nodata=True)
+
+
+def test_its_own_resolution_keeps_all_cells(tmp_path):
+    """An even number of cells has no cell in the middle; asking for the same cells must not lose a row and a column."""
+    raster = np.add.outer(np.arange(6.0), 10 * np.arange(8.0)).astype(np.float32)
+    path = write_tif(tmp_path / "e.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10))
+    kept, asked = import_dem(path), import_dem(path, resolution=10.0)
+    assert (kept.rows, kept.columns) == (asked.rows, asked.columns) == (8, 6)
+    np.testing.assert_array_equal(asked.heights, kept.heights)
 
 
 def test_faults_are_named(tmp_path):
@@ -240,7 +253,7 @@ def test_faults_are_named(tmp_path):
 
 def test_without_rasterio_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rasterio", None)
-    with pytest.raises(ConfigError, match=r"reading rasters needs rasterio; .*\[geo\]"):
+    with pytest.raises(ConfigError, match=rf"reading rasters needs rasterio; {re.escape(how_to_install('geo'))}"):
         import_dem(tmp_path / "any.tif")
 
 

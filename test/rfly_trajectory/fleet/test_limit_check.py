@@ -152,3 +152,10 @@ class TestSeparation:
             ("v0", "comes within 3 m of 'v1' afte"),
         ]
         assert findings[0].location == "f.yaml:2: min_separation"
+
+
+def test_a_value_just_beyond_its_limit_is_told_apart_from_it():
+    from rfly_trajectory.fleet.limit_check import _told_apart
+
+    assert _told_apart(15.0003, 15.0) == "15.0003"
+    assert _told_apart(17.2518, 15.0) == "17.25"
