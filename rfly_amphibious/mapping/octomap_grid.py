@@ -20,6 +20,8 @@ from rfly_common.errors import ConfigError
 
 MAX_RAYS = 2_000_000
 """in one cloud"""
+KEPT_SHARE = 0.9
+"""of max_voxels, where there is no more room: so room is made seldom"""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class OctomapParameters:
     clamp_max: float = 3.5
     max_range: float = 40.0
     """m; what is farther is free up to there"""
-    max_voxels: int = 20_000_000
-    """about 40 bytes each: then no more rays are taken"""
+    max_voxels: int = 2_000_000
+    """24 to 48 bytes each; then those that lie farthest from the sensor make room"""
 
     def __post_init__(self) -> None:
         allowed = (
@@ -63,6 +65,8 @@ class Inserted(NamedTuple):
     """voxels that rays passed"""
     left_out: int
     """rays that are not finite, or off the 65536³ voxels around the origin"""
+    dropped: int
+    """voxels that lay farthest from the sensor and made room"""
 
 
 class OctomapGrid:
@@ -77,9 +81,9 @@ class OctomapGrid:
         return self._count
 
     @property
-    def full(self) -> bool:
-        """Whether it takes no more rays."""
-        return len(self) >= self.parameters.max_voxels
+    def size_bytes(self) -> int:
+        """In memory."""
+        return self._voxels.table.nbytes + self._voxels.values.nbytes
 
     def clear(self) -> None:
         """Forget everything."""
@@ -89,7 +93,8 @@ class OctomapGrid:
     def insert(self, origins: ArrayLike, ends: ArrayLike) -> Inserted:
         """Rays of one cloud, (3,) or (n, 3) m -> (n, 3) m. Each voxel is updated once, hit or passed; hits win.
 
-        Raises ConfigError for other shapes, too many rays, or where the map is full.
+        Where there would be more than `max_voxels`, those farthest from where the last ray starts are dropped first.
+        Raises ConfigError for other shapes and too many rays.
         """
         to = np.ascontiguousarray(ends, np.float64)
         if to.ndim != 2 or to.shape[1] != 3 or len(to) > MAX_RAYS:
@@ -98,15 +103,30 @@ class OctomapGrid:
         if start.shape not in ((3,), to.shape):
             raise ConfigError(f"rays start at an array {start.shape}, expected (3,) or {to.shape}")
         p = self.parameters
-        if self.full:
-            raise ConfigError(f"the map has {len(self)} voxels, allowed: up to {p.max_voxels}")
         begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
         cloud = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8))
         cloud, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud)
+        new, dropped = kernels.count_new(cloud, self._voxels), 0
+        if self._count + new > p.max_voxels:
+            dropped = self._drop_far(begin[-1], max(round(KEPT_SHARE * p.max_voxels) - new, 0))
         change = kernels.LogOdds(p.hit, p.miss, p.clamp_min, p.clamp_max)
         self._voxels, self._count = kernels.fuse(cloud, change, self._voxels, self._count)
         hit, passed = (int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
-        return Inserted(hit, passed, left_out)
+        return Inserted(hit, passed, left_out, dropped)
+
+    def _drop_far(self, place: Floats, keep: int) -> int:
+        """Keep so many voxels, those nearest to a place (3,) m; how many are gone."""
+        table, odds = self._voxels
+        there = np.flatnonzero(table)
+        packed = table[there] - 1
+        distance = np.zeros(len(packed), np.float32)
+        for shift, middle in zip((32, 16, 0), place / self.parameters.resolution + kernels.HALF, strict=True):
+            distance += ((packed >> shift & 0xFFFF) + np.float32(0.5 - middle)) ** 2
+        dropped = max(len(packed) - keep, 0)
+        if dropped:
+            near = np.sort(np.argpartition(distance, keep)[:keep])
+            self._voxels, self._count = kernels.refilled(packed[near], odds[there[near]]), keep
+        return dropped
 
     def voxels(self, occupied: bool = True) -> Floats:
         """(n, 3) m: centres of all occupied, or of all free voxels, sorted by x, y, z."""

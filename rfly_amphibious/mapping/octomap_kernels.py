@@ -207,6 +207,30 @@ def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Vo
 
 
 @kernel
+def count_new(cloud: Voxels, voxels: Voxels) -> int:
+    """How many voxels of a cloud (`walk`) a map does not have yet."""
+    cloud_table, table = cloud.table, voxels.table
+    count = 0
+    for place in range(cloud_table.size):
+        if cloud_table[place] != 0 and table[find(table, int(cloud_table[place]) - 1)] == 0:
+            count += 1
+    return count
+
+
+@kernel
+def refilled(packed: Ints, values: Any) -> Voxels:
+    """`Voxels` of these keys and values, in a table of the least size."""
+    size = 1 << 16
+    while size < 2 * packed.size + 2:
+        size *= 2
+    table, there = np.zeros(size, np.int64), np.zeros(size, values.dtype)
+    for n in range(packed.size):
+        place = find(table, int(packed[n]))
+        table[place], there[place] = packed[n] + 1, values[n]
+    return Voxels(table, there)
+
+
+@kernel
 def look(points: Floats, resolution: float, voxels: Voxels, out: Floats) -> None:
     """Log-odds of the voxels around points (n, 3); NaN where nothing is known."""
     table, odds = voxels

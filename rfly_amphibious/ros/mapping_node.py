@@ -28,6 +28,7 @@ from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_t
 from rfly_amphibious.ros.node_parameters import MappingParameters, VoxelParameters
 from rfly_common.errors import FrameError, RflyError
 from rfly_common.frames import quat_rotate
+from rfly_common.process_memory import largest_memory
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
@@ -166,7 +167,9 @@ class MappingNode(Node):
             self._stamp_ns = int(moments[-1])
         self._elevation.insert(begin, end, self._stamp_ns)
         if self._keeps_voxels:
-            self._diagnostics.count("rays_left_out", self._grid.insert(begin, end).left_out)
+            inserted = self._grid.insert(begin, end)
+            self._diagnostics.count("rays_left_out", inserted.left_out)
+            self._diagnostics.count("dropped_voxels", inserted.dropped)
             self._changed = dict.fromkeys(self._changed, True)
         self._diagnostics.count("clouds")
         self._diagnostics.count("rays", len(points))
@@ -219,11 +222,12 @@ class MappingNode(Node):
         self._diagnostics.set_first(
             [
                 (silent, STALE, f"no {', no '.join(silent)}"),
-                (self._grid.full, WARN, f"the map is full: {len(self._grid)} voxels (parameter max_voxels)"),
                 (self._warning, WARN, self._warning),
                 (True, OK, "mapping"),
             ],
             voxels=len(self._grid),
+            voxels_mb=f"{self._grid.size_bytes / 1e6:.0f}",
+            largest_memory_mb=f"{largest_memory() / 1e6:.0f}",
             elevation_cells=self._elevation.known,
             waiting_clouds=len(self._waiting),
             newest_pose_s=pose_time,

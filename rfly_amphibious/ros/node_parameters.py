@@ -258,7 +258,9 @@ class VoxelParameters:
     clamp_min: float = parameter(OctomapParameters().clamp_min, "least log-odds, negative")
     clamp_max: float = parameter(OctomapParameters().clamp_max, "largest log-odds")
     max_range: float = parameter(OctomapParameters().max_range, "what is farther is free up to there", unit="m")
-    max_voxels: int = parameter(OctomapParameters().max_voxels, "then no more clouds are taken; about 40 bytes each")
+    max_voxels: int = parameter(
+        OctomapParameters().max_voxels, "then those farthest from the sensor make room; 24 to 48 bytes each"
+    )
 
 
 @dataclass(frozen=True)
