@@ -1,6 +1,6 @@
 # Every target makes .venv ready itself (wheels/setup.sh) and then runs its command in it.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-lib lint docs bench fuzz attack soak lock clean
+.PHONY: help env demo test test-lib lint docs bench attack soak lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
 JOBS ?= 2
@@ -37,9 +37,6 @@ docs: ## the documents and the API reference as a searchable site: build/site/in
 
 bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
 	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks
-
-fuzz: ## the full fuzz run over all readers (minutes); make test has a short one
-	@HYPOTHESIS_PROFILE=default $(IN_ENV) --dev pytest -m fuzz_full -o faulthandler_timeout=0
 
 attack: ## signal storms, killed nodes, odd messages, files and peers, one table (minutes); SEED=2 throws others. make test has a short form
 	@$(IN_ENV) python -m attacks --seed $(SEED) $(AREAS)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 from optional_parts import missing
 
-# The same examples in every run, so that a change is told by what changed; `make fuzz` draws new ones each time.
+# The same examples in every run, so that a change is told by what changed; HYPOTHESIS_PROFILE=default draws new ones.
 settings.register_profile("same", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
@@ -32,14 +32,9 @@ _NEEDED_MODULES = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Minutes of random input run only where `-m` names them; modules with slow tests come first, for several processes
-    that are to end together."""
+    """Modules with slow tests come first, for several processes that are to end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
-    if "fuzz_full" in config.option.markexpr:
-        return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("fuzz_full")])
-    items[:] = [item for item in items if not item.get_closest_marker("fuzz_full")]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

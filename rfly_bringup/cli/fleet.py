@@ -34,8 +34,13 @@ fleet_app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+MaxVehicles = Annotated[
+    int, typer.Option(min=1, max=100_000, help="of a fleet that is read; the checks take some milliseconds for each")
+]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet")]
 
+MAX_CHECKED = 2_000
+"""vehicles, unless more are asked for: their checks take seconds"""
 MAX_ROWS = 40
 """vehicles in the table, and findings"""
 
@@ -54,6 +59,7 @@ def check(
         typer.Option("--out", "-o", help="draw the fleet too, with a red cross where something is wrong: .png, .pdf …"),
     ] = None,
     overwrite: Overwrite = False,
+    max_vehicles: MaxVehicles = MAX_CHECKED,
     search_path: SearchPath = None,
 ) -> None:
     """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its limits or comes too near.
@@ -75,7 +81,7 @@ def check(
 
     if out is not None:
         check_target(out, overwrite)
-    fleet = _load(file, map_name, search_path)
+    fleet = _load(file, map_name, search_path, max_vehicles)
     table = Table(
         "vehicle",
         "id",
@@ -141,6 +147,7 @@ def plot(
     map_name: MapOption = DEMO_MAP,
     title: Annotated[MaybeText, typer.Option(help="by default the fleet's and the map's name")] = None,
     overwrite: Overwrite = False,
+    max_vehicles: MaxVehicles = MAX_CHECKED,
     search_path: SearchPath = None,
 ) -> None:
     """Draw the tracks over the shaded relief, with altitude, speed and slope along the way.
@@ -154,14 +161,20 @@ def plot(
     from rfly_bringup.cli.fleet_plot import draw_fleet
 
     check_target(out, overwrite)
-    fleet = _load(file, map_name, search_path)
+    fleet = _load(file, map_name, search_path, max_vehicles)
     with status(f"drawing {out}"):
         draw_fleet(fleet, out, title=title)
     print(out)
 
 
-def _load(file: str, map_name: str, search_path: list[str] | None) -> "Fleet":
+def _load(file: str, map_name: str, search_path: list[str] | None, most: int) -> "Fleet":
+    from rfly_common.errors import ConfigError
     from rfly_trajectory.fleet.fleet_file import load_fleet
 
-    fleet = load_fleet(file)
+    try:
+        fleet = load_fleet(file, most)
+    except ConfigError as error:
+        if "at most" in str(error) or "larger than" in str(error):
+            raise ConfigError(f"{error}; --max-vehicles takes more, some milliseconds for each") from None
+        raise
     return fleet.on_terrain(load_map(map_name, search_path, ThirdPixel.truncate))

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from rfly_bringup.nodes.node_set import TERRAIN, node_parameters
 from rfly_common.errors import ConfigError
-from rfly_common.files import open_regular
 
 MAX_PARAMS_FILE_BYTES = 1_000_000
 
@@ -37,12 +36,13 @@ def check_params_file(path: str) -> None:
     """Raises ConfigError for a ROS parameter file that no node could read."""
     if not path:
         return
-    import yaml
+    from rfly_common.config.documents import parse_mapping, read_limited
 
     try:
-        with open_regular(path, MAX_PARAMS_FILE_BYTES) as file:
-            found = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"params_file: {path}: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"params_file: {path}: expected node names with ros__parameters below them")
+        parse_mapping(
+            read_limited(path, "cannot be read:", MAX_PARAMS_FILE_BYTES),
+            path,
+            "of nodes, with ros__parameters below each",
+        )
+    except ConfigError as error:
+        raise ConfigError(f"params_file: {error}") from error

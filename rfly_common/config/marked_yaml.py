@@ -21,6 +21,8 @@ MAX_VALUES = 2_000_000
 
 MAX_NUMBER_LENGTH = 100
 
+_MAX_KNOWN = 10_000
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, ten times as fast, where PyYAML was built with it
 
 Key = str | int
@@ -92,6 +94,8 @@ class _Builder:
         self._sizes: list[int] = []  # of the open containers: values so far
         self._document: tuple[Any, int] | None = None
         self._scalars = yaml.SafeLoader("")
+        self._known: dict[Any, Any] = {}
+        """values of words that came before: what a word means takes most of the time"""
 
     def build(self, events: Iterator[Any]) -> Document:
         documents = 0
@@ -102,11 +106,14 @@ class _Builder:
                 if documents > 1:
                     raise self._error(line, "a second document begins; one file holds one")
             elif isinstance(event, yaml.ScalarEvent):
+                word = (event.value, event.tag, event.implicit)
                 try:
-                    value = self._scalar(event)
+                    value = self._known[word] if word in self._known else self._scalar(event)
                 except ConfigError as error:
                     key = key_path(self._path())
                     raise self._error(line, f"{key}: {error}" if key else str(error)) from None
+                if len(self._known) < _MAX_KNOWN:
+                    self._known[word] = value
                 self._remember(event.anchor, value, 1)
                 self._put(value, line, 1)
             elif isinstance(event, yaml.AliasEvent):

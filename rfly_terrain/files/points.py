@@ -10,7 +10,9 @@ import numpy as np
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
+from rfly_common.files import read_regular
 
+MAX_BYTES, MAX_POINTS = 100_000_000, 1_000_000
 _SEPARATORS = re.compile(r"[,;\s]+")
 
 
@@ -21,11 +23,16 @@ def read_points(source: Path | TextIO) -> Floats:
     """
     where = str(source) if isinstance(source, Path) else "stdin"
     try:
-        text = source.read_text(encoding="utf-8-sig") if isinstance(source, Path) else source.read()
+        if isinstance(source, Path):
+            text = read_regular(source, MAX_BYTES).decode("utf-8-sig")
+        else:
+            text = source.read(MAX_BYTES + 1)
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{where}: is no text ({error.reason} at byte {error.start}), expected lines of x,y"
         ) from None
+    if len(text) > MAX_BYTES or text.count("\n") > MAX_POINTS:
+        raise ConfigError(f"{where}: more than {MAX_POINTS:,} lines or {MAX_BYTES:,} characters; read it in parts")
     lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1)]
     lines = [(n, line) for n, line in lines if line and not line.startswith("#")]
     if lines and not _is_number(_SEPARATORS.split(lines[0][1])[0]):

@@ -26,6 +26,8 @@ from rfly_trajectory.paths.shapes import Circle, Ellipse, FigureEight, LawnMower
 
 MAX_FILE_BYTES = 10_000_000
 MAX_VEHICLES = 100_000
+MAX_BYTES_PER_VEHICLE = 500
+"""of the file, where it is read for fewer vehicles than MAX_VEHICLES"""
 
 
 def shipped_fleets() -> list[str]:
@@ -33,20 +35,25 @@ def shipped_fleets() -> list[str]:
     return shipped_names("rfly_trajectory", "fleets")
 
 
-def load_fleet(name_or_path: str | os.PathLike[str]) -> Fleet:
+def load_fleet(name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEHICLES) -> Fleet:
     """The fleet of a file, or of the shipped fleet of that name.
 
-    Raises ConfigError that names file, line, key and what is allowed.
+    Raises ConfigError that names file, line, key and what is allowed; a fleet of too many vehicles is refused before
+    the first of them is made.
     """
     if not os.fspath(name_or_path):
         raise ConfigError(f"fleet: neither a file nor a name is given; shipped fleets: {', '.join(shipped_fleets())}")
-    data, file, name = read_config("fleet", "rfly_trajectory", "fleets", name_or_path, MAX_FILE_BYTES, "fleet")
-    return parse_fleet(data, file, name, FilePath(file).parent)
+    max_bytes = min(MAX_FILE_BYTES, MAX_BYTES_PER_VEHICLE * max_vehicles)
+    data, file, name = read_config("fleet", "rfly_trajectory", "fleets", name_or_path, max_bytes, "fleet")
+    return parse_fleet(data, file, name, FilePath(file).parent, max_vehicles)
 
 
-def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FilePath()) -> Fleet:
+def parse_fleet(
+    data: bytes, file: str, name: str = "", folder: FilePath = FilePath(), max_vehicles: int = MAX_VEHICLES
+) -> Fleet:
     """The fleet of a file's content; `file` is what errors call it, and files that it names lie in `folder`."""
     document = parse_mapping(data, file, "version and vehicles")
+    _check_count(document, file, max_vehicles)
     check_schema(document, file, load_schema("rfly_trajectory", "fleet"))
     reader = _Reader(document, file, folder)
     return Fleet(
@@ -55,6 +62,20 @@ def parse_fleet(data: bytes, file: str, name: str = "", folder: FilePath = FileP
         min_separation=document.value.get("min_separation"),
         locations={"min_separation": reader.location(("min_separation",))},
     )
+
+
+def _check_count(document: Document, file: str, most: int) -> None:
+    """ConfigError for too many vehicles, with all copies; what is no count is left to the schema."""
+    entries, defaults = document.value.get("vehicles"), document.value.get("defaults")
+    common = defaults.get("count", 1) if isinstance(defaults, dict) else 1
+    counts = [
+        entry.get("count", common) if isinstance(entry, dict) else 1
+        for entry in (entries if isinstance(entries, list) else [])
+    ]
+    total = sum(max(1, int(count)) if isinstance(count, int | float) else 1 for count in counts)
+    if total > most:
+        line = document.line(("vehicles",))
+        raise ConfigError(f"{file}:{line}: vehicles: {total} of them with all copies, at most {most} are taken")
 
 
 class _Setting(NamedTuple):
@@ -75,9 +96,6 @@ class _Reader:
 
     def vehicles(self) -> list[Vehicle]:
         entries: list[dict[str, Any]] = self._document.value["vehicles"]
-        total = sum(int({**self._defaults, **entry}.get("count", 1)) for entry in entries)
-        if total > MAX_VEHICLES:
-            raise self._error(("vehicles",), f"{total} of them with all copies, at most {MAX_VEHICLES} are taken")
         return [vehicle for i in range(len(entries)) for vehicle in self._copies(i)]
 
     def _copies(self, index: int) -> Iterator[Vehicle]:

@@ -25,6 +25,7 @@ from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, witho
 
 MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000
+MAX_ELEMENTS = 500_000
 MAX_DEPTH = 100
 """of elements in a GPX"""
 _COLUMNS = {
@@ -144,12 +145,16 @@ class _GpxPoints:
     def __init__(self, name: str) -> None:
         self.found: dict[str, list[list[str]]] = {kind: [] for kind in _GPX_POINTS}
         self._name = name
+        self._elements = 0
         self._open: list[str] = []
         self._text: list[str] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         kind = tag.rpartition("}")[2]
         self._open.append(kind)
+        self._elements += 1
+        if self._elements > MAX_ELEMENTS:
+            raise ConfigError(f"file: {self._name!r} holds more than {MAX_ELEMENTS:,} elements")
         if len(self._open) > MAX_DEPTH:
             raise ConfigError(f"file: {self._name!r}: nested more than {MAX_DEPTH} elements deep")
         points = self.found.get(kind)

@@ -88,6 +88,20 @@ def test_a_broken_file_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys
         assert "fleet.yaml:7: vehicles[0].shape.radius: -1" in err
 
 
+def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeypatch, capsys):
+    """Not after minutes: its vehicles are counted before any of them is made."""
+    file = tmp_path / "large.yaml"
+    shape = "shape: {type: circle, center: [0, 0], radius: 50}"
+    file.write_text(f"version: 1\nvehicles: [{{id: 1, type: 3, count: 100000, speed: 5, {shape}}}]\n", encoding="utf-8")
+    code, _, err = rfly(monkeypatch, capsys, "check", str(file))
+    assert code == 2
+    assert "vehicles: 100000 of them with all copies, at most 2000 are taken; --max-vehicles takes more" in err
+    file.write_text("#" * 1_000_001, encoding="utf-8")
+    code, _, err = rfly(monkeypatch, capsys, "check", str(file))
+    assert code == 2
+    assert "larger than 1,000,000 bytes; --max-vehicles takes more" in err
+
+
 def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
     """In the map's panel there is blue (the first colour) above, below, left and right of the circle's middle."""
     path, out = tmp_path / "fleet.yaml", tmp_path / "fleet.png"

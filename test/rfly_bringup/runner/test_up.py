@@ -140,7 +140,7 @@ def test_up_goes_on_where_nobody_reads_its_lines(domain_id):
 def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
     path = tmp_path / "params.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml: "):
+    with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml:"):
         check_params_file(str(path))
 
 
@@ -256,3 +256,24 @@ def test_a_taken_port_is_said(domain_id, tmp_path):
         with Running(DEMO, tmp_path, DURATION="1") as demo:
             demo.read_until(r"UDP port 20010 is in use")
             assert demo.end() == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 5000,
+        "a: !!int ''\n",
+        f"a: {'9' * 5000}\n",
+        "a: !!timestamp 2001-01-01T99:00:00Z\nb: !!int x\n",
+        "a: &a [*a]\n",
+        "- " * 3000,
+    ],
+    ids=["braces", "no number", "5000 digits", "hour 99", "an alias of itself", "deep lists"],
+)
+def test_odd_params_files_are_one_line(tmp_path, text):
+    """PyYAML ends in RecursionError, IndexError or ValueError for these, of which none names the file."""
+    path = tmp_path / "params.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"^params_file: .*params\.yaml:[12]: ") as caught:
+        check_params_file(str(path))
+    assert "\n" not in str(caught.value)

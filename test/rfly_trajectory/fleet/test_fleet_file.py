@@ -510,3 +510,17 @@ def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
     path.write_bytes(b"#" * 101)
     with pytest.raises(ConfigError, match="larger than 100 bytes"):
         load_fleet(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\nvehicles: [{id: 1, type: 3, count: 100000}]\n",
+        "version: 1\ndefaults: {count: 50000}\nvehicles: [{id: 1}, {id: 2}]\n",
+    ],
+    ids=["one entry", "defaults"],
+)
+def test_too_many_vehicles_are_refused_before_one_is_made(text):
+    """By the count alone: nothing else of the file is looked at, so that it takes no time."""
+    with pytest.raises(ConfigError, match=r"f.yaml:[23]: vehicles: 100000 of them .* at most 2000 are taken"):
+        parse_fleet(text.encode(), "f.yaml", max_vehicles=2000)

@@ -1,0 +1,181 @@
+"""The attacked process of `attacks.files`: reads the files whose paths come on stdin, and answers each with one line.
+
+    python attacks/file_reader.py READER
+
+The answer is JSON: what came out ("read", or the typed error), what is wrong with that ("" where nothing is), the
+largest resident memory so far, 10^6 bytes, and the processor time that it took, s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+del sys.path[0]  # this folder; what is attacked is imported by its own name
+
+from rfly_common.errors import RflyError  # noqa: E402
+
+ADDRESS_SPACE = 8 << 30
+"""bytes: keeps the machine from harm; what counts is the resident memory"""
+LONGEST_TEXT = 2000
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng tells of every broken stream there
+    with redirect_stdout(sys.stderr):
+        read = READERS[sys.argv[1]]()
+        print(json.dumps(("ready", "", _memory_mb(), 0.0)), file=answers, flush=True)
+        for line in sys.stdin:
+            start = time.process_time()
+            came, wrong = _outcome(read, Path(line.rstrip("\n")))
+            print(json.dumps((came, wrong, _memory_mb(), time.process_time() - start)), file=answers, flush=True)
+
+
+def _outcome(read: Callable[[Path], object], path: Path) -> tuple[str, str]:
+    try:
+        read(path)
+    except (RflyError, OSError) as error:
+        text = str(error)
+        if "\n" in text or len(text) > LONGEST_TEXT:
+            return type(error).__name__, f"a text of {len(text)} characters or several lines: {text[:100]!r}"
+        return type(error).__name__, ""
+    except BaseException as error:  # noqa: BLE001  whatever it is, it must not come out
+        return type(error).__name__, f"{type(error).__name__}: {error}"[:300]
+    return "read", ""
+
+
+def _memory_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def _map() -> Callable[[Path], object]:
+    from rfly_terrain.files.png_txt import MapFiles, read_map, to_height_map
+
+    return lambda path: to_height_map(read_map(MapFiles(path.with_suffix(".png"), path.with_suffix(".txt"))))
+
+
+def _array() -> Callable[[Path], object]:
+    from rfly_terrain.files.arrays import import_array
+
+    def read(path: Path) -> object:
+        try:
+            return import_array(path)
+        except RflyError:
+            return import_array(path, cell_size=(1.0, 1.0))
+
+    return read
+
+
+def _raster() -> Callable[[Path], object]:
+    from rfly_terrain.files.dem_import import import_dem
+
+    def read(path: Path) -> object:
+        try:
+            return import_dem(path, fill_nodata=True)
+        except RflyError:
+            return import_dem(path, fill_nodata=True, crs="EPSG:4326")
+
+    return read
+
+
+def _occupancy() -> Callable[[Path], object]:
+    from rfly_terrain.occupancy.files import load_map
+
+    return load_map
+
+
+def _query_points() -> Callable[[Path], object]:
+    from rfly_terrain.files.points import read_points
+
+    return read_points
+
+
+def _waypoints() -> Callable[[Path], object]:
+    from rfly_trajectory.paths.point_files import read_points
+
+    return lambda path: read_points(path, (47.0, 8.0, 500.0), heights=True)
+
+
+def _mission() -> Callable[[Path], object]:
+    from rfly_trajectory.missions.files import read_mission
+
+    return read_mission
+
+
+def _recording() -> Callable[[Path], object]:
+    from rfly_ue_bridge.recording.pcap import RecordingReader
+
+    def read(path: Path) -> object:
+        with RecordingReader(path) as recording:
+            return sum(1 for _ in recording)
+
+    return read
+
+
+def _vehicle_xml() -> Callable[[Path], object]:
+    from rfly_ue_bridge.objects.vehicle_xml import read_vehicle_xml
+
+    return lambda path: read_vehicle_xml(path).with_center_height(1.0)
+
+
+def _saved_state() -> Callable[[Path], object]:
+    from rfly_amphibious.dynamics.model import ModelState
+
+    return ModelState.restore
+
+
+def _parameter_file() -> Callable[[Path], object]:
+    from rfly_bringup.nodes.argument_files import check_params_file
+
+    return lambda path: check_params_file(str(path))
+
+
+def _by_name(module: str, name: str) -> Callable[[], Callable[[Path], object]]:
+    """A loader that takes a path or a name: `module.name`, or a method of a class in it."""
+
+    def loader() -> Callable[[Path], object]:
+        import importlib
+
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        load: Callable[[Path], object] = found
+        return load
+
+    return loader
+
+
+READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
+    "map": _map,
+    "array": _array,
+    "raster": _raster,
+    "occupancy": _occupancy,
+    "query points": _query_points,
+    "waypoints": _waypoints,
+    "mission": _mission,
+    "recording": _recording,
+    "vehicle xml": _vehicle_xml,
+    "saved state": _saved_state,
+    "parameter file": _parameter_file,
+    "fleet": _by_name("rfly_trajectory.fleet.fleet_file", "load_fleet"),
+    "placements": _by_name("rfly_ue_bridge.objects.placement_file", "load_placements"),
+    "shapes": _by_name("rfly_collision.shapes.shape_file", "load_shapes"),
+    "vehicle classes": _by_name("rfly_terrain.planning.vehicle_classes", "load_vehicle_classes"),
+    "scenario": _by_name("rfly_amphibious.scenarios.scenario", "Scenario.load"),
+    "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),
+    "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
+    "estimator": _by_name("rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"),
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Mutated and monstrous files for every reader that a user or a peer can reach.
+
+Each reader is a process of its own (`file_reader`), which answers each file with a good result or a typed error of one
+line, within a time and a limit of memory. Mutators know the formats: chunks of a png, members of an npz, entries of a
+TIFF, the trees of YAML and JSON, records of a capture. The first files of a long run are bombs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from attacks.mutators import BOMBS, MAKERS
+from attacks.table import Result, largest
+
+TRIES, SHORT_TRIES = 3_000, 40
+"""of each reader"""
+WITH_BOMBS = 100
+"""tries, from which on bombs are among them"""
+MAX_MEMORY_MB = 1_000.0
+"""of a reading process with its libraries: the largest map that is taken needs as much"""
+MAX_READING_S = 20.0
+"""of processor time: the machine may be busy"""
+GIVEN_UP_S = 90.0
+_KEPT = 20
+_READER = Path(__file__).with_name("file_reader.py")
+_ROOT = Path(__file__).parents[1]
+
+
+class Answer(NamedTuple):
+    """Of a reading process."""
+
+    came: str
+    """read, or the name of the typed error"""
+    wrong: str
+    """what is wrong with it; empty where nothing is"""
+    memory_mb: float
+    """its largest so far"""
+    seconds: float
+    """of processor time"""
+
+
+class ReadingProcess:
+    """One process that reads files with one reader."""
+
+    def __init__(self, reader: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT), os.environ.get("PYTHONPATH", "")))}
+        self._process = subprocess.Popen(
+            [sys.executable, str(_READER), reader], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdin is not None
+        self._answers, self._paths = self._process.stdout, self._process.stdin
+        if self.answer(120.0).came != "ready":
+            raise RuntimeError(f"the reader {reader!r} does not start")
+
+    def read(self, path: Path) -> Answer:
+        """What came of a file."""
+        self._paths.write(f"{path}\n".encode())
+        self._paths.flush()
+        return self.answer(GIVEN_UP_S)
+
+    def answer(self, seconds: float) -> Answer:
+        """The next answer; a process that gives none has stalled or ended."""
+        ready, _, _ = select.select([self._answers], [], [], seconds)
+        line = self._answers.readline() if ready else b""
+        if not line:
+            self.close()
+            code = self._process.returncode
+            return Answer("nothing", f"no answer in {seconds:.0f} s, exit code {code}", 0.0, seconds)
+        return Answer(*json.loads(line))
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+        self._answers.close()
+        self._paths.close()
+
+    @property
+    def lives(self) -> bool:
+        """Whether it still reads."""
+        return self._process.poll() is None
+
+
+def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result:
+    """So many files of one kind. Files that failed stay in a folder, which is named."""
+    folder = Path(tempfile.mkdtemp(prefix="attacked_files_"))
+    outcomes: Counter[str] = Counter()
+    memories, stalls, failures = [0.0], [0.0], []
+    process = ReadingProcess(reader)
+    bombs = BOMBS.get(kind, {}) if tries >= WITH_BOMBS else {}
+    plan: list[tuple[str, Callable[[], dict[str, bytes]]]] = [
+        *((name, partial(make, rng)) for name, make in bombs.items()),
+        *((f"file {number}", partial(MAKERS[kind], rng)) for number in range(tries - len(bombs))),
+    ]
+    for name, make in plan:
+        stem = name.replace(" ", "_")
+        paths = []
+        for ending, data in make().items():  # of the stem's file, or the name of another beside it
+            paths.append(folder / (f"{stem}{ending}" if ending.startswith(".") else ending))
+            paths[-1].write_bytes(data)
+        came, wrong, memory_mb, seconds = process.read(paths[0])
+        stalls.append(seconds)
+        memories.append(memory_mb)
+        outcomes[came] += 1
+        if not wrong and memory_mb > MAX_MEMORY_MB:
+            wrong = f"{memory_mb:.0f} MB, at most {MAX_MEMORY_MB:.0f} are meant to be needed"
+        if not wrong and seconds > MAX_READING_S:
+            wrong = f"{seconds:.0f} s, at most {MAX_READING_S:.0f} are meant to be needed"
+        if wrong:
+            failures.append(f"{paths[0]}: {wrong}")
+        for path in paths:
+            if not wrong or len(failures) > _KEPT:
+                path.unlink()
+        if memory_mb > MAX_MEMORY_MB:
+            process.close()
+        if not process.lives:
+            process = ReadingProcess(reader)
+    process.close()
+    if not failures:
+        folder.rmdir()
+    if tries >= WITH_BOMBS and (not outcomes["read"] or outcomes["read"] == sum(outcomes.values())):
+        failures.append(f"all were read, or none: the mutators try nothing ({dict(outcomes)})")
+    return Result(f"files: {kind}", len(plan), len(failures), largest(memories), max(stalls), tuple(failures))
+
+
+_READER_OF = {"map": "map", "npy": "array", "npz": "array", "geotiff": "raster", "ascii grid": "raster"}
+_READER_OF |= {"occupancy map": "occupancy", "points": "query points", "waypoints csv": "waypoints"}
+_READER_OF |= {"waypoints npy": "waypoints", "gpx": "waypoints", "path yaml": "waypoints", "plan": "mission"}
+_READER_OF |= {"waypoints mission": "mission", "pcap": "recording", "pcapng": "recording", "vehicle xml": "vehicle xml"}
+_READER_OF |= {"saved state": "saved state", "parameter file": "parameter file", "fleet": "fleet"}
+_READER_OF |= {"placements": "placements", "placements csv": "placements", "shapes": "shapes"}
+_READER_OF |= {each: each for each in ("vehicle classes", "scenario", "vehicle", "sensors", "estimator")}
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    f"files: {kind}": partial(read_files, kind, reader) for kind, reader in _READER_OF.items()
+}

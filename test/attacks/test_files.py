@@ -1,0 +1,40 @@
+"""Mutated files and bombs: every reader stands some, and what goes wrong is told with the file that did it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from optional_parts import missing
+
+from attacks import files
+from attacks.mutators import BOMBS, MAKERS
+
+NEEDS = {"files: geotiff": "rasterio", "files: ascii grid": "rasterio"}
+
+
+def test_every_kind_has_a_reader_and_files():
+    assert {f"files: {kind}" for kind in MAKERS} == set(files.ATTACKS)
+    assert set(BOMBS) <= set(MAKERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", files.ATTACKS)
+def test_readers_stand_it(name):
+    part = NEEDS.get(name)
+    if part is not None and missing(part):
+        pytest.skip(missing(part))
+    result = files.ATTACKS[name](random.Random(3), files.SHORT_TRIES)
+    assert (result.tried, result.failures) == (files.SHORT_TRIES, ())
+
+
+def test_a_reader_that_stalls_dies_or_swells_is_told(monkeypatch):
+    """A process that ends without an answer, and limits that nothing could keep."""
+    monkeypatch.setitem(MAKERS, "npy", lambda rng: {".npy": b""})
+    monkeypatch.setattr(files, "MAX_MEMORY_MB", 1.0)
+    result = files.read_files("npy", "array", random.Random(1), 2)
+    assert result.failed == 2
+    assert "MB, at most 1 are meant to be needed" in result.failures[0]
+    monkeypatch.setattr(files, "GIVEN_UP_S", 0.0)
+    result = files.read_files("npy", "array", random.Random(1), 1)
+    assert "no answer in 0 s" in result.failures[0]
