@@ -145,7 +145,7 @@ def _check_heading(heading: list[str], where: str) -> None:
     known = load_schema("rfly_ue_bridge", "placements")["properties"]["objects"]["items"]["properties"]
     for key in heading:
         if key not in known:
-            raise ConfigError(f"{where}: heading: {key!r} is no key of an object, allowed: {', '.join(known)}")
+            raise ConfigError(f"{where}: heading: {key[:40]!r} is no key of an object, allowed: {', '.join(known)}")
         if heading.count(key) > 1:
             raise ConfigError(f"{where}: heading: {key} is in it twice")
     for key in ("x", "y"):
