@@ -15,6 +15,9 @@ import numpy as np
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, nearest_of_lines
 from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, polynomial
 from rfly_common.kernels.jit import inner_kernel
+from rfly_terrain.height_map.ground import Ground
+
+Quadruple = tuple[float, float, float, float]
 
 ITERATIONS = 40
 CONVERGED = 1e-13
@@ -64,24 +67,7 @@ def distance_to_ground(terrain: Terrain, line: Any, limit: float, nearest: Any) 
             gap_z = max(low_z - top, bottom - high_z, 0.0)
             if gap_x * gap_x + gap_y * gap_y + gap_z * gap_z >= best:
                 continue
-            least = math.inf
-            for side in range(4):
-                for end in range(2):
-                    a = (a0 if end == 0 else a1) if side < 2 else (a0 if side == 2 else a1)
-                    b = (b0 if side == 0 else b1) if side < 2 else (b0 if end == 0 else b1)
-                    border[end, 0], border[end, 1] = origin_x + (i + a) * step_x, origin_y + (j + b) * step_y
-                    border[end, 2] = z00 + along_u * a + along_v * b + twist * a * b
-                s, r = nearest_of_lines(line, border)
-                square = 0.0
-                for k in range(3):
-                    apart = line[0, k] + s * (line[1, k] - line[0, k]) - border[0, k]
-                    apart -= r * (border[1, k] - border[0, k])
-                    square += apart * apart
-                if square < least:
-                    least = square
-                    start[0] = a0 + r * (a1 - a0) if side < 2 else (a0 if side == 2 else a1)
-                    start[1] = (b0 if side == 0 else b1) if side < 2 else b0 + r * (b1 - b0)
-                    start[2] = s
+            nearest_on_border(ground, line, i, j, (z00, along_u, along_v, twist), (a0, a1, b0, b1), border, start)
             for attempt in range(4):
                 # from the best of the border, and from below the ends and the middle of the line
                 if attempt > 0:
@@ -106,13 +92,44 @@ def distance_to_ground(terrain: Terrain, line: Any, limit: float, nearest: Any) 
 
 
 @inner_kernel
+def nearest_on_border(
+    ground: Ground, line: Any, i: int, j: int, cell: Quadruple, bounds: Quadruple, border: Any, start: Any
+) -> None:
+    """The nearest points of a line and of the border of cell i, j -> start: a, b there, and the share of the line.
+
+    `cell`: its `polynomial`; `bounds`: least and greatest a, least and greatest b. `border` (2, 3): work space.
+    """
+    origin_x, origin_y, step_x, step_y = ground.origin_x, ground.origin_y, ground.step_x, ground.step_y
+    z00, along_u, along_v, twist = cell
+    a0, a1, b0, b1 = bounds
+    least = math.inf
+    for side in range(4):
+        for end in range(2):
+            a = (a0 if end == 0 else a1) if side < 2 else (a0 if side == 2 else a1)
+            b = (b0 if side == 0 else b1) if side < 2 else (b0 if end == 0 else b1)
+            border[end, 0], border[end, 1] = origin_x + (i + a) * step_x, origin_y + (j + b) * step_y
+            border[end, 2] = z00 + along_u * a + along_v * b + twist * a * b
+        s, r = nearest_of_lines(line, border)
+        square = 0.0
+        for k in range(3):
+            apart = line[0, k] + s * (line[1, k] - line[0, k]) - border[0, k]
+            apart -= r * (border[1, k] - border[0, k])
+            square += apart * apart
+        if square < least:
+            least = square
+            start[0] = a0 + r * (a1 - a0) if side < 2 else (a0 if side == 2 else a1)
+            start[1] = (b0 if side == 0 else b1) if side < 2 else b0 + r * (b1 - b0)
+            start[2] = s
+
+
+@inner_kernel
 def nearest_in_cell(
     terrain: Terrain,
     line: Any,
     i: int,
     j: int,
-    cell: tuple[float, float, float, float],
-    bounds: tuple[float, float, float, float],
+    cell: Quadruple,
+    bounds: Quadruple,
     start: Any,
     at: Any,
 ) -> float:

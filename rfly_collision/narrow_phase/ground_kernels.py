@@ -153,18 +153,18 @@ def looks_up(table: ShapeTable, pose: Any, face: int) -> bool:
 def along_edge(terrain: Terrain, work: Any, p: int, q: int, depth: float, found: Any) -> float:
     """The largest depth straight down along an edge, or `depth` if that is larger; -> found as in `deepest`."""
     ground = terrain.ground
-    u0, v0, z0 = work[p, 0], work[p, 1], work[p, 2]
-    du, dv, dz = work[q, 0] - u0, work[q, 1] - v0, work[q, 2] - z0
+    begin = u0, v0, z0 = work[p, 0], work[p, 1], work[p, 2]
+    along = du, dv, dz = work[q, 0] - u0, work[q, 1] - v0, work[q, 2] - z0
     t, t_end = 0.0, 1.0
     if terrain.void:
         # only what is over the map
         for axis in range(2):
-            begin, along, last = (u0, du, ground.rows - 1.0) if axis == 0 else (v0, dv, ground.columns - 1.0)
-            if along == 0.0:
-                if begin < 0.0 or begin > last:
+            at, rate, last = (u0, du, ground.rows - 1.0) if axis == 0 else (v0, dv, ground.columns - 1.0)
+            if rate == 0.0:
+                if at < 0.0 or at > last:
                     return depth
             else:
-                near, far = -begin / along, (last - begin) / along
+                near, far = -at / rate, (last - at) / rate
                 t, t_end = max(t, min(near, far)), min(t_end, max(near, far))
         if t > t_end:
             return depth
@@ -192,16 +192,16 @@ def along_edge(terrain: Terrain, work: Any, p: int, q: int, depth: float, found:
         span = leave - t
         if c > depth:
             depth = c
-            keep(found, u0, v0, z0, du, dv, dz, t, came, i, j)
+            keep(found, begin, along, t, came, i, j)
         at_end = c + (m + curve * span) * span
         if at_end > depth:
             depth = at_end
-            keep(found, u0, v0, z0, du, dv, dz, leave, goes, i, j)
+            keep(found, begin, along, leave, goes, i, j)
         if curve < 0.0 and 0.0 < m < -2.0 * curve * span:
             top = c - m * m / (4.0 * curve)
             if top > depth:
                 depth = top
-                keep(found, u0, v0, z0, du, dv, dz, t - m / (2.0 * curve), IN_CELL, i, j)
+                keep(found, begin, along, t - m / (2.0 * curve), IN_CELL, i, j)
         if leave >= t_end:
             return depth
         t, came = leave, goes
@@ -218,12 +218,11 @@ def nearer_line(u: float, v: float) -> int:
 
 
 @inner_kernel
-def keep(
-    found: Any, u: float, v: float, z: float, du: float, dv: float, dz: float, t: float, where: int, i: int, j: int
-) -> None:
-    """Writes a point of an edge down."""
-    found[0], found[1], found[2], found[3], found[4], found[5] = u + t * du, v + t * dv, z + t * dz, where, i, j
-    found[6], found[7], found[8] = du, dv, dz
+def keep(found: Any, begin: Vector, along: Vector, t: float, where: int, i: int, j: int) -> None:
+    """Writes the point begin + t · along (u, v, z) of an edge down."""
+    for k in range(3):
+        found[k], found[6 + k] = begin[k] + t * along[k], along[k]
+    found[3], found[4], found[5] = where, i, j
 
 
 @inner_kernel

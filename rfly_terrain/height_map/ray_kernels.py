@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rfly_common.arrays import Triple
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_terrain.height_map.bilinear import corners, unit_normal
 from rfly_terrain.height_map.ground import Ground
@@ -75,13 +76,14 @@ def cast(
             normals[n, 0] = normals[n, 1] = normals[n, 2] = np.nan
         o, d, limit = n * o_stride, n * d_stride, max_range[n * r_stride]
         x, y, z = np.float64(origins[o, 0]), np.float64(origins[o, 1]), np.float64(origins[o, 2])
-        dx, dy, dz = unit_vector(
+        direction = unit_vector(
             np.float64(directions[d, 0]), np.float64(directions[d, 1]), np.float64(directions[d, 2])
         )
-        if not (abs(x) < np.inf and abs(y) < np.inf and abs(z) < np.inf and limit >= 0.0 and dx == dx):
+        finite = abs(x) < np.inf and abs(y) < np.inf and abs(z) < np.inf
+        if not (finite and limit >= 0.0 and direction[0] == direction[0]):  # false for NaN
             good = False
             continue
-        ray = over_map(ground, high, x, y, z, dx, dy, dz, limit)
+        ray = over_map(ground, high, (x, y, z), direction, limit)
         if ray.end < 0.0:
             continue
         step, t, i, j = first_hit(ground, heights, maxima, levels, start_level, ray)
@@ -127,10 +129,10 @@ def axis_span(u: float, du: float, last: float) -> tuple[float, float, float, fl
 
 
 @inlined_kernel
-def over_map(
-    ground: Ground, high: float, x: float, y: float, z: float, dx: float, dy: float, dz: float, limit: float
-) -> Ray:
+def over_map(ground: Ground, high: float, origin: Triple, direction: Triple, limit: float) -> Ray:
     """The part, at most `limit` metres from the origin, that may meet the ground."""
+    x, y, z = origin
+    dx, dy, dz = direction
     last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
     u = snapped((x - ground.origin_x) / ground.step_x, ground.slack_u, last_u)
     v = snapped((y - ground.origin_y) / ground.step_y, ground.slack_v, last_v)
@@ -232,7 +234,8 @@ def hit_in_block(
         z10, z11 = heights[k + width], heights[k + width + np.uint64(1)]
         lowest = ray.z + ray.dz * (leave if ray.dz < 0.0 else t)
         if lowest <= max(z00, z01, z10, z11):
-            step = hit_in_cell(ray, t, leave, i, j, np.float64(z00), np.float64(z01), np.float64(z10), np.float64(z11))
+            corner = np.float64(z00), np.float64(z01), np.float64(z10), np.float64(z11)
+            step = hit_in_cell(ray, t, leave, i, j, corner)
             if step >= 0.0:
                 break
         t = leave
@@ -252,10 +255,9 @@ def hit_in_block(
 
 
 @inlined_kernel
-def hit_in_cell(
-    ray: Ray, t: float, leave: float, i: int, j: int, z00: float, z01: float, z10: float, z11: float
-) -> float:
+def hit_in_cell(ray: Ray, t: float, leave: float, i: int, j: int, corner: tuple[float, float, float, float]) -> float:
     """Metres after t to the first root of f = c + m·t + q·t² in cell i, j, crossed from t to `leave`; below 0: none."""
+    z00, z01, z10, z11 = corner
     a, b = ray.u + t * ray.du - i, ray.v + t * ray.dv - j
     along_u, along_v = z10 - z00, z01 - z00
     twist = (z11 - z10) - along_v
