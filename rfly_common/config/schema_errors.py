@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from rfly_common.config.marked_yaml import Document, Key, key_path
 
 __all__ = ["first_error", "key_path"]
 
+MAX_ERRORS = 200
 _TYPE_NAMES = {"array": "a list", "object": "keys with values", "string": "a word", "boolean": "true or false"} | {
     "integer": "a whole number",
     "number": "a number",
@@ -19,9 +21,12 @@ _TYPE_NAMES = {"array": "a list", "object": "keys with values", "string": "a wor
 
 
 def first_error(errors: Iterable[ValidationError], document: Document, file: str) -> str | None:
-    """The error that comes first in the file as `file:line: key: what is wrong`; None where there is none."""
+    """The error that comes first in the file as `file:line: key: what is wrong`; None where there is none.
+
+    Of more than MAX_ERRORS the first that the validator meets: to find half a million takes a minute.
+    """
     found = []
-    for error in errors:
+    for error in itertools.islice(errors, MAX_ERRORS):
         path, text = _describe(error)
         found.append((document.line(path), key_path(path), text))
     if not found:

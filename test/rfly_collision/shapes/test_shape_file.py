@@ -138,3 +138,16 @@ def test_the_file_of_the_page_is_one():
     assert names(table, [55, 100150, 150, 70, 71, 72]) == ["rover", "rover", "box", "balloon", "rocket", "wedge"]
     low, high = shape_bounds(table.shapes[0].touching)
     assert (low[2], high[2]) == pytest.approx((0.15, 0.6))
+
+
+def test_half_a_million_errors_are_not_all_looked_for(monkeypatch):
+    """The first is told after a few of them: to find all would take a minute."""
+    from rfly_common.config import schema_errors
+
+    looked = []
+    describe = schema_errors._describe
+    monkeypatch.setattr(schema_errors, "_describe", lambda error: looked.append(error) or describe(error))
+    text = "version: 1\nvehicles: [" + "1," * 5000 + "1]\n"
+    with pytest.raises(ConfigError, match=r"f.yaml:2: vehicles"):
+        parse_shapes(text.encode(), "f.yaml")
+    assert len(looked) <= schema_errors.MAX_ERRORS
