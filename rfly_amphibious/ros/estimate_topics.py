@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -9,10 +12,12 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.description.footprint import footprint
 from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.odometry_frame import OdometryFrame
 from rfly_amphibious.ros.amphibious_msgs import WORLD, estimate_to_odometry, frame_of, unknown_odometry
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_OUT
+from rfly_common.ros.qos import STATE_OUT, TF
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.transform_buffer import Transform
 from rfly_terrain.height_map.height_map import HeightMap
 
 TF_RATE = 50
@@ -30,13 +35,12 @@ class EstimateTopics:
         self._transformed_ns = -1
         self._odometry = publisher(node, Odometry, "odometry/filtered", STATE_OUT)
         self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
-        if tf:
-            self._static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
-            self._static.publish(TFMessage(transforms=[self._transform(0, WORLD, self._frame("odom"))]))
+        self._way = OdometryFrame()
 
     def reset(self) -> None:
         """The time went back."""
         self._transformed_ns = -1
+        self._way.reset()
 
     def publish(self, estimate: Estimate | None, stamp_ns: int, terrain: HeightMap | None) -> None:
         """An estimate, None where nothing is known yet; `terrain` for base_footprint."""
@@ -44,9 +48,13 @@ class EstimateTopics:
         message.header.stamp = ns_to_stamp(stamp_ns)
         self._answer, self.answer_ns = message, stamp_ns
         self._odometry.publish(message)
-        if self._tf is not None and estimate is not None and stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000:
-            self._transformed_ns = stamp_ns
-            self._publish_transforms(estimate, message, terrain)
+        if self._tf is not None and estimate is not None:
+            place, odom = self._way.update(estimate)
+            if stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000:
+                self._transformed_ns = stamp_ns
+                below = odom.inverse() @ _as_transform(footprint(estimate.position, estimate.orientation, terrain))
+                moved = [(WORLD, "odom", odom), ("odom", "base_link", place), ("odom", "base_footprint", below)]
+                self._tf.publish(TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved]))
 
     def publish_again(self, stamp_ns: int) -> bool:
         """The last message once more where it is of this time; whether it was."""
@@ -55,25 +63,16 @@ class EstimateTopics:
         self._odometry.publish(self._answer)
         return True
 
-    def _publish_transforms(self, estimate: Estimate, message: Odometry, terrain: HeightMap | None) -> None:
-        assert self._tf is not None
-        stamp_ns = self._transformed_ns
-        place = self._transform(stamp_ns, self._frame("odom"), self._frame("base_link"))
-        pose = message.pose.pose
-        t = place.transform.translation
-        t.x, t.y, t.z = pose.position.x, pose.position.y, pose.position.z
-        place.transform.rotation = pose.orientation
-        below = self._transform(stamp_ns, self._frame("odom"), self._frame("base_footprint"))
-        point, turned = footprint(estimate.position, estimate.orientation, terrain)
-        t, q = below.transform.translation, below.transform.rotation
-        t.x, t.y, t.z = point
-        q.x, q.y, q.z, q.w = turned
-        self._tf.publish(TFMessage(transforms=[place, below]))
-
-    def _frame(self, name: str) -> str:
-        return frame_of(self._vehicle, name)
-
-    def _transform(self, stamp_ns: int, parent: str, child: str) -> TransformStamped:
-        made = TransformStamped(child_frame_id=child)
-        made.header.stamp, made.header.frame_id = ns_to_stamp(stamp_ns), parent
+    def _transform(self, stamp_ns: int, parent: str, child: str, pose: Transform) -> TransformStamped:
+        made = TransformStamped(child_frame_id=frame_of(self._vehicle, child))
+        made.header.stamp = ns_to_stamp(stamp_ns)
+        made.header.frame_id = parent if parent == WORLD else frame_of(self._vehicle, parent)
+        t, q = made.transform.translation, made.transform.rotation
+        t.x, t.y, t.z = pose.translation.tolist()
+        q.x, q.y, q.z, q.w = pose.quat_xyzw.tolist()
         return made
+
+
+def _as_transform(pose: tuple[Sequence[float], Sequence[float]]) -> Transform:
+    position, quat_xyzw = pose
+    return Transform(np.array(position), np.array(quat_xyzw))

@@ -115,6 +115,16 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     assert read.time == 0.03
 
 
+def test_magnetic_field_is_in_tesla_and_of_the_imus_frame(sensed) -> None:
+    """21.5 µT towards north and 42.5 µT down, whichever way the vehicle looks; the field's noise is 0.2 µT or so."""
+    suite, samples = sensed
+    message = through_the_wire(msgs.SampleMessages(suite, "car").magnetometer(samples.magnetometer)[0])
+    assert message.header.frame_id == "car/imu_link"
+    field = message.magnetic_field
+    assert math.hypot(field.x, field.y, field.z) == pytest.approx(math.hypot(21.5e-6, 42.5e-6), abs=3e-6)
+    assert 0.0 < message.magnetic_field_covariance[0] < 1e-11
+
+
 def test_what_sensors_cannot_have_said_is_refused() -> None:
     bad = sensor_msgs.Imu()
     bad.orientation.w = 1.0

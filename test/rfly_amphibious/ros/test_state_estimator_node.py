@@ -27,6 +27,17 @@ TOPICS = {
 }
 
 
+def vector(point):
+    return point.x, point.y, point.z
+
+
+def as_transform(message):
+    from rfly_common.transform_buffer import Transform
+
+    q = message.rotation
+    return Transform(np.array(vector(message.translation)), np.array((q.x, q.y, q.z, q.w)))
+
+
 class Vehicle:
     """A vehicle whose sensors are published tick by tick, as the simulation does in lock-step."""
 
@@ -145,9 +156,20 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
     made.tell_tick()
     assert made.odometry[-1] == last
 
-    assert {t.child_frame_id for m in made.tf_static for t in m.transforms} == {"amphibious/odom"}
-    place = made.tf[-1].transforms[0]
-    assert (place.header.frame_id, place.child_frame_id) == ("amphibious/odom", "amphibious/base_link")
+    assert not made.tf_static, "corrections lie in map -> odom, so that it moves"
+    told = made.tf[-1].transforms
+    assert [(t.header.frame_id, t.child_frame_id) for t in told] == [
+        ("map", "amphibious/odom"),
+        ("amphibious/odom", "amphibious/base_link"),
+        ("amphibious/odom", "amphibious/base_footprint"),
+    ]
+    assert len({(t.header.stamp.sec, t.header.stamp.nanosec) for t in told}) == 1
+    steps = np.diff([vector(message.transforms[1].transform.translation) for message in made.tf], axis=0)
+    assert np.linalg.norm(steps, axis=1).max() < 1.2 * 0.02 * np.linalg.norm(made.expected.velocity), "no jumps in odom"
+    odom, place, below = (as_transform(t.transform) for t in told)
+    of_last = next(m for m in made.odometry if m.header.stamp == told[0].header.stamp).pose.pose.position
+    assert (odom @ place).translation == pytest.approx(vector(of_last), abs=1e-9)
+    assert (odom @ below).translation == pytest.approx((of_last.x, of_last.y, 0.0), abs=1e-9)
     _, _, values = made.diagnostic(lambda now: now[2].get("initialised") == "True")
     assert int(values["rejected_gps_position"]) == 0
     assert 0.0 < float(values["innovation_magnetometer"]) < 10.0

@@ -1,0 +1,62 @@
+"""The pose of REP-105's frame `odom`: where an estimate's velocities lead, without its corrections."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_common.arrays import Floats
+from rfly_common.frames import quat_conjugate, quat_multiply
+from rfly_common.transform_buffer import Transform
+
+
+class OdometryFrame:
+    """Sums up the way between estimates: it drifts, and it never jumps.
+
+    The way is that of the velocities, and the heading turns as the rates do. Roll and pitch are the estimate's, which
+    gravity holds, so that z of `odom` remains up: from `map` it is a heading and a place away.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """The next estimate begins a way, with `odom` where `map` is."""
+        self._last: Estimate | None = None
+        self._position: Floats = np.zeros(3)
+        self._yaw = 0.0  # of map in odom
+
+    def update(self, estimate: Estimate) -> tuple[Transform, Transform]:
+        """(base_link in odom, odom in map) at an estimate that is not older than the last."""
+        last = self._last
+        if last is None:
+            self._position = np.array(estimate.position, float)
+        else:
+            dt = estimate.time - last.time
+            expected = quat_multiply(last.orientation, _turn(0.5 * dt * (last.rates + estimate.rates)))
+            correction = quat_multiply(estimate.orientation, quat_conjugate(expected))
+            before = self._yaw
+            self._yaw -= math.remainder(2.0 * math.atan2(float(correction[2]), float(correction[3])), 2.0 * math.pi)
+            way = 0.5 * dt * (_turned(last.velocity, before) + _turned(estimate.velocity, self._yaw))
+            self._position = self._position + way
+        self._last = estimate
+        turn = np.array((0.0, 0.0, math.sin(0.5 * self._yaw), math.cos(0.5 * self._yaw)))
+        in_map = Transform(np.asarray(estimate.position, float), np.asarray(estimate.orientation, float))
+        in_odom = Transform(self._position, quat_multiply(turn, estimate.orientation))
+        return in_odom, in_map @ in_odom.inverse()
+
+
+def _turn(vector: Floats) -> Floats:
+    """x y z w of a rotation vector (3,) rad."""
+    angle = float(np.linalg.norm(vector))
+    half = 0.5 * angle
+    share = math.sin(half) / angle if angle > 1e-12 else 0.5
+    return np.array((*(share * vector), math.cos(half)))
+
+
+def _turned(vector: Floats, yaw: float) -> Floats:
+    c, s = math.cos(yaw), math.sin(yaw)
+    x, y, z = vector.tolist()
+    return np.array((c * x - s * y, s * x + c * y, z))

@@ -1,0 +1,66 @@
+"""REP-105's `odom`: continuous where the estimate jumps; `map` → `odom` → `base_link` is the estimate all the same."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.odometry_frame import OdometryFrame
+from rfly_common.frames import euler_to_quat, quat_rotate, quat_to_euler
+
+RATE, SPEED, TURN = 100.0, 5.0, 0.5
+
+
+def circle(time, shift=(0.0, 0.0, 0.0), yaw=0.0):
+    """5 m/s on a circle of 10 m to the left, nose 0.1 rad up, seen by an estimator that is off by a shift and a yaw."""
+    heading = TURN * time
+    place = np.array((10.0 * math.sin(heading), 10.0 * (1.0 - math.cos(heading)), 2.0)) + shift
+    orientation = euler_to_quat((0.0, -0.1, heading + yaw))
+    velocity = SPEED * np.array((math.cos(heading + yaw), math.sin(heading + yaw), 0.0))
+    # the rate is about the world's z: in body axes by the pitch
+    rates = TURN * np.array((math.sin(0.1), 0.0, math.cos(0.1)))
+    return Estimate(time, place, orientation, velocity, rates)
+
+
+def run(estimates):
+    way = OdometryFrame()
+    return [(estimate, *way.update(estimate)) for estimate in estimates]
+
+
+def test_without_corrections_odom_stays_where_map_is():
+    for estimate, place, odom in run(circle(k / RATE) for k in range(400)):
+        assert place.translation == pytest.approx(estimate.position, abs=1e-3), "the trapezoidal rule over 4 s"
+        assert abs(place.quat_xyzw @ estimate.orientation) == pytest.approx(1.0, abs=1e-9)
+        assert odom.translation == pytest.approx(np.zeros(3), abs=2e-3)
+
+
+def test_corrections_go_into_map_to_odom_and_leave_no_jump():
+    """GPS moves the estimate by metres and turns it by 6° after 2 s; the wheels have not moved."""
+    jump = [circle(k / RATE) if k < 200 else circle(k / RATE, (3.0, -2.0, 0.5), 0.1) for k in range(400)]
+    rows = run(jump)
+    places = np.array([place.translation for _, place, _ in rows])
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert steps == pytest.approx(np.full(399, SPEED / RATE), rel=2e-3)
+    yaws = np.unwrap([quat_to_euler(place.quat_xyzw)[2] for _, place, _ in rows])
+    assert np.diff(yaws) == pytest.approx(np.full(399, TURN / RATE), abs=1e-4)
+    for estimate, place, odom in rows:
+        together = odom @ place
+        assert together.translation == pytest.approx(estimate.position, abs=1e-9)
+        assert abs(together.quat_xyzw @ estimate.orientation) == pytest.approx(1.0, abs=1e-9)
+        assert quat_rotate(odom.quat_xyzw, (0.0, 0.0, 1.0)) == pytest.approx((0.0, 0.0, 1.0), abs=1e-9), "z is up"
+    before, after = rows[199][2], rows[-1][2]
+    assert before.translation == pytest.approx(np.zeros(3), abs=2e-3)
+    assert quat_to_euler(after.quat_xyzw)[2] == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_reset_begins_anew_at_the_next_estimate():
+    way = OdometryFrame()
+    for k in range(100):
+        way.update(circle(k / RATE))
+    way.reset()
+    place, odom = way.update(circle(0.0, (50.0, 60.0, 70.0)))
+    assert place.translation.tolist() == [50.0, 60.0, 72.0]
+    assert odom.translation == pytest.approx(np.zeros(3), abs=1e-12)
