@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from inspect import iscoroutinefunction
 from typing import Any
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.service import Service
 from rclpy.subscription import Subscription
 
 from rfly_common.errors import ConfigError
@@ -53,9 +56,19 @@ def subscription(
             topic,
             guarded(node, callback),
             copy(qos),
+            callback_group=ReentrantCallbackGroup() if iscoroutinefunction(callback) else None,
             event_callbacks=_NO_SUBSCRIPTION_EVENTS,
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
+
+
+def waiting_service(node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]) -> Service:
+    """A service whose `async` callback waits for long work: everything else of the node is served meanwhile.
+
+    It needs a callback group of its own: while it waits, rclpy calls nothing else of its group, the node's by default.
+    The callback may be called again before it has answered.
+    """
+    return node.create_service(srv_type, name, callback, callback_group=ReentrantCallbackGroup())
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.frames import ned_to_enu, quat_rotate
 from rfly_common.ros.diagnostics import Diagnostics
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
@@ -43,7 +43,7 @@ class TerrainGridMap:
         self._max_cells = given.grid_map_max_cells
         self._publisher = publisher(node, GridMap, "terrain_grid_map", LATCHED) if given.publish_grid_map else None
         self._world: CostedTerrain | None = None
-        node.create_service(GetGridMap, "get_grid_map", self._get_grid_map)
+        waiting_service(node, GetGridMap, "get_grid_map", self._get_grid_map)
 
     @property
     def publishes(self) -> bool:

@@ -21,7 +21,7 @@ from rfly_suite.srv import PlanPath
 from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, subscription, waiting_service
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.parameters import declare_parameters
@@ -83,7 +83,7 @@ class PlannerNode(Node):
         if given.goal_vehicle:
             self._follower(given.goal_vehicle)
             subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
-        self.create_service(PlanPath, "plan_path", self._plan_path)
+        waiting_service(self, PlanPath, "plan_path", self._plan_path)
         self._update_diagnostics()
         self.get_logger().info(f"vehicle classes: {', '.join(self._classes)}; waiting for terrain_map")
         warm_up()  # last: the node is seen by others meanwhile

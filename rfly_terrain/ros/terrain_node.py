@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped, Vector3
@@ -20,7 +20,7 @@ from rfly_common.errors import FrameError, RflyError, WorkError
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_rotate, up_to_down
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.parameters import declare_parameters
@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 
 MAX_POINTS_PER_CALL = 10_000_000
 VERTICAL_TOLERANCE = 1e-6
+
+
+class _Loaded(NamedTuple):
+    """A map that was read, or what is wrong with it."""
+
+    terrain: HeightMap | None
+    messages: tuple[TerrainMap, PointCloud2] | None = None
+    """without stamps"""
+    error: str = ""
 
 
 class TerrainNode(Node):
@@ -71,27 +80,32 @@ class TerrainNode(Node):
             self._publish_static_transform()
         self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
         self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
-        self.create_service(LoadTerrain, "load_terrain", self._load_terrain)
+        waiting_service(self, LoadTerrain, "load_terrain", self._load_terrain)
 
-    def _load(self, name: str, asked: bool = False) -> tuple[HeightMap | None, str]:
-        """The map or what is wrong with it; touches nothing of the node, so that another thread may run it.
+    def _load(self, name: str, asked: bool = False) -> _Loaded:
+        """The map or what is wrong with it; changes nothing of the node, so that another thread may run it.
 
         `asked`: a peer names it, who may not learn what is in any file.
         """
         try:
             load = load_asked_map if asked else HeightMap.load
             terrain = load(name, tuple(self._given.map_search_path))
-            terrain.sha256  # noqa: B018  hashed here, in the loading thread, not in the executor's
-            return terrain, ""
+            # messages of up to 100 MB are made here, in the loading thread, not in the executor's
+            stride = _stride(terrain, self._given.cloud_max_points)
+            ned = self._frames.axes(self._frame_id) == "ned"
+            points = terrain.point_cloud_ned(stride) if ned else terrain.point_cloud(stride)
+            origin, _ = self._choose_geo_origin(terrain)
+            whole = height_map_to_msg(terrain, origin, 0, self._given.terrain_map_max_cells)
+            return _Loaded(terrain, (whole, cloud_to_msg(points, self._frame_id, 0)))
         except (RflyError, OSError) as error:
-            return None, " ".join(str(error).split())
+            return _Loaded(None, error=" ".join(str(error).split()))
         except MemoryError:
-            return None, f"map {name!r}: not enough memory to load it"
+            return _Loaded(None, error=f"map {name!r}: not enough memory to load it")
 
-    def _use_loaded(self, loaded: tuple[HeightMap | None, str]) -> None:
+    def _use_loaded(self, loaded: _Loaded) -> None:
         """Serve and publish a loaded map; one that failed leaves the present map in service."""
-        terrain, self._load_error = loaded
-        if terrain is None:
+        terrain, self._load_error = loaded.terrain, loaded.error
+        if terrain is None or loaded.messages is None:
             self.get_logger().error(self._load_error)
             self._diagnostics.count("failed_loads")
             self._update_diagnostics()
@@ -107,11 +121,10 @@ class TerrainNode(Node):
         )
         if stride > 1:
             self.get_logger().info(f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {most})")
-        ned = self._frames.axes(self._frame_id) == "ned"
-        points = terrain.point_cloud_ned(stride) if ned else terrain.point_cloud(stride)
-        stamp = self.get_clock().now().nanoseconds
-        self._map.publish(height_map_to_msg(terrain, origin, stamp, self._given.terrain_map_max_cells))
-        self._cloud.publish(cloud_to_msg(points, self._frame_id, stamp))
+        stamp = self.get_clock().now().to_msg()
+        for out, message in zip((self._map, self._cloud), loaded.messages, strict=True):
+            message.header.stamp = stamp
+            out.publish(message)
         self._markers.take_terrain(terrain)
         self._diagnostics.hardware_id = terrain.name
         self._update_diagnostics()
@@ -218,7 +231,7 @@ class TerrainNode(Node):
             self._loading.release()
         self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
         self._use_loaded(loaded)
-        terrain, response.message = loaded
+        terrain, response.message = loaded.terrain, loaded.error
         if terrain is not None:
             response.success, response.rows, response.columns = True, terrain.rows, terrain.columns
             response.extent = [float(v) for v in terrain.bounds]

@@ -13,7 +13,7 @@ from rfly_suite.srv import LoadFleet
 from rfly_common.errors import ConfigError, WorkError
 from rfly_common.readers.asked_files import resolve_below, without_content
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
 from rfly_common.ros.run_loop import in_thread, run
@@ -76,7 +76,7 @@ class TrajectoryNode(Node):
         except ConfigError as error:
             self._fleet_error = " ".join(str(error).split())
             self.get_logger().error(self._fleet_error)
-        self.create_service(LoadFleet, "~/load_fleet", self._load_fleet)
+        waiting_service(self, LoadFleet, "~/load_fleet", self._load_fleet)
         self._ground.start()
         self._update_diagnostics()
         self._period_ns = int(1e9 / given.rate)

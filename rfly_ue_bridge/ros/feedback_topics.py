@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from geometry_msgs.msg import Point, Vector3
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
@@ -19,7 +18,7 @@ from std_msgs.msg import Header
 
 from rfly_common.errors import CommandError, ConfigError, FeedbackError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FEEDBACK_OUT
 from rfly_ue_bridge.codec.from_rflysim3d import REQ_VE_CRASH_DATA
@@ -93,10 +92,7 @@ class FeedbackTopics:
 
         self._publishers = {topic: publisher(node, msg_type, topic, FEEDBACK_OUT) for topic, msg_type in TOPICS.items()}
         self._guard = node.create_guard_condition(self._publish_received)
-        # of its own group: a request that waits would hold up everything else in the node's
-        node.create_service(
-            RequestObject, "request_object", self._serve_request, callback_group=ReentrantCallbackGroup()
-        )
+        waiting_service(node, RequestObject, "request_object", self._serve_request)
         self._diagnostics = Diagnostics(node, "feedback", self._where, self._every_second, check_peers=False)
         self._diagnostics.counters["not_finite"] = 0
         self._listen()
