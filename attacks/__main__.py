@@ -9,6 +9,7 @@ import argparse
 import importlib
 import random
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no such area: {', '.join(unknown)}; known: {', '.join(known)}")
     progress = Console(stderr=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then, too
     start = time.monotonic()
     results: list[Result] = []
     try:

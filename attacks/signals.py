@@ -34,7 +34,7 @@ END_WITHIN_S = 2.0
 GIVEN_UP_S = 10.0
 AT_ONCE = 3
 """targets, in threads"""
-LATEST_S = 2.0
+LATEST_S = 1.5
 """of processor time before the first signal; a process that waits for work before gets its signal then"""
 IDLE_S, IDLE_SHARE = 1.0, 0.05
 """a process that has used no more of a processor for so long waits for work"""

@@ -60,6 +60,8 @@ CYCLE = """
 """
 """there and back between the hills of the scenario `valley`"""
 CYCLE_S = 190.0
+START_S = 600.0
+"""kernels may have to be compiled first"""
 SIMULATION = "/amphibious_1/amphibious_sim_node: simulation"
 
 
@@ -110,8 +112,8 @@ class Soak:
         self.seconds, self.folder = seconds, folder
         self.watched: dict[str, Watched] = {}
         self.load: list[float] = []
-        self.fleet: list[tuple[float, float, int, int]] = []
-        """at s, fleet time, series published by then, series that had arrived by then"""
+        self.fleet: list[tuple[float, float, int]] = []
+        """at s, fleet time, series published by then"""
         self.simulated: list[tuple[float, float, float]] = []
         """at s, the machine's clock less the simulation's and less what that gave up for good, s that it gave up"""
         self.deaths: list[str] = []
@@ -164,8 +166,8 @@ class Soak:
         ]
         commands["view"].wait_for("rfly view: http")
         self._browse(opened, commands["view"].output)
-        wait_until(lambda: self.receiver.count > 100, "the fleet's datagrams", 120.0)
-        wait_until(lambda: self._simulation().get("state") == "playing", "the land-air vehicle's simulation", 120.0)
+        wait_until(lambda: self.receiver.count > 100, "the fleet's datagrams", START_S)
+        wait_until(lambda: self._simulation().get("state") == "playing", "the land-air vehicle's simulation", START_S)
         return commands
 
     def _browse(self, opened: ExitStack, output: str) -> None:
@@ -198,19 +200,29 @@ class Soak:
         if status is not None and status[2].get("fleet_time_s"):
             until, published = float(status[2]["fleet_time_s"]), int(status[2]["published_states"])
             if not self.fleet or self.fleet[-1][1] != until:
-                self.fleet.append((at_s, until, published, self.receiver.arrived_until(until)))
+                self.fleet.append((at_s, until, published))
         simulation = self._simulation()
         if simulation.get("time_s", "0.000") != "0.000":
             clock_s, gave_up_s = self._pulses[1].stamps[SIMULATION], float(simulation["lost_s"])
             self.simulated.append((at_s, clock_s - float(simulation["time_s"]) - gave_up_s, gave_up_s))
 
+    def missing_series(self, from_s: float) -> list[int]:
+        """Published by each time that was told from `from_s` on, and never arrived; since the first of these times."""
+        told = [row for row in self.fleet if row[0] >= from_s]
+        missing = [published - self.receiver.arrived_until(until) for _, until, published in told]
+        return [count - missing[0] for count in missing]
+
     def _simulation(self) -> dict[str, str]:
         return self._pulses[1].diagnostics.get(SIMULATION, ("", "", {}))[2]
 
 
+def warm_up_s(soak: Soak) -> float:
+    return min(WARM_UP[0] * soak.seconds, WARM_UP[1])
+
+
 def found(soak: Soak) -> dict[str, Any]:
     """What the soak comes to: growth by process, series lost, drift."""
-    from_s = min(WARM_UP[0] * soak.seconds, WARM_UP[1])
+    from_s = warm_up_s(soak)
     processes = {}
     for name, watched in soak.watched.items():
         if watched.at_s[-1] <= from_s:
@@ -223,7 +235,6 @@ def found(soak: Soak) -> dict[str, Any]:
             "descriptors": ends(watched.at_s, list(map(float, watched.descriptors)), from_s),
         }
     told = [row for row in soak.fleet if row[0] >= from_s]
-    missing = [published - arrived for _, _, published, arrived in told]
     at, offset = soak.receiver.least_offsets(from_s + soak.receiver.first_s)
     before, after = ends(at, offset, at[0])
     simulated = [row for row in soak.simulated if row[0] >= from_s]
@@ -234,7 +245,7 @@ def found(soak: Soak) -> dict[str, Any]:
         "load": [float(np.min(soak.load)), float(np.median(soak.load)), float(np.max(soak.load))],
         "processes": processes,
         "series": told[-1][2] - told[0][2],
-        "lost_series": missing[-1] - missing[0],
+        "lost_series": soak.missing_series(from_s)[-1],
         "wrong_datagrams": soak.receiver.wrong,
         "dropped_by_system": soak.receiver.dropped,
         "drift_s": after - before,
@@ -285,30 +296,40 @@ def report(result: dict[str, Any], console: Console) -> None:
 
 
 def draw(soak: Soak, path: Path) -> None:
-    """Memory, threads and descriptors, series missing, drift and load over time."""
+    """Memory, its growth after the warm-up, threads and descriptors, clocks and series, and the machine's load."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 11), layout="constrained")
-    memory, counts, clock, load = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2, 2, 1))
-    for name, watched in soak.watched.items():
-        if len(watched.at_s) < 5:
-            continue
-        minutes, resident = np.array(watched.at_s) / 60, np.array(watched.resident_mb)
-        memory.plot(minutes, resident, label=f"{name}, {resident[-1]:.0f} MB", lw=1)
-        counts.plot(minutes, watched.threads, lw=1)
-        counts.plot(minutes, watched.descriptors, lw=1, ls=":")
-    memory.set(yscale="log", ylabel="resident memory, MB")
-    memory.legend(fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    counts.set(ylabel="threads, descriptors (dotted)")
-    at, offset = soak.receiver.least_offsets(0.0)
-    clock.plot((np.array(at) - soak.receiver.first_s) / 60, 1e3 * (np.array(offset) - offset[-1]), lw=1, label="fleet")
-    clock.set(ylabel="clock drift, ms")
+    warm_s = warm_up_s(soak)
+    figure = Figure(figsize=(9, 12), layout="constrained")
+    panels = figure.subplots(5, 1, sharex=True, height_ratios=(3, 2, 1.2, 1.5, 1))
+    memory, growth, counts, clock, load = panels
+    stayed = {name: watched for name, watched in soak.watched.items() if watched.at_s[-1] > warm_s}
+    styles = ("-", "--", ":")
+    for number, (name, watched) in enumerate(stayed.items()):
+        at, resident = np.array(watched.at_s), np.array(watched.resident_mb)
+        style = {"color": f"C{number % 10}", "ls": styles[number // 10], "lw": 1}
+        memory.plot(at / 60, resident, label=f"{name}, {resident[-1]:.0f} MB", **style)
+        base = ends(watched.at_s, watched.resident_mb, warm_s)[0]
+        growth.plot(at[at >= warm_s] / 60, resident[at >= warm_s] - base, **style)
+    minutes = np.arange(len(soak.load)) * SAMPLE_EVERY_S / 60
+    for what, style in (("threads", "-"), ("descriptors", ":")):
+        rows = [np.interp(60 * minutes, w.at_s, getattr(w, what)) for w in stayed.values()]
+        counts.plot(minutes, np.sum(rows, axis=0), style, color="k", lw=1, label=what)
+    at_s, offset = soak.receiver.least_offsets(soak.receiver.first_s + warm_s)
+    clock.plot((np.array(at_s) - soak.receiver.first_s) / 60, 1e3 * (np.array(offset) - offset[0]), lw=1)
     missing = clock.twinx()
-    lost = [published - arrived - (soak.fleet[0][2] - soak.fleet[0][3]) for _, _, published, arrived in soak.fleet]
-    missing.plot([row[0] / 60 for row in soak.fleet], lost, "r", lw=1)
+    missing.plot([row[0] / 60 for row in soak.fleet], soak.missing_series(0.0), "r", lw=1)
     missing.set_ylabel("series lost", color="r")
-    load.plot(np.arange(len(soak.load)) * SAMPLE_EVERY_S / 60, soak.load, "k", lw=1)
+    load.plot(minutes, soak.load, "k", lw=1)
+    memory.set(yscale="log", ylabel="resident memory, MB")
+    growth.set(ylabel="growth after\nthe warm-up, MB", ylim=(-2 * MOST_GROWTH_MB, 2 * MOST_GROWTH_MB))
+    growth.axhspan(-MOST_GROWTH_MB, MOST_GROWTH_MB, color="0.92", zorder=0)
+    counts.set(ylabel="of all processes", ylim=(0, None))
+    counts.legend(fontsize="small")
+    clock.set(ylabel="drift of the\nfleet's clock, ms", ylim=(-2e3 * MOST_DRIFT_S, 2e3 * MOST_DRIFT_S))
+    missing.set_ylim(-10, 10)
     load.set(ylabel="load", xlabel="minutes", ylim=(0, None))
+    figure.legend(*memory.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     figure.savefig(path, dpi=80)
 
 
@@ -319,6 +340,7 @@ def main() -> int:
     given = parser.parse_args()
     if not 0.0 < given.hours < 1000.0:
         parser.error(f"hours: {given.hours}, expected more than 0")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then, too
     given.folder.mkdir(parents=True, exist_ok=True)
     soak = Soak(3600.0 * given.hours, given.folder.resolve())
     soak.run()
