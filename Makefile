@@ -6,6 +6,7 @@ FLOOD ?= 600
 JOBS ?= 2
 SCALE ?= 60
 SEED ?= 1
+SHARE ?= 1
 HOURS ?= 1
 
 help: ## this list
@@ -38,11 +39,11 @@ docs: ## the documents and the API reference as a searchable site: build/site/in
 bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
 	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks
 
-attack: ## signal storms, killed nodes, odd messages, files and peers, one table (minutes); SEED=2 throws others. make test has a short form
-	@$(IN_ENV) python -m attacks --seed $(SEED) $(AREAS)
+attack: ## signal storms, killed nodes, odd messages, files and peers, one table (minutes); SEED=2 throws others, SHARE=0.1 a tenth. make test has a short form
+	@$(IN_ENV) --dev --autopilot python -m attacks --seed $(SEED) --share $(SHARE) $(AREAS)
 
 soak: ## fleet, viewer and a land-air vehicle at work for HOURS=1, watched from outside: build/soak.png
-	@$(IN_ENV) python -m attacks.soak $(HOURS)
+	@$(IN_ENV) --dev python -m attacks.soak $(HOURS)
 
 lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requirements.in
 	@$(IN_ENV) --lib python wheels/lock.py

@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is thrown (default 1)")
     parser.add_argument("--tries", type=int, metavar="N", help="of each attack, in place of the area's own number")
     parser.add_argument("--short", action="store_true", help="the short form, seconds for each area")
+    parser.add_argument("--share", type=float, default=1.0, metavar="X", help="of a full run (default 1)")
     given = parser.parse_args(arguments)
     unknown = sorted(set(given.areas) - set(known))
     if unknown:
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for name in given.areas or known:
             area = importlib.import_module(f"attacks.{name}")
-            tries = given.tries or (area.SHORT_TRIES if given.short else area.TRIES)
+            tries = given.tries or (area.SHORT_TRIES if given.short else max(1, round(given.share * area.TRIES)))
             run_area(area, given.seed, tries, progress, results)
     finally:  # also after Ctrl-C: what was found until then
         # 160 columns where nobody looks, so that a log holds the table unfolded

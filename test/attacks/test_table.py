@@ -83,6 +83,11 @@ def test_a_number_of_tries_can_be_given(area, capsys):
     assert "12 tried, 3 failed" in capsys.readouterr().out
 
 
+def test_a_share_of_a_full_run_can_be_given(area, capsys):
+    command.main(["--share", "0.25"])
+    assert "4 tried, 1 failed" in capsys.readouterr().out
+
+
 def test_a_seed_repeats_what_is_drawn_and_each_attack_has_its_own(area):
     for seed in ("1", "1", "2"):
         command.main(["--seed", seed])
