@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from attacks.pulse import Pulse
-from attacks.running import Running, own_graph, rfly, wait_until
+from attacks.running import Running, is_alive, own_graph, rfly, wait_until
 from attacks.signals import bridge_parameters
 from attacks.table import Result, largest
 
@@ -153,11 +153,14 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
                 time.sleep(rng.uniform(0.0, 1.0))
                 start = time.monotonic()
                 found.running.process.kill()
-                _, left = psutil.wait_procs(nodes.values(), END_WITHIN_S)
+                left = nodes
+                while left and time.monotonic() < start + END_WITHIN_S:
+                    time.sleep(0.02)
+                    left = {node: process for node, process in left.items() if is_alive(process)}
                 stall = largest((stall, time.monotonic() - start))
                 if left:
-                    failures.append(f"{name} left {', '.join(_full_name(process) for process in left)}")
-                for process in left:
+                    failures.append(f"{name} left {', '.join(left)} for more than {END_WITHIN_S:g} s")
+                for process in left.values():
                     process.kill()
                 peak = largest((peak, found.running.peak_mb))
                 tried += 1

@@ -111,6 +111,13 @@ class Running:
             time.sleep(SAMPLE_EVERY_S)
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Not so is one that has ended and that nobody has asked for its exit code."""
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def _name(command: Sequence[str]) -> str:
     """`ue_bridge_node`, or `rfly view`, of a command line."""
     script = next((word for word in command[1:] if not word.startswith("-")), command[0] if command else "")

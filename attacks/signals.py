@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 from claims import BETAFLIGHT_PORTS, turn
 
-from attacks.running import Running, free_port, node_command, own_graph, rfly
+from attacks.running import Running, free_port, is_alive, node_command, own_graph, rfly
 from attacks.table import Result, largest
 from attacks.traffic import Traffic
 
@@ -134,7 +134,7 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
         code = running.wait(begin + GIVEN_UP_S - time.monotonic())
         seconds = time.monotonic() - begin
         wrong = judge(target, code, seconds, running.output, owned)
-        left = [process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+        left = [process for process in started if is_alive(process)]
         if left:
             wrong.append(f"left {', '.join(_told(process) for process in left)} behind")
             for process in left:
