@@ -36,7 +36,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
-from rfly_common.ros.transform_buffer import Transform
+from rfly_common.transform_buffer import Transform
 
 MOST_WAITING = 5
 """clouds that wait for poses; the oldest makes room"""

@@ -13,7 +13,7 @@ from rfly_common.ros.node_parameters import FrameParameters
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import TF, TF_STATIC_IN
 from rfly_common.ros.stamps import stamp_to_ns
-from rfly_common.ros.transform_buffer import IDENTITY, Transform, TransformBuffer
+from rfly_common.transform_buffer import IDENTITY, Transform, TransformBuffer
 
 
 @dataclass(frozen=True, eq=False)

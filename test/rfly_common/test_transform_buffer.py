@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import FrameError
-from rfly_common.ros.transform_buffer import KEEP_NS, TransformBuffer
+from rfly_common.transform_buffer import KEEP_NS, TransformBuffer
 
 H = math.sqrt(0.5)
 LEFT = (0.0, 0.0, H, H)
