@@ -23,7 +23,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
 ALLOWED_SKIPS = re.compile(
     r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed|the program \S+ is not installed"
+    r"|the package ament_\w+ is not installed"
 )
+
+LONGEST_IN_ID = 200
 
 _NEEDED_MODULES = {
     "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),
@@ -35,6 +38,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Modules with slow tests come first, for several processes that are to end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Long data go by their argument's name: an id stands in the environment of its test, and in colcon's output."""
+    return argname if isinstance(val, (str, bytes)) and len(val) > LONGEST_IN_ID else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

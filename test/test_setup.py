@@ -56,6 +56,12 @@ def test_every_python_package_is_installed_once():
     assert not (ROOT / "rfly_suite").exists()  # the generated interfaces have that name
 
 
+def test_colcon_runs_every_folder_of_tests():
+    text = (ROOT / "cmake" / "add_tests.cmake").read_text(encoding="utf-8")
+    folders = {path.relative_to(ROOT / "test").parts[0] for path in ROOT.glob("test/*/**/test_*.py")}
+    assert folders == set(re.search(r"foreach\(folder ([^)]+)\)", text)[1].split())
+
+
 def test_every_script_leads_to_a_function():
     for config in ("nodes.cfg", "cli.cfg"):
         for target in console_scripts(config).values():

@@ -6,7 +6,7 @@ import ast
 import functools
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,13 @@ PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
 KEYS = {element.text for element in PACKAGE_XML if element.tag.endswith("depend")}
 MODULES = {"python3-opencv": "cv2", "python3-yaml": "yaml"}
 """of the keys of package.xml whose names differ by more than the prefix"""
-EVERYWHERE = {MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")} - {"numba"}
-"""what a test file may import: not ROS, which is missing in `make test-lib`, nor numba, which not every Ubuntu has"""
+EVERYWHERE = {MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")}
+"""what a test file may import at once: not ROS, which is missing in `make test-lib`"""
+FROM_PIP = {
+    *("distributed", "mcap", "mcap_ros2", "numba", "pyarrow", "pymavlink", "pyoctomap", "pyproj", "rasterio", "viser"),
+    *("llvmlite", "msgspec", "PIL", "trimesh", "typing_extensions", "websockets"),  # come with numba, viser, matplotlib
+}
+"""optional parts that pyproject.toml names and Ubuntu 24.04 or rosdep does not have, or that few need"""
 
 
 def at_import(tree: ast.AST) -> Iterator[ast.AST]:
@@ -34,10 +39,10 @@ def at_import(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 @functools.cache
-def imported(path: Path) -> tuple[str, ...]:
+def imported(path: Path, walk: Callable[[ast.AST], Iterable[ast.AST]] = at_import) -> tuple[str, ...]:
     """What a file imports when it is imported itself: of `from a import b` both `a` and, as it may be one, `a.b`."""
     names: list[str] = []
-    for node in at_import(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
@@ -88,6 +93,26 @@ def test_no_test_file_skips_itself(name):
         if isinstance(node, ast.Call)
     ]
     assert not {"pytest.importorskip", "pytest.skip", "importlib.import_module"} & set(calls)
+
+
+def test_every_import_is_declared():
+    """What the packages and their tests import, in functions too, is a key of package.xml or of an extra for pip."""
+    ours = {path.stem for path in (*TESTS.glob("*.py"), *(ROOT / "wheels").glob("*.py"))}
+    ours |= {
+        "rfly_suite",
+        "fuzz",
+        "attacks",
+        "benchmarks",
+        *(path.parent.name for path in ROOT.glob("rfly_*/__init__.py")),
+    }
+    undeclared = {
+        package: str(path.relative_to(ROOT))
+        for path in (*ROOT.glob("rfly_*/**/*.py"), *ROOT.glob("launch/*.py"), *FILES.values())
+        for module in imported(path, ast.walk)
+        for package in [module.split(".")[0]]
+        if package not in {*sys.stdlib_module_names, *EVERYWHERE, *KEYS, *FROM_PIP, *ours}
+    }
+    assert not undeclared
 
 
 def test_what_would_be_found(tmp_path):

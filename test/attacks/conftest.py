@@ -1,4 +1,5 @@
-"""The folder `attacks` as a package. It is not installed, and the root on the path would bring `launch/` with it."""
+"""The folders `attacks` and `benchmarks` as packages. They are not installed, and the root on the path would bring
+`launch/` with it."""
 
 from __future__ import annotations
 
@@ -6,10 +7,9 @@ import importlib.util
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "attacks"
-
-spec = importlib.util.spec_from_file_location("attacks", FOLDER / "__init__.py")
-assert spec is not None
-assert spec.loader is not None
-sys.modules["attacks"] = package = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(package)
+for name in ("attacks", "benchmarks"):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / name / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = package = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)

@@ -1,0 +1,18 @@
+# colcon test: a test for each folder of tests, so that what ends one (a crash, the time limit) hides nothing of the others,
+# and one of all that are marked slow, with the label "slow": colcon test --ctest-args -LE slow leaves it out.
+find_package(ament_cmake_pytest REQUIRED)
+
+# rfly_add_tests(<name> <path> <marks> <seconds> [<pytest option>...])
+function(rfly_add_tests name path marks seconds)
+  list(JOIN ARGN " " options)
+  ament_add_pytest_test(${name} ${path} TIMEOUT ${seconds}
+    ENV "PYTEST_ADDOPTS=-m '${marks}' --continue-on-collection-errors ${options}")
+endfunction()
+
+foreach(folder attacks examples fuzz rfly_amphibious rfly_bringup rfly_collision rfly_common rfly_terrain rfly_trajectory
+    rfly_ue_bridge)
+  rfly_add_tests(${folder} test/${folder} "not slow" 600)
+endforeach()
+rfly_add_tests(tree test "not slow" 600 --ignore-glob=${CMAKE_CURRENT_SOURCE_DIR}/test/*/*)
+rfly_add_tests(slow test slow 900)
+set_tests_properties(slow PROPERTIES LABELS "pytest;slow")
