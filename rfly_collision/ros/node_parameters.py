@@ -38,7 +38,7 @@ class CollisionParameters:
     max_vehicles: int = parameter(
         100_000, "vehicles that are tested; those that come when there are so many are left out", low=1, high=1_000_000
     )
-    marker_length: float = parameter(2.0, "of the arrows in RViz", unit="m", low=0.001, high=1e4)
+    marker_length: float = parameter(10.0, "of the arrows in RViz", unit="m", low=0.001, high=1e4)
     max_markers: int = parameter(200, "arrows at once: the deepest contacts", low=0, high=10_000)
     frame_id: Literal["map", "map_ned"] = parameter(
         "map", "frame of all that is published: map (ENU) or map_ned (RflySim's axes)"

@@ -309,7 +309,7 @@ def test_arrows_come_and_go(scene):
 
     shown = scene.peer.spin_until(arrow)
     assert (shown.ns, shown.type, shown.header.frame_id) == ("contacts", Marker.ARROW, "map")
-    assert [shown.points[1].x - shown.points[0].x, shown.points[1].z - shown.points[0].z] == pytest.approx([-2, 0])
+    assert [shown.points[1].x - shown.points[0].x, shown.points[1].z - shown.points[0].z] == pytest.approx([-10, 0])
     scene.markers.clear()
 
     def gone():
