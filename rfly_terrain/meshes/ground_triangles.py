@@ -42,8 +42,7 @@ def terrain_triangles(terrain: HeightMap, max_triangles: int) -> ColouredTriangl
     """The ground, dark where it is low and light where it is high, shaded by its slopes."""
     corners = _corners(terrain, max_triangles)
     x, y, z = corners[0, :, 0], corners[:, 0, 1], corners[..., 2]
-    span = terrain.z_max - terrain.z_min
-    colours = _between(HEIGHT_TINTS, (z - terrain.z_min) / span if span > 0 else np.zeros_like(z))
+    colours = _between(HEIGHT_TINTS, _height_shares(z))
     light = hillshade(z, float(x[1] - x[0]), float(y[1] - y[0]))
     opaque = np.ones((*z.shape, 1))
     return _triangles(corners, np.concatenate([lit(colours, light[..., None]), opaque], axis=-1))
@@ -74,6 +73,14 @@ def _corners(terrain: HeightMap, max_triangles: int) -> Floats:
     x_min, x_max, y_min, y_max = terrain.bounds
     x, y = np.meshgrid(np.linspace(x_min, x_max, along_x + 1), np.linspace(y_min, y_max, along_y + 1))
     return np.stack([x, y, terrain.altitude(x, y)], axis=-1)
+
+
+def _height_shares(z: Floats) -> Floats:
+    """0 (lowest) … 1 (highest), half by height and half by how much ground is lower: plains have colours, too."""
+    levels = np.linspace(0.0, 1.0, 65)
+    heights = np.quantile(z, levels)
+    span = heights[-1] - heights[0]
+    return ((z - heights[0]) / span + np.interp(z, heights, levels)) / 2 if span > 0 else np.zeros_like(z)
 
 
 def _first_cells(places: Floats, edge: float, side: float, count: int) -> NDArray[np.int64]:

@@ -29,11 +29,11 @@ SHARED_PATH = (240, 240, 235)
 """RGB of a path that several vehicles follow"""
 
 # m of a vehicle shown in its true size
-_TEXT = 1.6
+_TEXT = 2.0
 _LEVELS = 3
 """names of neighbours stand one above the other"""
 _PATH_WIDTH, _PATH_LIFT = 0.5, 0.4
-_PIN_WIDTH = 0.08
+_PIN_WIDTH = 0.12
 
 
 def fleet_markers(
@@ -58,7 +58,7 @@ def _vehicle(vehicle: ShownVehicle, level: int, enlargement: float, stamp: Time)
     colour = colour_of(vehicle.id)
     points, colours = model_triangles(vehicle.vehicle_type, colour, np.array(vehicle.scale) * enlargement)
     frame, text, top = f"{vehicle.name}/base_link", _TEXT * enlargement, float(points[..., 2].max())
-    label = top + (1.0 + 1.4 * level) * text
+    label = top + (1.6 + 1.15 * level) * text
 
     body = _marker(VEHICLES, vehicle.id, Marker.TRIANGLE_LIST, frame, stamp)
     body.points, body.scale = _points(points.reshape(-1, 3)), Vector3(x=1.0, y=1.0, z=1.0)

@@ -53,7 +53,7 @@ def test_names_of_neighbours_do_not_overlap():
     """Three of a kind in one place: their names stand one above the other, farther apart than they are high."""
     names = [marker for (ns, _), marker in made([(f"n{i}", i, 3) for i in range(1, 5)]).items() if ns == "names"]
     z = [name.pose.position.z for name in names]
-    assert all(b - a > 1.2 * names[0].scale.z for a, b in itertools.pairwise(z[:3]))
+    assert all(b - a > 1.1 * names[0].scale.z for a, b in itertools.pairwise(z[:3]))
     assert z[3] == z[0]
 
 
