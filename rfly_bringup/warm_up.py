@@ -13,6 +13,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -69,19 +70,35 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
     Raises `subprocess.CalledProcessError`, with what the process printed, where one fails.
     """
     ordered = [name for name in PARTS if name in names]
-    if ordered[:1] == ["terrain"]:  # the others find its kernels in the cache
-        _compile("terrain")
-        yield ordered.pop(0)
+    running: set[subprocess.Popen[str]] = set()
+    stopped = threading.Event()
     with ThreadPoolExecutor(max(1, processes)) as pool:
-        jobs = {pool.submit(_compile, name): name for name in ordered}
-        for job in as_completed(jobs):
-            job.result()
-            yield jobs[job]
+        try:
+            if ordered[:1] == ["terrain"]:  # the others find its kernels in the cache
+                pool.submit(_compile, "terrain", running, stopped).result()
+                yield ordered.pop(0)
+            jobs = {pool.submit(_compile, name, running, stopped): name for name in ordered}
+            for job in as_completed(jobs):
+                job.result()
+                yield jobs[job]
+        finally:  # Ctrl-C, or one that has failed: nobody waits for the others, nor leaves them behind
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(running):
+                process.kill()
 
 
-def _compile(name: str) -> None:
+def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.Event) -> None:
+    """Compile a part in a process of its own, which is among the `running` meanwhile, and is killed when `stopped`."""
     command = [sys.executable, "-m", "rfly_bringup.warm_up", "--in-this-process", name]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        running.add(process)
+        if stopped.is_set():
+            process.kill()
+        printed = process.communicate()
+        running.discard(process)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, *printed)
     with contextlib.suppress(OSError):  # a cache that cannot be written
         _stamp(name).mkdir(parents=True, exist_ok=True)
 

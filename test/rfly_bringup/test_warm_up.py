@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +25,17 @@ def compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     parts = []
 
-    def note(command, **options):
-        parts.append(command[-1])
+    class Compiler(contextlib.nullcontext):
+        returncode = 0
 
-    monkeypatch.setattr(warm_up.subprocess, "run", note)
+        def __init__(self, command, **options):
+            super().__init__(self)
+            parts.append(command[-1])
+
+        def communicate(self):
+            return "", ""
+
+    monkeypatch.setattr(warm_up.subprocess, "Popen", Compiler)
     return parts
 
 
@@ -50,7 +60,7 @@ def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
     def fail(command, **options):
         raise subprocess.CalledProcessError(1, command, stderr="no compiler")
 
-    monkeypatch.setattr(warm_up.subprocess, "run", fail)
+    monkeypatch.setattr(warm_up.subprocess, "Popen", fail)
     for _ in range(2):
         with pytest.raises(subprocess.CalledProcessError):
             warm_up.compile_for_nodes(["terrain_node"])
@@ -70,3 +80,22 @@ def test_a_part_that_does_not_exist_is_refused():
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
     assert ended.stderr.startswith("no such part: terain; there are terrain, ")
+
+
+def test_ctrl_c_waits_for_no_compiler_and_leaves_none(monkeypatch, tmp_path):
+    """Compilers that would take a minute; the terrain's is skipped."""
+    compiler = tmp_path / "python"
+    compiler.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/started\nexec sleep 60\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(warm_up.sys, "executable", str(compiler))
+
+    def interrupted(_jobs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warm_up, "as_completed", interrupted)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(warm_up.compile_parts(["collision", "planner", "amphibious"], 2))
+    assert time.monotonic() - start < 20.0
+    started = (tmp_path / "started").read_text().split() if (tmp_path / "started").exists() else []
+    assert not [number for number in started if Path("/proc", number).exists()]
