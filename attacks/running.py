@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,7 +137,7 @@ def node_command(name: str, parameters: Mapping[str, Any] | None = None, *argume
 
 def rfly(*arguments: str) -> list[str]:
     """The command line of `rfly`."""
-    return [str(Path(sys.prefix) / "bin" / "rfly"), *arguments]
+    return [str(executable("rfly", "bin")), *arguments]
 
 
 @contextmanager

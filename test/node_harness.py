@@ -17,11 +17,11 @@ PATIENCE = 120.0
 """s of wall time after which a condition is not waited for any more: far beyond what a busy machine needs"""
 
 
-def executable(name: str) -> Path:
-    """The installed executable of a node: in this environment, or on AMENT_PREFIX_PATH."""
+def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
+    """The installed executable of a node, or a command in `bin`: in this environment, or on AMENT_PREFIX_PATH."""
     prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
     for prefix in [sys.prefix, *prefixes]:
-        path = Path(prefix) / "lib" / "rfly_suite" / name
+        path = Path(prefix) / folder / name
         if path.is_file():
             return path
     raise FileNotFoundError(f"{name} is not installed: run `make env`")

@@ -12,8 +12,6 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import os
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -38,21 +36,10 @@ def late_module(name: str) -> Any:
 def missing(name: str) -> str | None:
     """Why a test that needs this part is skipped, or None where the part is there.
 
-    A part is a top-level module; `numba` means that kernels are compiled; `make env` is the `.venv` which that makes;
-    `the wheels` is that `.venv` where no ROS is sourced.
+    A part is a top-level module; `numba` means that kernels are compiled; `make env` is the `.venv` which that makes.
     """
     if name == "numba":
         return None if use_numba() else "kernels are not compiled: no numba, or RFLY_DISABLE_NUMBA is set"
     if name == "make env":
         return None if importlib.util.find_spec("rfly_suite_environment") else "not the environment of make env"
-    if name == "the wheels":
-        return "a ROS is sourced" if ros_is_sourced() else missing("make env")
     return None if importlib.util.find_spec(name) else f"the package {name} is not installed"
-
-
-def ros_is_sourced() -> bool:
-    """As wheels/setup.sh decides it: a distribution is named, and its rclpy lies on the path of prefixes."""
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    return bool(os.environ.get("ROS_DISTRO")) and any(
-        (Path(prefix) / "share" / "rclpy" / "package.xml").is_file() for prefix in prefixes if prefix
-    )

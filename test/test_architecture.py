@@ -248,8 +248,9 @@ sys.meta_path.insert(0, NoRos())
 for name in {names!r}:
     try:
         importlib.import_module(name)
-    except ModuleNotFoundError as error:  # of the extra "view", where that is not installed
-        if error.name not in ("viser", "trimesh", "websockets", "PIL") or not name.startswith("rfly_ue_bridge.viewer."):
+    except ModuleNotFoundError as error:  # of the extra "view" or of numba, where those are not installed
+        view = error.name in ("viser", "trimesh", "msgspec", "websockets", "PIL")
+        if not (view and name.startswith("rfly_ue_bridge.viewer.") or error.name in ("numba", "llvmlite")):
             raise
 print(len({names!r}), "modules")
 """

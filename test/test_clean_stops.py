@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +33,7 @@ def stop_once(name, domain_id, number, moment_s, port):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("make env")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_fifty_of_fifty_clean_stops(number, domain_id):
     """At random moments from 0.1 s after the start: exit code 0, within 2 s, no trace."""
@@ -68,9 +68,9 @@ COMMANDS = {
 
 def stop_command_once(name, number, moment_s):
     """(exit code, seconds from the signal to the end, output) of an `rfly` command that gets a signal after a time."""
-    from node_harness import shell_environment
+    from node_harness import executable, shell_environment
 
-    rfly = str(Path(sys.prefix) / "bin" / "rfly")
+    rfly = str(executable("rfly", "bin"))
     started = time.monotonic()
     process = subprocess.Popen(
         [rfly, *COMMANDS[name][1]],
@@ -92,6 +92,7 @@ def stop_command_once(name, number, moment_s):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("make env")
 @pytest.mark.usefixtures("rflysim_ports")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
@@ -139,10 +140,10 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
 
 def test_a_command_that_is_started_by_a_link_hears_ctrl_c(tmp_path):
     """As from ~/.local/bin, where people put links to programs of virtual environments."""
-    from node_harness import shell_environment
+    from node_harness import executable, shell_environment
 
     link = tmp_path / "rfly"
-    link.symlink_to(Path(sys.prefix) / "bin" / "rfly")
+    link.symlink_to(executable("rfly", "bin"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

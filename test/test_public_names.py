@@ -97,6 +97,7 @@ def _function(member: object) -> object:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("mypy")
 def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
     """A user's script, and the packages as pip installs them: nothing is `Any`."""
     source, installed = tmp_path / "source", tmp_path / "installed"

@@ -174,7 +174,7 @@ def test_an_older_ros_is_refused_in_one_line(tmp_path):
 
 
 def test_a_wrong_python_by_name_is_refused():
-    ended = run_setup_script({**os.environ, "PYTHON": "/nowhere/python3.12"})
+    ended = run_setup_script({**os.environ, "ROS_DISTRO": "", "PYTHON": "/nowhere/python3.12"})
     assert ended.returncode == 2
     assert ended.stderr == "rfly_suite: PYTHON=/nowhere/python3.12 is not a program.\n"
 
@@ -362,6 +362,8 @@ def test_without_a_compiler_the_autopilot_is_left_out(set_up_modules, monkeypatc
     assert "autopilot" not in environment.state  # a compiler that comes later is used
 
 
+@pytest.mark.ros
+@pytest.mark.needs("make env")
 def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
     """A foreign middleware, prefix, library folder, mark and PYTHONPATH: the wheels' rclpy starts all the same."""
     foreign = tmp_path / "opt" / "ros"
@@ -386,6 +388,7 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
 
 
 @pytest.mark.ros
+@pytest.mark.needs("make env")
 @pytest.mark.parametrize(
     "command", [["python", "-c", "import rclpy, rfly_suite.msg, rfly_terrain, tf2_msgs.msg"], ["rfly", "--help"]]
 )

@@ -19,6 +19,7 @@ from rfly_bringup.cli.options import (
     ThirdPixel,
     Triple,
     check_target,
+    finite,
     given,
     load_map,
 )
@@ -58,8 +59,10 @@ OriginOption = Annotated[
     ),
 ]
 UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
-RadiusOption = Annotated[float, typer.Option(min=0.01, help="m, of waypoints that have none")]
-LoiterOption = Annotated[float, typer.Option(min=0.1, help="m, of orbits that have none, and of a fixed wing's hold")]
+RadiusOption = Annotated[float, typer.Option(min=0.01, callback=finite, help="m, of waypoints that have none")]
+LoiterOption = Annotated[
+    float, typer.Option(min=0.1, callback=finite, help="m, of orbits that have none, and of a fixed wing's hold")
+]
 
 
 @mission_app.command()

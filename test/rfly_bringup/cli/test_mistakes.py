@@ -28,7 +28,7 @@ def rfly(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize("arguments", [(), ("terrain",)])
 def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
     code, out, err = rfly(*arguments)
-    assert code == 2
+    assert code in (0, 2)  # 0 up to click 8.1
     assert "Usage" in out + err
     assert "rfly:" not in out + err
 
