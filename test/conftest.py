@@ -35,6 +35,10 @@ _NEEDED_MODULES = {
 }
 
 
+def pytest_configure() -> None:
+    missing("numba")  # where it is missing, that is said once, before any test looks at what is said
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Modules with slow tests come first, for several processes that are to end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
