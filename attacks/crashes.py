@@ -111,6 +111,8 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
         wait_until(
             lambda: all(pulse.answers(name) for name in found.nodes()), f"{running.output}: all to answer", 120.0
         )
+        if "ended by itself" in running.output:
+            raise RuntimeError(f"not all nodes could start, so that nothing can be tried: {running.output}")
         yield found
 
 
