@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.dynamics.model import Controls
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError
+
+if TYPE_CHECKING:
+    from rfly_amphibious.dynamics.model import Controls
 
 LATEST = 2.0**31 - 1.0
 """s: what ROS's stamps can hold ends there"""
@@ -69,6 +71,8 @@ def _check_time(time: float) -> None:
 
 def controls_of(rotors: RotorCommand | None, wheels: WheelCommand | None) -> Controls:
     """Both as the model takes them; None: rotors at 0; no steering, drive or brake."""
+    from rfly_amphibious.dynamics.model import Controls  # simulations have the model anyway, controllers need none
+
     found = {}
     if rotors is not None:
         found["rotor_torque" if rotors.torques else "rotor_speed"] = rotors.value

@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from rfly_amphibious.dynamics.arguments import (
     RK4,
@@ -323,6 +322,8 @@ class AmphibiousModel:
 
         At rest exactly on level ground; elsewhere on the plane through the ground beneath its wheels.
         """
+        from scipy.spatial.transform import Rotation
+
         p = self.params
         normal, height = self._plane(x, y, yaw)
         forward = np.array((math.cos(yaw), math.sin(yaw), 0.0))

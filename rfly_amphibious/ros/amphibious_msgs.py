@@ -6,7 +6,7 @@ Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import TwistStamped, Vector3, Vector3Stamped
@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors import samples
-from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
+from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -28,6 +28,9 @@ from rfly_common.config.checks import finite_array
 from rfly_common.errors import CommandError, SensorMessageError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+
+if TYPE_CHECKING:
+    from rfly_amphibious.sensors.sensor_suite import SensorSuite
 
 WORLD = "map"
 UNKNOWN = 1e6

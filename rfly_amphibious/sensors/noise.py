@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.sensors import kernels as at
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
@@ -86,6 +85,9 @@ class NoiseSource:
 
     def __init__(self, model: NoiseModel, period: float, seed: int | Sequence[int], name: str) -> None:
         finite_number(f"{name}: the period between samples", period, "s", above=0.0)
+        from rfly_amphibious.sensors import kernels as at  # whoever only reads what a sensor is does without kernels
+
+        self._kernels = at
         self.model, self.period = model, period
         sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))
         self._generator = np.random.Generator(np.random.PCG64(sequence))
@@ -107,13 +109,13 @@ class NoiseSource:
     @property
     def bias(self) -> Floats:
         """(channels,) that the next sample will have."""
-        return self._memory[at.BIAS].copy()
+        return self._memory[self._kernels.BIAS].copy()
 
     def disturb(self, truth: Floats, first: int = 0) -> Floats:
         """(k, channels) readings of the next samples; the truth is in columns of `truth` from `first` on."""
         out = np.empty((truth.shape[0], self.model.channels))
         normals = self._generator.standard_normal((out.shape[0], 3 * out.shape[1]))
-        at.disturb(np.ascontiguousarray(truth), first, normals, self._coefficients, self._memory, out)
+        self._kernels.disturb(np.ascontiguousarray(truth), first, normals, self._coefficients, self._memory, out)
         return out
 
     def save(self) -> dict[str, Any]:

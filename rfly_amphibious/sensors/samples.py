@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
 
@@ -122,3 +124,11 @@ class SensorSamples:
     wheel_loads: WheelLoadSamples | None = None
     wind: WindSamples | None = None
     ground_truth: OdometrySamples | None = None
+
+
+def joint_names(params: VehicleParameters) -> list[str]:
+    """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
+    steered = {"front": at.WHEELS[:2], "rear": at.WHEELS[2:], "all": at.WHEELS, "none": ()}[params.steered]
+    kinds: tuple[tuple[str, tuple[str, ...]], ...] = (("wheel", at.WHEELS), ("steer", steered), ("strut", at.WHEELS))
+    names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
+    return names + [f"rotor_{j + 1}" for j in range(params.rotors)]

@@ -12,7 +12,7 @@ from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Met
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors import kernels, samples
 from rfly_amphibious.sensors.noise import NoiseSource
-from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.samples import SensorSamples, joint_names
 from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
 from rfly_amphibious.sensors.wheel_odometry import WheelOdometry
 from rfly_amphibious.vehicle import state_layout as at
@@ -26,14 +26,6 @@ from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
 from rfly_common.physics import standard_pressure
 
 TURN = 2.0 * math.pi
-
-
-def joint_names(params: VehicleParameters) -> list[str]:
-    """Of a vehicle's joint states: wheels, steered wheels, struts, rotors."""
-    steered = {"front": at.WHEELS[:2], "rear": at.WHEELS[2:], "all": at.WHEELS, "none": ()}[params.steered]
-    kinds: tuple[tuple[str, tuple[str, ...]], ...] = (("wheel", at.WHEELS), ("steer", steered), ("strut", at.WHEELS))
-    names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
-    return names + [f"rotor_{j + 1}" for j in range(params.rotors)]
 
 
 def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:

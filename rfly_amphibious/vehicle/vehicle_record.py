@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR, MAX_ROTORS, POINTS, WHEELS
@@ -21,6 +20,8 @@ _DERIVED = ("mass_sprung", "mass", "spring_load", "torque_coefficient", "inflow_
 
 def peak_slip(shape: float, curvature: float) -> float:
     """The slip ρ at which f(ρ; C, E) is 1. Eq. 5.12."""
+    from scipy.optimize import brentq  # 40 MB, for those who simulate
+
     z = brentq(lambda z: z - curvature * (z - np.arctan(z)) - np.tan(np.pi / (2.0 * shape)), 0.0, 1e4, xtol=1e-14)
     return float(shape * z)
 

@@ -28,10 +28,14 @@ _NODES = {
 
 MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}
 """of each executable; its `main` runs the node"""
+SEVERAL = "rfly_nodes"
+"""the executable that runs several of them in one process"""
 
 
 def __getattr__(name: str) -> Callable[[], None]:
     """The function that an executable calls: `terrain_node()` runs terrain_node until it is stopped."""
+    if name == SEVERAL:
+        return partial(run_node_module, "rfly_bringup.ros.single_process")
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return partial(run_node_module, MODULES[name])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
 from rfly_bringup.nodes.argument_files import check_files, check_params_file
+from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
@@ -18,6 +21,7 @@ from rfly_bringup.nodes.node_set import (
     NodeDescription,
     check_arguments,
     node_parameters,
+    parameters_by_node,
     started_nodes,
 )
 from rfly_common.errors import ConfigError
@@ -93,10 +97,20 @@ def _actions(arguments: dict[str, str], nodes: tuple[NodeDescription, ...]) -> l
     check_files(arguments)
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)
-    actions = []
-    for node in started_nodes(arguments, nodes):
-        given = node_parameters(node, arguments)
-        actions.append(_our_node(node.executable, arguments["namespace"], given, arguments))
+    started = started_nodes(arguments, nodes)
+    if arguments["single_process"] == "true":
+        actions = [_single_process(started, arguments)]
+    else:
+        actions = [
+            _our_node(
+                node.executable,
+                arguments["namespace"],
+                node_parameters(node, arguments),
+                arguments,
+                name=node.executable,
+            )
+            for node in started
+        ]
     if arguments["rviz"] == "true":
         actions.append(_rviz(arguments, "rfly.rviz"))
     return actions
@@ -108,8 +122,8 @@ def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     actions = []
     for node in amphibious_nodes(arguments):
         if node.package == "rfly_suite":
-            topics = list(node.remappings.items())
-            actions.append(_our_node(node.executable, node.namespace, node.parameters, arguments, remappings=topics))
+            more = {"name": node.executable, "remappings": list(node.remappings.items())}
+            actions.append(_our_node(node.executable, node.namespace, dict(node.parameters), arguments, **more))
         else:
             given = [_as_they_are(node.parameters)]
             actions.append(_node(node.package, node.executable, namespace=node.namespace, parameters=given))
@@ -125,16 +139,24 @@ def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: ParameterValue(v, value_type=str) if isinstance(v, str) else v for name, v in parameters.items()}
 
 
+def _single_process(started: Sequence[NodeDescription], arguments: Mapping[str, str]) -> Any:
+    """All nodes in one; without a name, which would be that of each of them."""
+    with tempfile.NamedTemporaryFile("w", prefix="rfly_launch_", suffix=".yaml", delete=False) as file:
+        json.dump(parameters_by_node(started, arguments), file)  # JSON is YAML; launch's own files stay there, too
+    names = [node.executable for node in started]
+    return _our_node(SEVERAL, arguments["namespace"], file.name, arguments, arguments=names)
+
+
 def _our_node(
-    executable: str, namespace: str, given: Mapping[str, Any], arguments: Mapping[str, str], **more: Any
+    executable: str, namespace: str, given: Mapping[str, Any] | str, arguments: Mapping[str, str], /, **more: Any
 ) -> Any:
+    """`given`: parameters, or the file of them."""
     files = [arguments["params_file"]] if arguments["params_file"] else []
     return _node(
         "rfly_suite",
         executable,
-        name=executable,
         namespace=namespace,
-        parameters=[*files, dict(given)] if given else files,
+        parameters=[*files, given] if given else files,
         ros_arguments=["--log-level", arguments["log_level"]] if arguments["log_level"] else [],
         respawn=arguments["respawn"] == "true",
         respawn_delay=1.0,

@@ -63,6 +63,12 @@ ARGUMENTS = (
     Argument("params_file", "ROS parameter file: wins over the nodes' defaults; an argument given here wins over it"),
     Argument("log_level", "lowest level that is logged", choices=("debug", "info", "warn", "error", "fatal")),
     Argument("respawn", "start a node that died again", default="false", choices=("true", "false")),
+    Argument(
+        "single_process",
+        "all nodes in one process: less memory, but one that is busy keeps the others waiting",
+        default="false",
+        choices=("true", "false"),
+    ),
     Argument("rviz", "start RViz too", default="false", choices=("true", "false")),
     Argument("rviz_config", "RViz configuration (default: the shipped one)"),
 )
@@ -164,6 +170,23 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
     if arguments.get("use_sim_time"):
         parameters["use_sim_time"] = arguments["use_sim_time"] == "true"
     return parameters
+
+
+def parameters_by_node(
+    nodes: Sequence[NodeDescription],
+    arguments: Mapping[str, str],
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Content of a ROS parameter file that names each node in full; `extra` gives further parameters by executable."""
+    namespace = "/" + arguments.get("namespace", "").strip("/")
+    given = {
+        f"{namespace.rstrip('/')}/{node.executable}": {
+            **node_parameters(node, arguments),
+            **(extra or {}).get(node.executable, {}),
+        }
+        for node in nodes
+    }
+    return {name: {"ros__parameters": parameters} for name, parameters in given.items() if parameters}
 
 
 def started_nodes(arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES) -> list[NodeDescription]:

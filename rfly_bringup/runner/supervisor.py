@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rfly_bringup.nodes.node_set import NODES, NodeDescription, node_parameters, started_nodes
+from rfly_bringup.nodes.entry_points import SEVERAL
+from rfly_bringup.nodes.node_set import NODES, NodeDescription, parameters_by_node, started_nodes
 from rfly_common.errors import ConfigError
 
 STOP_TIMEOUT_S = 4.0
@@ -48,9 +49,10 @@ def _installed(relative: Path) -> Path:
     )
 
 
-def node_command(node: NodeDescription, arguments: Mapping[str, str], given: Path | None = None) -> list[str]:
-    """The command line of one node; `given` is a parameter file that wins over the params_file."""
-    command = [str(executable_path(node.executable)), "--ros-args"]
+def node_command(executable: str, names: Sequence[str], arguments: Mapping[str, str], given: Path | None) -> list[str]:
+    """The command line of a process; `names` of nodes for the executable that runs several, `given` is a parameter file
+    that wins over the params_file."""
+    command = [str(executable_path(executable)), *names, "--ros-args"]
     if arguments.get("namespace"):
         command += ["-r", "__ns:=" + _namespace(arguments)]
     if arguments.get("log_level"):
@@ -61,16 +63,20 @@ def node_command(node: NodeDescription, arguments: Mapping[str, str], given: Pat
     return command
 
 
-def write_parameters(path: Path, node: NodeDescription, arguments: Mapping[str, str], extra: Mapping[str, Any]) -> bool:
-    """Write a parameter file for one node; says whether there was anything to write.
+def write_parameters(
+    path: Path,
+    nodes: Sequence[NodeDescription],
+    arguments: Mapping[str, str],
+    extra: Mapping[str, Mapping[str, Any]],
+) -> bool:
+    """Write a parameter file for these nodes; says whether there was anything to write.
 
     Parameters given as `-p` count for all nodes and lose against a params_file that names the node; these name it too.
     """
-    parameters = {**node_parameters(node, arguments), **extra}
-    if parameters:
-        name = f"{_namespace(arguments).rstrip('/')}/{node.executable}"
-        path.write_text(json.dumps({name: {"ros__parameters": parameters}}), encoding="utf-8")  # JSON is YAML
-    return bool(parameters)
+    content = parameters_by_node(nodes, arguments, extra)
+    if content:
+        path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
+    return bool(content)
 
 
 def _namespace(arguments: Mapping[str, str]) -> str:
@@ -97,6 +103,8 @@ class Supervisor:
     output: Output
     environment: Mapping[str, str]
     respawn: bool = False
+    full_names: Sequence[str] = ()
+    """of nodes that should be alone of their name in the ROS domain: `output` is told where they are not"""
     folder: tempfile.TemporaryDirectory[str] | None = None
     """of files that the processes need; removed by `stop`"""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
@@ -105,12 +113,16 @@ class Supervisor:
     exits: int = 0
     """how often a process ended by itself, respawned or not"""
     _restart_at: dict[str, float] = field(default_factory=dict)
+    _check: subprocess.Popen[str] | None = None
 
     def start(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Start all, or those before `stopped` says that they are to end already."""
         for name, command in self.commands:
             if not stopped():
                 self._start(name, command)
+        if self.full_names and not stopped():
+            self._check = self._open([sys.executable, "-m", "rfly_bringup.ros.domain_check", *self.full_names])
+            threading.Thread(target=self._forward, args=("rfly up", self._check), daemon=True).start()
 
     def poll(self) -> None:
         """Notice processes that ended, and start them again where asked."""
@@ -130,6 +142,8 @@ class Supervisor:
     def stop(self) -> None:
         """SIGINT to all, then SIGKILL to what is still there after some seconds."""
         running = dict(self.processes)
+        if self._check is not None:
+            self._check.terminate()
         for process in running.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
@@ -143,12 +157,19 @@ class Supervisor:
                 process.wait()
                 self.exits += 1
         self.processes.clear()
+        if self._check is not None:
+            self._check.kill()  # it has had as long as the nodes
+            self._check.wait()
         if self.folder is not None:
             self.folder.cleanup()
 
     def _start(self, name: str, command: Sequence[str]) -> None:
+        process = self.processes[name] = self._open(command)
+        threading.Thread(target=self._forward, args=(name, process), daemon=True).start()
+
+    def _open(self, command: Sequence[str]) -> subprocess.Popen[str]:
         # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends the nodes in order
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [*_end_with_parent(), *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -159,8 +180,6 @@ class Supervisor:
             errors="replace",
             start_new_session=True,
         )
-        self.processes[name] = process
-        threading.Thread(target=self._forward, args=(name, process), daemon=True).start()
 
     def _forward(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -179,12 +198,16 @@ def node_supervisor(
     """A supervisor of these nodes; `extra` gives further parameters by executable."""
     folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
     commands = []
-    for node in started_nodes(arguments, nodes):
-        path = Path(folder.name) / f"{node.executable}.yaml"
-        written = write_parameters(path, node, arguments, (extra or {}).get(node.executable, {}))
-        commands.append((node.executable, node_command(node, arguments, path if written else None)))
+    started = started_nodes(arguments, nodes)
+    together = arguments.get("single_process") == "true"
+    for executable, group in [(SEVERAL, started)] if together else [(node.executable, [node]) for node in started]:
+        path = Path(folder.name) / f"{executable}.yaml"
+        written = write_parameters(path, group, arguments, extra or {})
+        names = [node.executable for node in group] if together else []
+        commands.append((executable, node_command(executable, names, arguments, path if written else None)))
     respawn = arguments.get("respawn") == "true"
-    return Supervisor(commands, output, node_environment(lan), respawn, folder)
+    names = [f"{_namespace(arguments).rstrip('/')}/{node.executable}" for node in started]
+    return Supervisor(commands, output, node_environment(lan), respawn, names, folder)
 
 
 def _end_with_parent() -> list[str]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rfly_bringup.nodes.argument_files import check_files
+from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import check_arguments, started_nodes
 from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, describe_exit, node_supervisor, rviz_config_path
@@ -47,6 +48,8 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     commands_of_rviz: list[tuple[str, list[str]]] = []
     if arguments.get("rviz") == "true":
         commands_of_rviz = [("rviz2", rviz_command(arguments, "rfly.rviz"))]
+    if arguments.get("single_process") == "true":
+        names = [SEVERAL]
     printer = LinePrinter([*names, *(name for name, _ in commands_of_rviz)])
     supervisor = node_supervisor(arguments, printer, lan=lan)
     supervisor.commands = [*supervisor.commands, *commands_of_rviz]

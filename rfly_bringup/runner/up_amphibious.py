@@ -39,7 +39,8 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
         commands.append(("rviz2", rviz_command(arguments, "amphibious.rviz")))
     printer = LinePrinter([name for name, _ in commands])
     respawn = arguments.get("respawn") == "true"
-    return run_until_signal(Supervisor(commands, printer, node_environment(lan), respawn, folder), printer)
+    names = [f"/{node.label}" for node in nodes]
+    return run_until_signal(Supervisor(commands, printer, node_environment(lan), respawn, names, folder), printer)
 
 
 def _command(node: StartedNode, arguments: Mapping[str, str], file: Path) -> list[str]:

@@ -17,30 +17,33 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import logging
 import os
+import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_logger = logging.getLogger(__name__)
-
 
 @functools.cache
-def use_numba() -> bool:
-    """Whether kernels are compiled; where not, that is said once in the log.
+def plain_because() -> str:
+    """Why kernels are not compiled, and what to do about it; "" where they are.
 
     The environment variable RFLY_DISABLE_NUMBA=1 asks for plain kernels.
     """
     if os.environ.get("RFLY_DISABLE_NUMBA", "0") not in ("", "0"):
-        _logger.info("RFLY_DISABLE_NUMBA is set: kernels are not compiled")
-        return False
+        return "RFLY_DISABLE_NUMBA is set: kernels are not compiled, the results are the same, but slower"
     if importlib.util.find_spec("numba") is None:
-        _logger.warning("numba is not installed: the same results, slower (pip install numba)")
-        return False
-    return True
+        how = "apt install python3-numba, or pip install numba"
+        return f"numba is not installed: the results are the same, but slower ({how})"
+    return ""
+
+
+def use_numba() -> bool:
+    """Whether kernels are compiled."""
+    return not plain_because()
 
 
 def kernel(function: F) -> F:
@@ -76,21 +79,74 @@ _UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def _compiled(function: F, **options: Any) -> F:
-    if not use_numba():
-        return function
-    import numba
-
-    compiled: F = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    return compiled
+    return _lazily(function, options, cached=False)
 
 
 def _cached(function: F, **options: Any) -> F:
-    dispatcher = _compiled(function, **options)
-    if use_numba():
-        from rfly_common.kernels.cache import KernelCache
+    return _lazily(function, options, cached=True)
 
-        dispatcher._cache = KernelCache(function)  # type: ignore[attr-defined]
-    return dispatcher
+
+def _lazily(function: F, options: dict[str, Any], *, cached: bool) -> F:
+    if not use_numba():
+        return function
+    lazy = LazyKernel(function, options, cached)
+    with _lock:
+        if LazyKernel.waiting is not None:
+            LazyKernel.waiting.append(lazy)
+            return cast("F", lazy)  # stands for the function
+    compiled: F = lazy.dispatcher
+    return compiled
+
+
+_lock = threading.RLock()
+
+
+class LazyKernel:
+    """A kernel before numba is imported: 100 MB, and a second, which a process that uses no kernel goes without.
+
+    The first use of any kernel imports it, and puts numba's own objects in the place of all these.
+    """
+
+    waiting: ClassVar[list[LazyKernel] | None] = []
+    """those there are; None once numba's own are used"""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], cached: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func, self._options, self._is_cached = function, options, cached
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """numba's."""
+        import numba
+
+        dispatcher = numba.njit(nogil=True, error_model="numpy", **self._options)(self.py_func)
+        if self._is_cached:
+            from rfly_common.kernels.cache import KernelCache
+
+            dispatcher._cache = KernelCache(self.py_func)
+        return dispatcher
+
+    def __call__(self, *arguments: Any) -> Any:
+        return _in_place(self)(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """As numba's own: its type too, by which a kernel compiled by name calls one that was kept elsewhere."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(_in_place(self), name)
+
+
+def _in_place(kernel: LazyKernel) -> Any:
+    with _lock:
+        if LazyKernel.waiting is not None:
+            made = {lazy: lazy.dispatcher for lazy in LazyKernel.waiting}
+            LazyKernel.waiting = None
+            for name, module in list(sys.modules.items()):
+                if name.startswith("rfly_"):
+                    for key, value in list(vars(module).items()):
+                        if isinstance(value, LazyKernel):
+                            setattr(module, key, made[value])
+        return kernel.dispatcher
 
 
 class KernelModule:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO, TypeVar
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -15,6 +16,7 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, WorkError
+from rfly_common.kernels.jit import plain_because
 from rfly_common.ros.callback_errors import guard_callbacks, tell_error
 
 Result = TypeVar("Result")
@@ -42,7 +44,7 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
 
 
 def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
-    """Run one node until SIGINT, SIGTERM or a shut-down context; exit code 0 within two seconds, without a trace.
+    """Run one node until a signal (`startup`) or a shut-down context; exit code 0 within two seconds, without a trace.
 
     A ConfigError while the node is made is logged in one line and ends the process with exit code 2. `often`: for a
     node that wakes hundreds of times a second; where rclpy has its executor of events, a wake-up then costs a tenth.
@@ -50,16 +52,25 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
 
     What a callback raises does not end the node: see `callback_errors`.
     """
+    run_all([make_node], often=often)
+
+
+def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) -> None:
+    """As `run`, several nodes in one executor: a callback of one waits for those of the others."""
     startup.install_handlers()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    # before the node: a half-made executor prints a trace
+    warnings.showwarning = _log_warning
+    # before the nodes: a half-made executor prints a trace
     executor = _events_executor() if often else SingleThreadedExecutor()
-    node: Node | None = None
+    nodes: list[Node] = []
     try:
-        node = make_node()
-        guard_callbacks(node)
-        executor.add_node(node)
-        gc.freeze()  # what the imports and the node have made stays; no later collection needs to walk through it
+        for make_node in make_nodes:
+            nodes.append(make_node())
+            guard_callbacks(nodes[-1])
+            executor.add_node(nodes[-1])
+        if plain_because():
+            rclpy.logging.get_logger("rfly").info(plain_because())
+        gc.freeze()  # what the imports and the nodes have made stays; no later collection needs to walk through it
         startup.spinning()
         while rclpy.ok() and not startup.stop_requested():
             try:
@@ -67,18 +78,35 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
             except ExternalShutdownException:
                 break
             except Exception as error:  # noqa: BLE001  of a callback; told and counted
-                tell_error(node, error)
+                tell_error(nodes[0], error)
     except ExternalShutdownException:
         pass
     except ConfigError as error:
         rclpy.logging.get_logger("rfly").fatal(str(error))
         raise SystemExit(2) from None
     finally:
-        if node is not None:
+        for node in reversed(nodes):
             executor.remove_node(node)  # one that still held it could use it while it goes
             node.destroy_node()
         executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
+
+
+def _log_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Python's warnings as lines of the log. That a client has gone before its answer concerns nobody here."""
+    text = " ".join(str(message).split())
+    logger = rclpy.logging.get_logger("rfly")
+    if "failed to send response" in text:
+        logger.debug(text)
+    else:
+        logger.warning(text)
 
 
 def _events_executor() -> Executor:

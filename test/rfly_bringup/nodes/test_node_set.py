@@ -35,7 +35,7 @@ def test_every_node_has_a_console_script_and_an_entry_point():
     config.read(ROOT / "cmake" / "nodes.cfg")
     scripts = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines())
     names = list(entry_points.MODULES)
-    assert scripts == {name: f"rfly_bringup.nodes.entry_points:{name}" for name in names}
+    assert scripts == {name: f"rfly_bringup.nodes.entry_points:{name}" for name in (*names, entry_points.SEVERAL)}
     assert {node.executable for node in (*NODES, *OF_A_VEHICLE)} <= set(names)
 
 
@@ -90,7 +90,7 @@ class Recorded:
 def installed(tmp_path):
     """A prefix with the executables that the launch files start, where they look for packages."""
     others = {name: [name] for name in ("rviz2", "robot_state_publisher")}
-    for package, names in {"rfly_suite": entry_points.MODULES, **others}.items():
+    for package, names in {"rfly_suite": [*entry_points.MODULES, entry_points.SEVERAL], **others}.items():
         folder = tmp_path / "prefix" / "lib" / package
         folder.mkdir(parents=True)
         for name in names:
@@ -257,6 +257,23 @@ def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
     assert run_launch_file("rfly.launch.py", {})[1]
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "my_robot", "robot.launch.py", "arm:=left"])
     assert run_launch_file("rfly.launch.py", {})[1]
+
+
+def test_one_process_gets_each_nodes_parameters_by_its_name(run_launch_file, tmp_path):
+    """Two nodes have a parameter `vehicles`; a name for the process would become that of every node."""
+    import yaml
+
+    given = {"single_process": "true", "mission_vehicles": "hawk", "namespace": "a", "windows": "2"}
+    _, (process,) = run_launch_file("rfly.launch.py", given)
+    assert process["executable"] == "rfly_nodes"
+    assert process["arguments"] == ["terrain_node", "ue_bridge_node", "trajectory_node", "mission_node"]
+    assert "name" not in process
+    (file,) = process["parameters"]
+    assert yaml.safe_load(Path(file).read_text()) == {
+        "/a/ue_bridge_node": {"ros__parameters": {"windows": 2}},
+        "/a/mission_node": {"ros__parameters": {"vehicles": ["hawk"]}},
+    }
+    Path(file).unlink()
 
 
 def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):

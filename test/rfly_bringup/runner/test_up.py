@@ -136,6 +136,48 @@ def test_up_goes_on_where_nobody_reads_its_lines(domain_id):
         assert time.monotonic() - started < 4.0
 
 
+def test_all_nodes_in_one_process(domain_id):
+    """They serve and drive as several do: altitudes are answered, a fleet moves, Ctrl-C ends them with exit code 0."""
+    from node_harness import Peer
+    from rfly_suite.msg import VehicleStateArray
+    from rfly_suite.srv import GetTerrainAltitude
+
+    from rfly_common.ros.qos import FLEET_IN
+
+    with Running([*RFLY, "up", "--single-process", "--collision", "--fleet", "demo_convoy"]) as up:
+        up.read_until(r"rfly_nodes \| .*ue_bridge_node.*sending to")
+        peer = Peer(domain_id)
+        try:
+            states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
+            assert peer.call(GetTerrainAltitude, "get_terrain_altitude", x=1.5, y=2.0).success
+            first = peer.spin_until(lambda: states)[0]
+            peer.spin_until(lambda: any(list(s.position) != list(first.position) for s in states))
+            wanted = {"terrain_node", "ue_bridge_node", "trajectory_node", "collision_node"}
+            assert wanted <= set(peer.node.get_node_names())
+        finally:
+            peer.close()
+        up.process.send_signal(signal.SIGINT)
+        assert up.end() == 0
+        assert "Traceback" not in up.output
+
+
+def test_a_second_up_on_the_same_domain_says_so(domain_id, tmp_path):
+    """One plain line that names the nodes and the way out; it goes on all the same."""
+    params = tmp_path / "params.yaml"
+    params.write_text("ue_bridge_node: {ros__parameters: {feedback_port: 0, port: 47100}}")
+    with Running([*RFLY, "up", "--params-file", str(params)]) as first:
+        first.read_until(r"ue_bridge_node +\| .*sending to")
+        with Running([*RFLY, "up", "--params-file", str(params)]) as second:
+            warning = r"rfly up +\| warning: .*domain (\d+): /terrain_node.*Is another `rfly up` running\?"
+            assert second.read_until(warning)[1] == str(domain_id)
+            second.read_until(r"ue_bridge_node +\| .*sending to")
+            second.process.send_signal(signal.SIGINT)
+            assert second.end() == 0
+            assert second.output.count("warning: other nodes") == 1
+        first.process.send_signal(signal.SIGINT)
+        assert first.end() == 0
+
+
 @pytest.mark.parametrize("content", ["a: [", "- 1", b"\xff"], ids=["broken", "a list", "no text"])
 def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
     path = tmp_path / "params.yaml"

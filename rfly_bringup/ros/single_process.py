@@ -1,0 +1,39 @@
+"""Several nodes in one process: `rfly_nodes NODE … --ros-args …`, for the nodes of `rfly up`."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+
+from rclpy.node import Node
+
+from rfly_bringup.nodes.entry_points import MODULES
+from rfly_common.errors import ConfigError
+from rfly_common.ros.run_loop import run_all
+
+
+def main() -> None:
+    """Entry point of the executable `rfly_nodes`: the nodes that it is given the names of."""
+    names = list(itertools.takewhile(lambda word: word != "--ros-args", sys.argv[1:]))
+    try:
+        classes = [_node_class(name) for name in names]
+        if not classes:
+            raise ConfigError(f"no node is named; there are {', '.join(MODULES)}")
+    except ConfigError as error:
+        print(f"rfly_nodes: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    run_all(classes)
+
+
+def _node_class(name: str) -> type[Node]:
+    """The one that a `*_node` module is there for."""
+    if name not in MODULES:
+        raise ConfigError(f"{name!r} is no node of rfly_suite; there are {', '.join(MODULES)}")
+    module = importlib.import_module(MODULES[name])
+    found: type[Node] = next(
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Node) and each.__module__ == module.__name__
+    )
+    return found
