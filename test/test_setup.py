@@ -242,6 +242,7 @@ def test_options_of_the_set_up_come_before_the_command(set_up_modules, arguments
 def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modules, monkeypatch, tmp_path):
     """The same files, with the paths of the other .venv; a changed message, or a damaged archive, is built anew."""
     import interfaces
+    from steps import SetupError
 
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     package = next(found for found in interfaces.interface_packages() if found.name == "tf2_msgs")
@@ -249,6 +250,7 @@ def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modu
 
     def move_to(venv):
         monkeypatch.setattr(interfaces, "VENV", venv)
+        monkeypatch.setattr(interfaces, "SITE_PACKAGES", venv / "lib")
         monkeypatch.setattr(interfaces, "BUILD", venv.parent / "build")
 
     move_to(first)
@@ -262,6 +264,13 @@ def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modu
     compiled.touch()
     package.manifest.parent.mkdir(parents=True)
     package.manifest.write_text(f"{setup}\n{library}\n{compiled}\n", encoding="utf-8")
+    with pytest.raises(SetupError, match=r"does not name .*__init__\.py"):  # such as where links were installed
+        package.keep()
+    python = package.python_package / "__init__.py"
+    python.parent.mkdir()
+    python.touch()
+    with package.manifest.open("a", encoding="utf-8") as manifest:
+        manifest.write(f"{python}\n")
     package.keep()
 
     move_to(second)
@@ -271,7 +280,8 @@ def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(set_up_modu
     assert os.access(second / "lib" / "libtf2_msgs.so", os.X_OK)
     assert not (second / "lib" / "module.pyc").exists()
     listed = package.manifest.read_text(encoding="utf-8").splitlines()
-    assert listed == [str(second / "share" / "local_setup.sh"), str(second / "lib" / "libtf2_msgs.so")]
+    names = ("share/local_setup.sh", "lib/libtf2_msgs.so", "lib/tf2_msgs/__init__.py")
+    assert listed == [str(second / name) for name in names]
 
     archive = package.archive
     archive.write_bytes(archive.read_bytes()[:40])

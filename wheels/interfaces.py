@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout import BUILD, ROOT, ROS_LOCK, STAND_INS, VENV, WHEELS
+from layout import BUILD, ROOT, ROS_LOCK, SITE_PACKAGES, STAND_INS, VENV, WHEELS
+from steps import SetupError
 from tree import digest
 
 from rfly_common.kernels.sources import user_cache
@@ -51,6 +52,11 @@ class InterfacePackage:
         return user_cache() / "rfly_suite" / "interfaces" / f"{self.name}-{key[:16]}.tar.gz"
 
     @property
+    def python_package(self) -> Path:
+        """Its Python package in .venv, without which nothing else of it is of use."""
+        return SITE_PACKAGES / ("rfly_suite" if self.source == ROOT else self.name)
+
+    @property
     def manifest(self) -> Path:
         """The list of its files in .venv, as CMake writes it."""
         return BUILD / self.name / "install_manifest.txt"
@@ -61,6 +67,8 @@ class InterfacePackage:
         names = []
         try:
             with tarfile.open(archive) as tar:
+                if str((self.python_package / "__init__.py").relative_to(VENV)) not in tar.getnames():
+                    return False
                 for member in tar:
                     file = VENV / member.name
                     content = tar.extractfile(member)
@@ -80,14 +88,18 @@ class InterfacePackage:
 
     def keep(self) -> None:
         """Write what CMake has installed into the cache; a cache that cannot be written is done without."""
+        files = [Path(line) for line in self.manifest.read_text(encoding="utf-8").splitlines()]
+        if self.python_package / "__init__.py" not in files:
+            raise SetupError(
+                f"{self.manifest}: does not name {self.python_package / '__init__.py'}; try again: make clean"
+            )
         archive = self.archive
         part = archive.with_suffix(f".{os.getpid()}.part")
         try:
             archive.parent.mkdir(parents=True, exist_ok=True)
             _remove_unused(archive.parent)
             with tarfile.open(part, "w:gz", compresslevel=3) as tar:
-                for line in self.manifest.read_text(encoding="utf-8").splitlines():
-                    file = Path(line)
+                for file in files:
                     if file.suffix == ".pyc":
                         continue
                     content = file.read_bytes()
@@ -103,7 +115,8 @@ class InterfacePackage:
 
 def interface_packages() -> list[InterfacePackage]:
     """The suite's own interfaces and those that the wheels lack. They do not depend on each other."""
-    options = ("-DRFLY_PYTHON_INTERFACES_ONLY=ON",)
+    # links would be of no use in an archive, and an older build folder may ask for them
+    options = ("-DRFLY_PYTHON_INTERFACES_ONLY=ON", "-DAMENT_CMAKE_SYMLINK_INSTALL=OFF")
     stand_ins = (InterfacePackage(name, WHEELS / "interfaces" / name, options) for name in STAND_INS)
     return [InterfacePackage("rfly_suite_interfaces", ROOT, (*options, "-DRFLY_INTERFACES_ONLY=ON")), *stand_ins]
 

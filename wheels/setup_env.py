@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import machine
-from interfaces import InterfacePackage, interface_packages
+from interfaces import interface_packages
 from layout import (
     AUTOPILOT_LOCK,
     BUILD,
@@ -278,9 +278,8 @@ class Environment:
                     self._install_one(package.name)
                     package.keep()
                 if packages:  # byte code is not kept: it holds the paths of where it was made
-                    self.steps.run(
-                        [PYTHON, "-m", "compileall", "-q", *map(_python_package, packages)], run_environment()
-                    )
+                    folders = [package.python_package for package in packages]
+                    self.steps.run([PYTHON, "-m", "compileall", "-q", *folders], run_environment())
                 self._install(["rfly_suite"])  # last: it writes a few files again that the interfaces have too
         except SetupError:
             self._write_state(building=None, built="failed")  # not interrupted: the build tree is sound
@@ -346,10 +345,6 @@ class Environment:
         parts = [] if dev else ["terrain", "trajectory"]
         env = {**run_environment(), "PYTHONPATH": str(ROOT)}
         self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up", *parts], env, cwd=VENV, job="kernels")
-
-
-def _python_package(package: InterfacePackage) -> Path:
-    return SITE_PACKAGES / package.name.removesuffix("_interfaces")
 
 
 def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
