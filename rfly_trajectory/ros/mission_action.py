@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -11,11 +11,12 @@ from rclpy.node import Node
 from rclpy.task import Future
 from rfly_suite.action import ExecuteMission
 
-from rfly_common.errors import ConfigError, MissionFileError
+from rfly_common.errors import ConfigError, MissionFileError, WorkError
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_common.readers.asked_files import resolve_below, without_content
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.run_loop import in_thread
 from rfly_trajectory.missions.files import Mission, read_mission
 from rfly_trajectory.missions.items import MissionItem
 from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, TIMED_COMMANDS, mavlink_command
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rfly_trajectory.ros.mission_topics import MissionVehicle
 
 FEEDBACK_PERIOD_S = 0.1
+_REFUSALS = (ConfigError, ValueError, OSError, WorkError)
 MAX_HOME_M = 100_000.0
 """a mission file whose home lies farther from the map's origin belongs to another map"""
 
@@ -42,8 +44,12 @@ class MissionAction:
         self._log = node.get_logger()
         self._goal: Any = None
         self._ended: Future | None = None
-        self._start: Callable[[], None] | None = None
+        self._start: Callable[[], Awaitable[None]] | None = None
         """loads the goal's mission as soon as the vehicle is ready"""
+        self._starting: Callable[[], Awaitable[None]] | None = None
+        """that of them which has begun"""
+        self._newest: Any = None
+        self._reads = False
         self._replaced_after = 0
         self._next_feedback_ns = 0
         self._server = ActionServer(
@@ -65,12 +71,21 @@ class MissionAction:
 
     def start_waiting(self) -> None:
         """Load the mission of a goal that came before the vehicle was ready."""
-        if self._start is not None and self._vehicle.ready:
-            start, self._start = self._start, None
-            try:
-                start()
-            except (ConfigError, ValueError, OSError) as error:
+        executor = self._node.executor
+        if self._start is not None and self._start is not self._starting and self._vehicle.ready and executor:
+            self._starting = self._start
+            executor.create_task(self._start_now, self._start)
+
+    async def _start_now(self, start: Callable[[], Awaitable[None]]) -> None:
+        if self._start is not start:
+            return  # replaced meanwhile
+        try:
+            await start()
+        except _REFUSALS as error:
+            if self._start is start:
                 self._end(_reason(error))
+        if self._start is start:
+            self._start = None
 
     def update(self, now_ns: int) -> None:
         """Feedback, and the end of the goal."""
@@ -95,10 +110,12 @@ class MissionAction:
         done = self._items_done()
         try:
             begin = self._prepared(handle.request)
+            if not (handle.request.file and self._reads):
+                self._newest = handle.request
             start = None if self._vehicle.ready else begin
             if start is None:
-                begin()
-        except (ConfigError, ValueError, OSError) as error:
+                await begin()
+        except _REFUSALS as error:
             return self._aborted(handle, error)  # the mission that is being flown goes on
         self._end("replaced by a new goal")
         self._replaced_after, self._start = done, start
@@ -146,7 +163,7 @@ class MissionAction:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(message)
 
-    def _prepared(self, goal: Any) -> Callable[[], None]:
+    def _prepared(self, goal: Any) -> Callable[[], Awaitable[None]]:
         """What is to be done as soon as a pose is known; what can be checked before is checked now."""
         if goal.file:
             if len(goal.items):
@@ -169,7 +186,7 @@ class MissionAction:
         MissionRunner(self._vehicle.settings.uav_type).load(items, start_index=goal.start_index)  # type: ignore[arg-type]
         return lambda: self._load_items(goal, items, axes)
 
-    def _load_items(self, goal: Any, items: list[MissionItem], axes: str) -> None:
+    async def _load_items(self, goal: Any, items: list[MissionItem], axes: str) -> None:
         sources = {
             ExecuteMission.Goal.HOME_FROM_GOAL: lambda: point_to_ned(goal.home, axes),
             ExecuteMission.Goal.HOME_FROM_PARAMETER: lambda: self._vehicle.settings.home,
@@ -177,9 +194,19 @@ class MissionAction:
         }
         self._load(Mission(tuple(items), (0.0, 0.0, 0.0)), sources[goal.home_source](), goal)
 
-    def _load_file(self, goal: Any) -> None:
+    async def _load_file(self, goal: Any) -> None:
         vehicle = self._vehicle.settings
-        mission = self._read(goal.file, vehicle.loiter_radius)
+        if self._reads:
+            raise ConfigError(f"{goal.file}: another mission file is being read: ask again when it is done")
+        self._reads = True
+        try:  # a large file takes seconds; all vehicles go on meanwhile
+            mission = await in_thread(self._node, lambda: self._read(goal.file, vehicle.loiter_radius))
+        finally:
+            self._reads = False
+        if isinstance(mission, ConfigError):
+            raise mission
+        if goal is not self._newest:
+            raise ConfigError("replaced by a new goal")
         home: Any
         if self._vehicle.geo_origin is not None:
             home = geodetic_to_ned(mission.home, self._vehicle.geo_origin).tolist()
@@ -201,10 +228,13 @@ class MissionAction:
             self._log.info(f"{vehicle.name}: {goal.file}: CUSTOM items (MAVLink command): {listed}")
         self._load(mission, home, goal)
 
-    def _read(self, name: str, loiter_radius: float) -> Mission:
-        """The mission file that a peer names; ConfigError without a word of its content."""
-        path = resolve_below(name, self._shared.file_folders, "file_folders")
+    def _read(self, name: str, loiter_radius: float) -> Mission | ConfigError:
+        """The mission file that a peer names, or what is wrong, without a word of its content. In a thread."""
         on_map = self._vehicle.terrain is not None and self._vehicle.geo_origin is not None
+        try:
+            path = resolve_below(name, self._shared.file_folders, "file_folders")
+        except ConfigError as error:
+            return error
         try:
             return read_mission(
                 path,
@@ -213,7 +243,7 @@ class MissionAction:
                 terrain=self._altitude_above_sea if on_map else None,
             )
         except (MissionFileError, OSError) as error:
-            raise ConfigError(without_content(name, error, path, f"rfly mission check {path}")) from error
+            return ConfigError(without_content(name, error, path, f"rfly mission check {path}"))
 
     def _load(self, mission: Mission, home: Any, goal: Any) -> None:
         self._vehicle.load(mission, home, goal)

@@ -200,7 +200,7 @@ BAD = {
     "start": ([(1, (0, 0, 9))], {"start_index": 1}, "start_index: 1, the mission has 1 items"),
     "no home": ([(1, (0, 0, 9))], {"home_source": 1}, "parameter hawk.home is not set"),
     "home of nowhere": ([(1, (0, 0, 9))], {"home_source": 3}, "home_source: 3"),
-    "no file": ([], {"file": "/no/such.plan"}, "/no/such.plan: No such file or directory"),
+    "no file": ([], {"file": "/no/such.plan"}, "not below the folders of the parameter file_folders"),
     "file and items": ([(1, (0, 0, 9))], {"file": "/no/such.plan"}, "items: expected none"),
 }
 
