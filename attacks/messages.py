@@ -1,0 +1,280 @@
+"""Odd messages and requests for every subscription and service of every node, before and after sensible ones.
+
+The graph says what a node takes, the interface definitions what can be odd about it. After each round of one message
+a topic the node has to answer a service; it may not end, print a trace or swell.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from claims import domain as domain_of_its_own
+
+from attacks.odd_messages import OddMessages
+from attacks.table import Result, largest
+
+TRIES, SHORT_TRIES = 10_000, 150
+PATIENCE_S = 10.0
+"""for an answer, before a node counts as stalled"""
+MOST_GROWTH_MB = 400.0
+"""of resident memory, over what a node has before the first message"""
+MOST_FAILURES = 5
+"""of one node, after which it is left alone"""
+CALL_EVERY = 20
+"""rounds: then each service of the node is called too"""
+
+NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "terrain_node": ("terrain_node", {}),
+    "ue_bridge_node": (
+        "ue_bridge_node",
+        {"port": "0", "feedback_port": "0", "vehicles": "[a, b, c]", "a.id": "801", "b.id": "802", "c.id": "803"}
+        | {"b.message": "odometry", "c.message": "vehicle_state"},
+    ),
+    "trajectory_node": ("trajectory_node", {}),
+    "mission_node": ("mission_node", {"vehicles": "[uav]"}),
+    "mission_node of a real vehicle": ("mission_node", {"vehicles": "[uav]", "simulate": "false"}),
+    "planner_node": ("planner_node", {"vehicles": "[uav]", "uav.id": "1", "goal_vehicle": "uav"}),
+    "collision_node": ("collision_node", {}),
+    "teleop_node": ("teleop_node", {}),
+    "guidance_node": ("guidance_node", {}),
+    "amphibious_sim_node": ("amphibious_sim_node", {}),
+    "amphibious_sim_node in lock-step": ("amphibious_sim_node", {"lock_step": "true"}),
+    "link_node": ("link_node", {"port": "0"}),
+    "mavlink_hil_node": ("mavlink_hil_node", {"port": "0"}),
+    "state_estimator_node": ("state_estimator_node", {}),
+    "state_estimator_node in lock-step": ("state_estimator_node", {"lock_step": "true"}),
+    "flight_control_node": ("flight_control_node", {}),
+    "flight_control_node in lock-step": ("flight_control_node", {"lock_step": "true"}),
+    "chassis_control_node": ("chassis_control_node", {}),
+    "mapping_node": ("mapping_node", {}),
+}
+"""what is attacked: an executable and its parameters"""
+
+
+class Target:
+    """A running node, what it takes, and a peer that sends it."""
+
+    def __init__(self, stack: ExitStack, executable: str, parameters: Mapping[str, str], domain: int) -> None:
+        from node_harness import NodeProcess, Peer
+        from rcl_interfaces.srv import GetParameters
+        from rclpy.qos import DurabilityPolicy, QoSProfile
+
+        self.process = stack.enter_context(NodeProcess(executable, domain, parameters))
+        self.peer = Peer(domain)
+        stack.callback(self.peer.close)
+        node = self.peer.node
+        self.peer.spin_until(lambda: self._names() or self.process.process.poll() is not None, 60.0)
+        ((self._name, self._namespace),) = self._names()
+        self.clients: dict[str, tuple[Any, Any]] = {}
+        self.publishers: dict[str, tuple[Any, Any]] = {}
+        self._ping_type = GetParameters
+        self._ping = node.create_client(GetParameters, f"{self._namespace.rstrip('/')}/{self._name}/get_parameters")
+        self.peer.spin_until(self._ping.service_is_ready, 60.0)
+        self._qos = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.longest_stall_s = 0.0
+        self.answers(60.0)  # its start is over
+        for name, (kind,) in node.get_service_names_and_types_by_node(self._name, self._namespace):
+            if name.endswith("/get_result"):
+                continue  # of an action: answers when a goal has ended
+            of = _interface(kind)
+            self.clients[name] = (of, node.create_client(of, name))
+            self.peer.spin_until(self.clients[name][1].service_is_ready, 60.0)
+        self.find_topics()
+        self.longest_stall_s, self.first_mb = 0.0, self.memory_mb()
+
+    def find_topics(self) -> None:
+        """Publish on all topics that it subscribes to by now."""
+        for name, (kind,) in self.peer.node.get_subscriber_names_and_types_by_node(self._name, self._namespace):
+            if name not in self.publishers and name not in ("/clock", "/parameter_events"):
+                of = _interface(kind)
+                made = self.peer.node.create_publisher(of, name, self._qos)
+                self.publishers[name] = (of, made)
+                self.peer.spin_until(lambda made=made: made.get_subscription_count(), 60.0)
+
+    def answers(self, patience_s: float = PATIENCE_S) -> bool:
+        """Whether it answers a service in time."""
+        return self.call(self._ping, self._ping_type.Request(), patience_s)
+
+    def call(self, client: Any, request: Any, patience_s: float = PATIENCE_S) -> bool:
+        """Whether it answers this request in time."""
+        start = time.monotonic()
+        future = client.call_async(request)
+        ended = self.process.process.poll
+        while not future.done() and ended() is None and time.monotonic() - start < patience_s:
+            self.peer.spin_for(0.0005)
+        self.longest_stall_s = max(self.longest_stall_s, time.monotonic() - start)
+        return bool(future.done())
+
+    def memory_mb(self) -> float:
+        """Resident at most, since it began."""
+        try:
+            status = Path(f"/proc/{self.process.process.pid}/status").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return 0.0
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        return int(found[1]) * 1024e-6 if found else 0.0
+
+    def problem(self) -> str:
+        """What is wrong with it; "" if nothing."""
+        lines = self.process.output.splitlines()
+        if any("Traceback (most recent call last)" in line for line in lines):
+            return f"printed a trace: {lines[-1][:300]}"
+        broken = next((line for line in lines if "dropped, by an error in" in line and "rclpy/" not in line), "")
+        if broken:
+            return f"an error that nobody foresaw: {broken[:300]}"
+        code = self.process.process.poll()
+        if code is not None:
+            return f"ended with code {code}: {lines[-1][:300] if lines else ''}"
+        growth = self.memory_mb() - self.first_mb
+        return f"grew by {growth:.0f} MB" if growth > MOST_GROWTH_MB else ""
+
+    def _names(self) -> list[tuple[str, str]]:
+        found = self.peer.node.get_node_names_and_namespaces()
+        return [each for each in found if each[0] != "peer" and not each[0].startswith("_")]
+
+
+def attack(executable: str, parameters: Mapping[str, str], name: str, rng: random.Random, tries: int) -> Result:
+    """So many odd messages a topic, half of them before any sensible one."""
+    tried, failures, memory, stalls = 0, list[str](), list[float](), list[float]()
+    for sensible_first in (False, True):
+        left = tries // 2
+        while left > 0 and len(failures) < MOST_FAILURES:
+            with ExitStack() as stack:
+                domain = stack.enter_context(domain_of_its_own())
+                target = Target(stack, executable, parameters, domain)
+                messages = OddMessages(rng, sensible_makers())
+                done, failure = _rounds(target, messages, left, sensible_first)
+                tried += done * len(target.publishers)
+                left -= done
+                memory.append(target.memory_mb())
+                stalls.append(target.longest_stall_s)
+                if failure:
+                    failures.append(f"{'after sensible messages' if sensible_first else 'at first'}: {failure}")
+    return Result(name, tried, len(failures), largest(memory), largest(stalls), tuple(failures))
+
+
+def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: bool) -> tuple[int, str]:
+    """How many rounds were done, and what went wrong in the last one."""
+    for done in range(1, rounds + 1):
+        sent_now = []
+        for topic, (kind, publisher) in target.publishers.items():
+            if sensible_first and (done < 10 or done % 3 == 0):
+                publisher.publish(messages.sensible(kind))
+            message = messages.odd(kind)
+            publisher.publish(message)
+            sent_now.append((topic, message))
+        answered = target.answers()
+        problem = target.problem() if done % 50 == 0 or not answered or done == rounds else ""
+        if not answered and not problem:
+            problem = f"no answer in {PATIENCE_S:g} s"
+        if problem:
+            sent = "; ".join(f"{topic} {str(message)[:1000]}" for topic, message in sent_now)
+            return done, f"round {done}: {problem}; after {sent}"
+        if done % CALL_EVERY == 0:
+            for service, (kind, client) in target.clients.items():
+                request = messages.odd(kind.Request) if done % 3 else messages.sensible(kind.Request)
+                if not target.call(client, request):
+                    return done, f"round {done}: {service} {request}: {target.problem() or 'no answer'}"
+            target.find_topics()
+    return rounds, ""
+
+
+def _interface(name: str) -> Any:
+    """The type of a name such as std_msgs/msg/String."""
+    package, folder, kind = name.split("/")
+    if folder == "action" and "_" in kind:  # a service of an action, such as ExecuteMission_SendGoal
+        action, _, part = kind.partition("_")
+        return getattr(_interface(f"{package}/action/{action}").Impl, f"{part}Service")
+    return getattr(__import__(f"{package}.{folder}", fromlist=[kind]), kind)
+
+
+def sensible_makers() -> dict[str, Callable[[], Any]]:
+    """By name of their types, messages that nodes can use."""
+    import numpy as np
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path as PathMessage
+    from rfly_suite.msg import PlacedObjectArray, RotorCommand, TerrainMap
+    from sensor_msgs.msg import JointState, PointCloud2, PointField
+    from std_msgs.msg import Float64MultiArray
+
+    from rfly_amphibious.sensors.sensor_suite import joint_names
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_common.ros.stamps import ns_to_stamp
+    from rfly_common.ros.vehicle_msgs import states_to_msg
+    from rfly_common.vehicle_states import VehicleStates
+
+    vehicle = VehicleParameters.load("scale")
+    joints = joint_names(vehicle)
+
+    def states() -> Any:
+        position = np.array([[0.0, 0.0, 5.0], [3.0, 1.0, 5.0], [20.0, 0.0, 6.0]])
+        made = VehicleStates(
+            id=np.array([1, 2, 3]),
+            vehicle_type=np.array([3, 3, 100]),
+            position=position,
+            orientation=np.tile([0.0, 0.0, 0.0, 1.0], (3, 1)),
+            source="/attack",
+            stamp_ns=time.time_ns(),
+        )
+        return states_to_msg(made)
+
+    def terrain() -> Any:
+        made = TerrainMap(name="hill", rows=21, columns=31, origin_x=-50.0, origin_y=-75.0, step_x=5.0, step_y=5.0)
+        made.header.frame_id = "map"
+        made.geo_origin = [47.0, 8.0, 500.0]
+        made.height = [float(i % 7) for i in range(21 * 31)]
+        return made
+
+    def objects() -> Any:
+        made = PlacedObjectArray(id=[11, 12], vehicle_type=[3, 3], position=[5.0, 5.0, 1.0, -5.0, 5.0, 1.0])
+        made.header.frame_id = "map"
+        made.orientation = [0.0, 0.0, 0.0, 1.0] * 2
+        made.box_origin, made.box_half_extent = made.position, [1.0] * 6
+        made.offset, made.scale, made.use_ground_packet = [0.0] * 2, [1.0] * 6, [0] * 2
+        return made
+
+    def cloud() -> Any:
+        made = PointCloud2(height=1, width=50, point_step=12, row_step=600, is_dense=True)
+        made.header.frame_id, made.header.stamp = "base_link", ns_to_stamp(time.time_ns())
+        made.fields = [PointField(name=axis, offset=4 * i, datatype=7, count=1) for i, axis in enumerate("xyz")]
+        made.data = (np.arange(150, dtype=np.float32) % 17).tobytes()
+        return made
+
+    def path() -> Any:
+        made = PathMessage()
+        made.header.frame_id = "map"
+        for x in (0.0, 20.0, 40.0):
+            pose = PoseStamped()
+            pose.header.frame_id, pose.pose.position.x, pose.pose.orientation.w = "map", x, 1.0
+            made.poses.append(pose)
+        return made
+
+    def joint_state() -> Any:
+        zeros = [0.0] * len(joints)
+        made = JointState(name=joints, position=zeros, velocity=zeros)
+        made.header.stamp = ns_to_stamp(time.time_ns())
+        return made
+
+    return {
+        "rfly_suite/VehicleStateArray": states,
+        "rfly_suite/TerrainMap": terrain,
+        "rfly_suite/PlacedObjectArray": objects,
+        "rfly_suite/RotorCommand": lambda: RotorCommand(value=[1.0] * vehicle.rotors),
+        "sensor_msgs/PointCloud2": cloud,
+        "sensor_msgs/JointState": joint_state,
+        "nav_msgs/Path": path,
+        "std_msgs/Float64MultiArray": lambda: Float64MultiArray(data=[10.0] * 4),
+    }
+
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
+    f"odd messages to {name}": partial(attack, executable, parameters, f"odd messages to {name}")
+    for name, (executable, parameters) in NODES.items()
+}

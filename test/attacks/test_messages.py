@@ -1,0 +1,40 @@
+"""Odd messages: they are odd, the same for the same seed, and two nodes stand them; what ends a node is seen."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+pytestmark = pytest.mark.ros
+
+
+def test_messages_are_odd_in_every_way_and_the_same_again():
+    from rfly_suite.msg import VehicleStateArray
+    from sensor_msgs.msg import PointCloud2
+
+    from attacks.odd_messages import OddMessages
+
+    for kind in (VehicleStateArray, PointCloud2):
+        made = OddMessages(random.Random(3))
+        messages = [made.odd(kind) for _ in range(2000)]
+        again = OddMessages(random.Random(3))
+        assert [str(again.odd(kind))[:500] for _ in range(50)] == [str(message)[:500] for message in messages[:50]]
+        stamps = {message.header.stamp.sec for message in messages}
+        assert min(stamps) < 0 < max(stamps)
+    made = OddMessages(random.Random(3))
+    arrays = [made.odd(VehicleStateArray) for _ in range(2000)]
+    assert any(len(message.position) == 3 * len(message.id) > 0 for message in arrays)
+    assert any(len(message.position) != 3 * len(message.id) for message in arrays)
+    assert any(value != value for message in arrays for value in message.position[:40])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["chassis_control_node", "terrain_node"])
+def test_nodes_stand_odd_messages(name):
+    from attacks import messages
+
+    result = messages.ATTACKS[f"odd messages to {name}"](random.Random(1), 40)
+    assert result.failures == ()
+    assert result.tried >= 40
+    assert result.longest_stall_s < messages.PATIENCE_S
