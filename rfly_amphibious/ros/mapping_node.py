@@ -28,11 +28,11 @@ from rfly_amphibious.ros.mapping_msgs import LidarPoints, grid_to_octomap, msg_t
 from rfly_amphibious.ros.node_parameters import MappingParameters, VoxelParameters
 from rfly_common.errors import FrameError, RflyError
 from rfly_common.frames import quat_rotate
-from rfly_common.process_memory import largest_memory
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.process_memory import largest_memory
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns

@@ -17,6 +17,11 @@ from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.files.asked_maps import is_plain, load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 
+FARTHEST = 1e8
+"""m from the origin"""
+SMALLEST_STEP = 1e-3
+"""m"""
+
 
 def height_map_to_msg(height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int, max_cells: int) -> TerrainMap:
     """A map with more than `max_cells` cells travels as name and sha256 only."""
@@ -59,6 +64,7 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
             f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x {columns} columns, "
             f"expected {rows * columns}"
         )
+    _check_extent(message)
     geo = message.geo_origin
     try:
         return HeightMap(
@@ -74,6 +80,20 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
         raise
     except ValueError as error:
         raise TerrainFormatError(f"terrain_map {message.name!r}: {error}") from error
+
+
+def _check_extent(message: TerrainMap) -> None:
+    """Numbers that are finite and still no place of this world end in overflows wherever cells are counted."""
+    for axis, origin, step, count in (
+        ("x", message.origin_x, message.step_x, message.rows),
+        ("y", message.origin_y, message.step_y, message.columns),
+    ):
+        end = origin + step * count
+        if not (abs(origin) <= FARTHEST and abs(end) <= FARTHEST and abs(step) >= SMALLEST_STEP):  # also for NaN
+            raise TerrainFormatError(
+                f"terrain_map {message.name!r}: origin_{axis} {origin:g}, step_{axis} {step:g}: expected places up to "
+                f"{FARTHEST:g} m and steps from {SMALLEST_STEP:g} m"
+            )
 
 
 def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> PointCloud2:
