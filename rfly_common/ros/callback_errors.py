@@ -24,6 +24,7 @@ TOLD_EVERY_S = 10.0
 LONGEST_TEXT = 300
 """characters of an error's own text: no content of a message or a file is to fill the log"""
 
+_GUARDED = "rfly_guarded"
 _told_at: dict[str, float] = {}
 """by place, on the steady clock"""
 _counts: Counter[str] = Counter()
@@ -64,6 +65,8 @@ def guarded(
     node: Node, callback: Callable[..., Any], failed: Callable[..., Any] = lambda _text, *_arguments: None
 ) -> Callable[..., Any]:
     """A callback, or a coroutine, that raises nothing: instead it returns what `failed(text, *arguments)` does."""
+    if getattr(callback, _GUARDED, False):
+        return callback
     if inspect.iscoroutinefunction(callback):
 
         @functools.wraps(callback)
@@ -73,6 +76,7 @@ def guarded(
             except Exception as error:  # noqa: BLE001  told and counted
                 return failed(tell_error(node, error), *arguments)
 
+        setattr(call_and_wait, _GUARDED, True)
         return call_and_wait
 
     @functools.wraps(callback)
@@ -82,6 +86,7 @@ def guarded(
         except Exception as error:  # noqa: BLE001  told and counted
             return failed(tell_error(node, error), *arguments)
 
+    setattr(call, _GUARDED, True)
     return call
 
 

@@ -77,6 +77,7 @@ class Frames:
         self._buffer.clear()
 
     def _on_tf(self, message: TFMessage, static: bool = False) -> None:
+        problems: list[FrameError] = []
         for t in message.transforms:
             p, q = t.transform.translation, t.transform.rotation
             try:
@@ -89,4 +90,7 @@ class Frames:
                     static=static,
                 )
             except FrameError as error:
-                self._log.warning(f"transform ignored: {error}", throttle_duration_sec=5.0)
+                problems.append(error)
+        if problems:  # once: asking the log whether it would say so takes longer than a transform
+            count = "transform" if len(problems) == 1 else f"{len(problems)} transforms, the first"
+            self._log.warning(f"{count} ignored: {problems[0]}", throttle_duration_sec=5.0)

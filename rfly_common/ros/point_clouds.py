@@ -17,6 +17,8 @@ try:
 except ImportError:  # a machine with ROS's wheels only, which lack it
     read_points = None
 
+LARGEST_POINT = 65_536
+"""bytes"""
 _FORMATS = {
     PointField.INT8: "i1",
     PointField.UINT8: "u1",
@@ -39,6 +41,8 @@ def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
     missing = [name for name in names if name not in fields]
     if missing:
         raise SensorMessageError(f"the cloud has the fields {', '.join(fields)}; {', '.join(missing)} is missing")
+    if cloud.point_step > LARGEST_POINT:
+        raise SensorMessageError(f"the cloud's points have {cloud.point_step} bytes, expected at most {LARGEST_POINT}")
     for name in names:
         number = _FORMATS.get(fields[name].datatype)
         if number is None or fields[name].offset + int(number[1]) > cloud.point_step:

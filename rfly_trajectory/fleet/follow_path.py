@@ -14,6 +14,7 @@ from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress
 from rfly_trajectory.motion.take_over import STANDSTILL_SPEED, deceleration, schedule_to_end, stop
+from rfly_trajectory.paths.nav_path import MAX_COORDINATE
 from rfly_trajectory.paths.path import Path
 from rfly_trajectory.paths.waypoints import MovingPose, path_through, transition_to
 
@@ -52,6 +53,9 @@ def reference_path(vehicle: Vehicle, points: Floats) -> Path:
         raise ConfigError(f"poses: {len(points)} of them, expected 2 to {MAX_POSES}, or none to stop")
     if not np.isfinite(points).all():
         raise ConfigError(f"poses[{int(np.argmin(np.isfinite(points).all(axis=1)))}]: its position is not finite")
+    if np.abs(points).max() > MAX_COORDINATE:
+        first = int(np.argmax((np.abs(points) > MAX_COORDINATE).any(axis=1)))
+        raise ConfigError(f"poses[{first}]: its position lies more than {MAX_COORDINATE:g} m from the origin")
     if vehicle.profile.cruise == 0.0:
         raise ConfigError("the speed of this vehicle is 0 in its fleet file")
     return path_through(points[:, :2] if vehicle.kind == "ground" else points, corner_radius(vehicle))

@@ -86,3 +86,23 @@ def test_bytes_that_are_no_message_are_dropped(domain_id, peer):
             assert len(peer.call(GetParameters, service, names=["use_sim_time"]).values) == 1
             assert process.stop() == 0
             assert "Traceback" not in process.output
+
+
+def test_many_bad_transforms_are_told_in_one_line(domain_id, peer):
+    """20,000 held up every node that listens for a quarter of a minute."""
+    import time
+
+    from geometry_msgs.msg import TransformStamped
+    from rcl_interfaces.srv import GetParameters
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros.qos import TF
+
+    with NodeProcess("collision_node", domain_id) as process:
+        out = peer.publisher(TFMessage, "/tf", TF)
+        peer.call(GetParameters, "collision_node/get_parameters")
+        out.publish(TFMessage(transforms=[TransformStamped()] * 20_000))
+        peer.spin_until(lambda: "20000 transforms, the first ignored" in process.output)
+        start = time.monotonic()
+        peer.call(GetParameters, "collision_node/get_parameters")
+        assert time.monotonic() - start < 5.0

@@ -74,6 +74,7 @@ def test_an_empty_cloud_has_no_points(reader):
     ("spoil", "told"),
     [
         (lambda c: setattr(c, "data", array("B", c.data[:-1])), "63 bytes do not hold 2 x 2 points"),
+        (lambda c: setattr(c, "point_step", 2**32 - 1), "points have 4294967295 bytes, expected at most 65536"),
         (lambda c: setattr(c, "row_step", 31), "do not hold 2 x 2 points"),
         (lambda c: setattr(c.fields[2], "offset", 13), "field y lies beyond its points of 16 bytes"),
         (lambda c: setattr(c.fields[2], "datatype", 99), "field y lies beyond"),

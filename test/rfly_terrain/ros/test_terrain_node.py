@@ -356,3 +356,19 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
         second = peer.spin_until(lambda: shown[-1] != first and shown[-1])
         assert len(second.points) == 3 * 8, "2 x 2 quads"
         assert {(p.x, p.y) for p in second.points} == {(x, y) for x in (-2, 0, 2) for y in (-3, 0, 3)}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"step_x": 1e308}, {"step_y": 5e-324}, {"origin_x": -3e38}, {"step_x": float("nan")}]
+)
+def test_a_map_that_is_no_place_of_this_world_is_refused(wrong):
+    """Its cells can't be counted: what does so would overflow later."""
+    from rfly_suite.msg import TerrainMap
+
+    from rfly_common.errors import TerrainFormatError
+    from rfly_terrain.ros.terrain_msgs import msg_to_height_map
+
+    good = {"name": "odd", "rows": 2, "columns": 3, "step_x": 5.0, "step_y": 5.0, "height": [0.0] * 6}
+    assert msg_to_height_map(TerrainMap(**good)).rows == 2
+    with pytest.raises(TerrainFormatError, match="expected places up to"):
+        msg_to_height_map(TerrainMap(**{**good, **wrong}))

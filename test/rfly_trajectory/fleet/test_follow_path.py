@@ -110,6 +110,7 @@ def test_the_radius_of_corners():
         (GOAL[:1], "1 of them, expected 2 to"),
         (np.zeros((MAX_POSES + 1, 3)), f"{MAX_POSES + 1} of them, expected 2 to"),
         (np.vstack([GOAL, [0, math.nan, 0]]), r"poses\[3\]: its position is not finite"),
+        (np.vstack([GOAL, [0, -1e160, 0]]), r"poses\[3\]: its position lies more than 1e\+07 m"),
         (GOAL + np.array([0, 2000, 0]), "m from the vehicle"),
     ],
 )
