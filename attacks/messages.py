@@ -30,11 +30,21 @@ MOST_FAILURES = 5
 CALL_EVERY = 20
 """rounds: then each service of the node is called too"""
 
+NOBODYS_PORT = "29010"
+"""where ue_bridge_node's datagrams go"""
+
 NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "terrain_node": ("terrain_node", {}),
     "ue_bridge_node": (
         "ue_bridge_node",
-        {"port": "0", "feedback_port": "0", "vehicles": "[a, b, c]", "a.id": "801", "b.id": "802", "c.id": "803"}
+        {
+            "port": NOBODYS_PORT,
+            "feedback_port": "0",
+            "vehicles": "[a, b, c]",
+            "a.id": "801",
+            "b.id": "802",
+            "c.id": "803",
+        }
         | {"b.message": "odometry", "c.message": "vehicle_state"},
     ),
     "trajectory_node": ("trajectory_node", {}),
@@ -71,6 +81,8 @@ class Target:
         stack.callback(self.peer.close)
         node = self.peer.node
         self.peer.spin_until(lambda: self._names() or self.process.process.poll() is not None, 60.0)
+        if self.process.process.poll() is not None:
+            raise RuntimeError(f"{executable} does not start: {self.process.output[-500:]}")
         ((self._name, self._namespace),) = self._names()
         self.clients: dict[str, tuple[Any, Any]] = {}
         self.publishers: dict[str, tuple[Any, Any]] = {}
