@@ -71,7 +71,9 @@ def _describe(error: ValidationError) -> tuple[list[Key], str]:
         return path, f"{_short(value)}, expected {' or '.join(_TYPE_NAMES[name] for name in types)}{_about(schema)}"
     if rule in ("pattern", "maxLength"):
         return path, f"{_short(value)} is not allowed{_about(schema) or f', expected {schema[rule]}'}"
-    return path, error.message
+    if rule == "uniqueItems":
+        return path, f"{_short(value)}: an element is there twice"
+    return path, error.message[:200]
 
 
 def _about(schema: Any) -> str:
