@@ -58,7 +58,11 @@ def shell_lines(page: Path, program: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in code]
 
 
-RFLY_LINES = [pytest.param(page, line, id=" ".join(line)) for page in PAGES for line in shell_lines(page, "rfly")]
+RFLY_LINES = [
+    pytest.param(page, line, id=" ".join(line), marks=[pytest.mark.needs("numba")] if line[1] == "sim" else [])
+    for page in PAGES
+    for line in shell_lines(page, "rfly")
+]
 
 
 @pytest.fixture(scope="module")

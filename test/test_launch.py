@@ -1,6 +1,5 @@
 """The launch files in a real `launch`: nodes come up, answer, and end with Ctrl-C."""
 
-import importlib.util
 import signal
 import subprocess
 import sys
@@ -54,7 +53,7 @@ def test_launch_file_starts_serves_and_ends(name, domain_id, rflysim_ports):
             process.wait()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ros2launch") is None, reason="launch is not installed")
+@pytest.mark.needs("ros2launch")
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -67,7 +66,7 @@ def test_launch_file_starts_serves_and_ends(name, domain_id, rflysim_ports):
 )
 def test_what_is_wrong_ends_the_launch_before_any_node(words, text, domain_id):
     """One error that names it, exit code 1, no process started."""
-    command = [str(Path(sys.executable).with_name("ros2")), "launch", str(LAUNCH / words[0]), *words[1:]]
+    command = ["ros2", "launch", str(LAUNCH / words[0]), *words[1:]]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     output = run.stdout + run.stderr
     assert run.returncode == 1, output
@@ -76,14 +75,14 @@ def test_what_is_wrong_ends_the_launch_before_any_node(words, text, domain_id):
     assert "Traceback" not in output
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ros2launch") is None, reason="launch is not installed")
+@pytest.mark.needs("ros2launch")
 def test_rviz_on_a_machine_without_it_starts_nothing(domain_id):
     """Once it left three nodes running without a parent."""
     from ament_index_python.packages import get_packages_with_prefixes
 
     if "rviz2" in get_packages_with_prefixes():
         pytest.skip("the program rviz2 is installed")
-    command = [str(Path(sys.executable).with_name("ros2")), "launch", str(LAUNCH / "rfly.launch.py"), "rviz:=true"]
+    command = ["ros2", "launch", str(LAUNCH / "rfly.launch.py"), "rviz:=true"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1
     assert "rviz2: package rviz2 is not installed" in run.stdout + run.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,7 +199,9 @@ def _spline(z: NDArray[np.float32], zoom: float) -> Floats:
         wide = correlate1d(wide, [-1 / 6, 8 / 6, -1 / 6], axis, mode="nearest")
     shape = tuple(max(2, round((n - 1) * zoom) + 1) for n in z.shape)
     steps = [(n - 1) / (m - 1) for n, m in zip(z.shape, shape, strict=True)]
-    fine = affine_transform(wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # SciPy 1.11 still tells what a vector meant before 0.18
+        fine = affine_transform(wide, steps, offset=2.0, output_shape=shape, order=3, prefilter=False, mode="nearest")
     return np.asarray(np.round(fine, 6) + low)  # rounded: level ground stays level, also for contours
 
 

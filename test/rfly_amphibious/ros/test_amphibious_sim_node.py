@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
 SIM = "/car/amphibious_sim_node"
 

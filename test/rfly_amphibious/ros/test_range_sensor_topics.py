@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
 
 HEIGHT = 0.22 + 0.25
 """of the lidar above level ground, m"""

@@ -188,6 +188,7 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
     assert list(map(repr, of_cluster)) == list(map(repr, again)) == list(map(repr, alone))
 
 
+@pytest.mark.needs("distributed")
 def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
     with pytest.raises(ConfigError, match=r"'nonsense', expected the address of a scheduler"):
         run_sweep_on_dask(load(scenario, "seed=0"), "nonsense")
