@@ -298,6 +298,7 @@ def test_in_a_crowd_only_the_ground_is_tested():
     assert world.crowd == ""
 
 
+@pytest.mark.needs("numba")
 def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
     """Of five thousand million pairs no more are looked at than are allowed; so it is where all of them had touched."""
     n = 100_000

@@ -347,7 +347,7 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
 
     rise = np.arange(40)[:, None] * 5 + np.zeros((1, 30), int)
     big = write_map(tmp_path, "big", rise)
-    parameters = {"map": f"'{write_map(tmp_path)}'", "marker_max_triangles": "10"}
+    parameters = {"map": f"'{write_map(tmp_path)}'", "map_search_path": f"['{tmp_path}']", "marker_max_triangles": "10"}
     with NodeProcess("terrain_node", domain_id, parameters):
         shown = latched(peer, Marker, "terrain_marker")
         first = peer.spin_until(lambda: shown and shown[-1])

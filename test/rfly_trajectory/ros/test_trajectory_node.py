@@ -359,7 +359,7 @@ def test_fleet_markers_of_vehicles_that_are_gone_are_deleted(peer, fleet_file, s
     from rfly_suite.srv import LoadFleet
 
     TerrainSource(peer).publish(ground())
-    start(fleet=f"'{fleet_file}'", marker_scale="1.0")
+    start(fleet=f"'{fleet_file}'", marker_scale="1.0", file_folders=f"['{tmp_path}']")
     scene = shown(peer)
     peer.spin_until(lambda: ("vehicles", 40) in scene())
     line = "{type: line, from: [0, 0], to: [9, 0]}"
