@@ -82,13 +82,13 @@ def test_who_hangs_with_the_interpreters_lock_is_ended_by_the_system(number):
     """As a node did in the middleware: a thread as watchdog never got the lock."""
     code, seconds, output = run(HANGS_WITH_THE_LOCK, number)
     assert (code, output) == (-signal.SIGALRM, "")
-    assert seconds < 2.0
+    assert seconds < 5.0  # 1.8 on an idle machine; without the alarm it hangs for a minute
 
 
 def test_who_hangs_without_the_lock_ends_with_0():
     code, seconds, output = run(HANGS_WITHOUT_THE_LOCK, signal.SIGTERM)
     assert (code, output) == (0, "")
-    assert seconds < 2.0
+    assert seconds < 5.0
 
 
 @pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
@@ -108,7 +108,7 @@ def test_an_interrupt_that_python_swallowed_ends_the_process_all_the_same():
     """In a `__del__`, as while something heavy was imported; without the note that Python writes of it."""
     code, seconds, output = run(LOSES_THE_INTERRUPT.format(then="import time; time.sleep(60)"), signal.SIGINT)
     assert (code, output) == (130, "")
-    assert seconds < 2.0
+    assert seconds < 5.0
 
 
 def test_a_loop_that_begins_after_a_swallowed_interrupt_ends_at_once():
@@ -131,8 +131,8 @@ def test_a_second_signal_ends_at_once_unless_it_is_the_same_one():
     at_once = run(twice.format(count=2, after=0.0).replace(hang, beat), signal.SIGTERM)
     later = run(twice.format(count=1, after=0.6).replace(hang, beat), signal.SIGTERM)
     assert at_once[0] == later[0] == 0
-    assert 1.3 < at_once[1] < 2.0
-    assert later[1] < 1.2
+    assert 1.3 < at_once[1] < 5.0
+    assert later[1] < at_once[1]
 
 
 def test_nohup_is_respected():

@@ -508,7 +508,7 @@ def test_all_examples_are_here():
 def test_examples_in_a_process_of_their_own(compiled, monkeypatch):
     """Whatever this process has loaded: once with the compiled kernels from the first ray on, once without numba."""
     if compiled:
-        begin = "import rfly_terrain.occupancy.ray_kernels"
+        begin = "from rfly_terrain.occupancy.rays import KERNELS\nKERNELS.load()"
     else:
         monkeypatch.setenv("RFLY_DISABLE_NUMBA", "1")
         begin = "import sys"
