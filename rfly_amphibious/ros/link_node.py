@@ -16,7 +16,7 @@ from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import LINK_LOSS_S, Command, LinkSession, LockStep
 from rfly_amphibious.links.transport import TcpTransport, UdpTransport
 from rfly_amphibious.ros.external_control_topics import ExternalControl
-from rfly_amphibious.ros.node_parameters import LinkParameters
+from rfly_amphibious.ros.node_parameters import LinkParameters, PerceptionParameters
 from rfly_amphibious.ros.perception_topics import PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -50,7 +50,8 @@ class LinkNode(Node):
             ),
             self._control.wake,
         )
-        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, self._answer, self._send_gps)
+        told = declare_parameters(self, PerceptionParameters)
+        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._answer, self._send_gps)
         self._where = self._control.start(self._session, "a controller", address, self._check)
         self._diagnostics.hardware_id = self._where
         self._update_diagnostics()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
@@ -17,7 +18,11 @@ from rfly_amphibious.links.mavlink_hil_session import ActuatorControls, HilSessi
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.ros.external_control_topics import ExternalControl
-from rfly_amphibious.ros.node_parameters import ControlMappingParameters, MavlinkHilParameters
+from rfly_amphibious.ros.node_parameters import (
+    ControlMappingParameters,
+    HilPerceptionParameters,
+    MavlinkHilParameters,
+)
 from rfly_amphibious.ros.perception_topics import PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -29,6 +34,9 @@ from rfly_common.ros.run_loop import run
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
+WENT_ON_SHOWN_S = 5.0
+"""of wall time in which diagnostics tell of a tick that nobody answered"""
+
 
 class MavlinkHilNode(Node):
     """Sends HIL_SENSOR, HIL_GPS and HIL_STATE_QUATERNION, publishes what HIL_ACTUATOR_CONTROLS means."""
@@ -37,6 +45,7 @@ class MavlinkHilNode(Node):
         super().__init__("mavlink_hil_node")
         given = declare_parameters(self, MavlinkHilParameters)
         self._params = VehicleParameters.load(given.vehicle)
+        self._unanswered = given.unanswered
         self._has_rotors, self._has_chassis = given.supplies != "chassis", given.supplies != "rotors"
         self._mapping = self._declare_mapping()
         origin = geo_point(given.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
@@ -50,10 +59,14 @@ class MavlinkHilNode(Node):
         self._sent_to = 0
         self._asked_at = self._state_at = -math.inf
         self._answer_made: tuple[RotorCommand, WheelCommand] | None = None
-        self._other_time = 0
+        self._sent: tuple[Any, ...] = ()
+        self._newest: ActuatorControls | None = None
+        self._other_time = self._went_on = self._sent_again = 0
+        self._resent_at = self._went_on_at = -math.inf
         self._ready = False
         self._session = HilSession(self._messages, given.bind, given.port, self._control.wake)
-        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, self._answer, self._send_gps)
+        told = declare_parameters(self, HilPerceptionParameters)
+        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._answer, self._send_gps)
         self._where = self._control.start(self._session, "an autopilot", address, self._check)
         self._diagnostics.hardware_id = self._where
         if self._ground is not None:
@@ -104,7 +117,8 @@ class MavlinkHilNode(Node):
         self._sent_ns, self._sent_to = stamp_ns, session.connections
         usec = max(stamp_ns, 0) // 1000
         state = self._messages.state(usec, self._perception)
-        session.send(state, self._messages.sensors(usec, self._perception, reset=new))
+        self._sent = (state, self._messages.sensors(usec, self._perception, reset=new))
+        session.send(*self._sent)
         self._perception.fresh.clear()
 
     def _send_gps(self, given: GpsSamples, fix: NavSatFix) -> None:
@@ -115,6 +129,18 @@ class MavlinkHilNode(Node):
         """Nobody controls yet: what the autopilot will command rests, braked."""
         self._answer_made = self._control.rest(self._stamp_ns)
         self._publish(*self._answer_made)
+
+    def _meet_silence(self) -> None:
+        """Where the present tick is not answered in time, do what the parameter `unanswered` says."""
+        now = time.monotonic()
+        if self._unanswered == "wait" or not self._session.up or self._waited_s <= ANSWER_WITHIN_S:
+            return
+        if self._unanswered == "go_on" and self._newest is not None:
+            self._went_on, self._went_on_at = self._went_on + 1, now
+            self._command(self._newest)
+        elif self._unanswered == "resend" and now - max(self._asked_at, self._resent_at) > ANSWER_WITHIN_S:
+            self._sent_again, self._resent_at = self._sent_again + 1, now
+            self._session.send(*self._sent)
 
     # --- from the autopilot
 
@@ -129,6 +155,7 @@ class MavlinkHilNode(Node):
 
     def _use_control(self, controls: ActuatorControls) -> None:
         """In lock-step what answers the present tick; free-running all, as of the newest sample: clocks may differ."""
+        self._newest = controls
         if self._topics.lock_step and (
             self._answer_made is not None
             or controls.time_usec != self._sent_ns // 1000
@@ -136,8 +163,10 @@ class MavlinkHilNode(Node):
         ):
             self._other_time += 1
             return
-        if self._stamp_ns < 0:
-            return
+        if self._stamp_ns >= 0:
+            self._command(controls)
+
+    def _command(self, controls: ActuatorControls) -> None:
         now = self._stamp_ns * 1e-9
         self._answer_made = (
             self._mapping.rotor_command(now, controls.controls, self._params),
@@ -155,26 +184,36 @@ class MavlinkHilNode(Node):
 
     def _check(self) -> None:
         self._use_controls()
+        self._meet_silence()
         self._update_diagnostics()
 
+    @property
+    def _waited_s(self) -> float:
+        """Wall time since the present tick, where in lock-step nobody has answered it; else 0."""
+        unanswered = self._topics.lock_step and self._answer_made is None and math.isfinite(self._asked_at)
+        return time.monotonic() - self._asked_at if unanswered else 0.0
+
     def _update_diagnostics(self) -> None:
-        session, now = self._session, time.monotonic()
-        waited = now - self._asked_at if self._answer_made is None and self._topics.lock_step else 0.0
+        session, now, waited = self._session, time.monotonic(), self._waited_s
         lock_step, simulated = self._topics.lock_step, now - self._state_at < 1.0
-        overdue = math.isfinite(waited) and waited > ANSWER_WITHIN_S
         unready = f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come"
         late = f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time stands"
+        late += "; it is told again each second" if self._unanswered == "resend" else ""
+        went_on = f"{session.peer} left ticks unanswered for {ANSWER_WITHIN_S:.0f} s each: its last controls acted on"
         lost = f"no controls for {session.gap:.1f} s; the simulation's fail-safe acts"
         self._diagnostics.set_first(
             [
                 (not session.peer, WARN, f"no autopilot has connected ({self._where})"),
                 (simulated and not self._ready, WARN, unready),
                 (not session.up, WARN, f"{session.peer} is connected and does not control yet"),
-                (overdue, ERROR, late),
+                (waited > ANSWER_WITHIN_S, ERROR, late),
+                (now - self._went_on_at < WENT_ON_SHOWN_S, ERROR, went_on),
                 (not lock_step and simulated and session.gap > LINK_LOSS_S, ERROR, lost),
                 (True, OK, f"{session.peer} controls"),
             ],
             other_time=self._other_time,
+            went_on=self._went_on,
+            sent_again=self._sent_again,
             repeated_ticks=self._topics.repeated,
             **session.counters,
         )

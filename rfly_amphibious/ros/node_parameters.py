@@ -313,6 +313,15 @@ class PerceptionParameters:
 
 
 @dataclass(frozen=True)
+class HilPerceptionParameters(PerceptionParameters):
+    """As PerceptionParameters, for an autopilot that estimates itself."""
+
+    odometry: Literal["filtered", "truth"] = parameter(
+        "truth", "what HIL_STATE_QUATERNION tells: ground_truth/odom (truth), or odometry/filtered"
+    )
+
+
+@dataclass(frozen=True)
 class LinkParameters:
     """Of link_node."""
 
@@ -338,6 +347,11 @@ class MavlinkHilParameters:
     supplies: Literal["both", "rotors", "chassis"] = parameter("both", "what the autopilot commands")
     geo_origin: list[float] = parameter(
         [], "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation"
+    )
+    unanswered: Literal["wait", "resend", "go_on"] = parameter(
+        "go_on",
+        "a tick of lock-step without an answer for 1 s of wall time: wait for it, tell it again each second, "
+        "or go on with the last controls",
     )
 
 
@@ -377,7 +391,7 @@ NODES = {
     "mavlink_hil_node": (
         MavlinkHilParameters,
         ControlMappingParameters,
-        PerceptionParameters,
+        HilPerceptionParameters,
         LatestTerrainParameters,
     ),
 }

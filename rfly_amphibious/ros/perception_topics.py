@@ -20,7 +20,6 @@ from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_common.errors import SensorMessageError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
 
@@ -40,7 +39,7 @@ class PerceptionTopics:
 
     Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has come, and again
     where the tick is told again. `on_gps(samples, fix)` is called for each pair of gps/fix and gps/vel; in a tick
-    before `on_state`. Declares the parameters `lock_step` and `odometry`.
+    before `on_state`.
     """
 
     def __init__(
@@ -48,11 +47,11 @@ class PerceptionTopics:
         node: Node,
         perception: Perception,
         diagnostics: Diagnostics,
+        given: PerceptionParameters,
         on_state: Callable[[int], None],
         on_gps: Callable[[GpsSamples, NavSatFix], None],
     ) -> None:
         self._node, self._perception, self._diagnostics = node, perception, diagnostics
-        given = declare_parameters(node, PerceptionParameters)
         self.lock_step = given.lock_step
         self._filtered = given.odometry == "filtered"
         self.odometry = ODOMETRY[given.odometry]

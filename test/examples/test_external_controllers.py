@@ -194,6 +194,7 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared
 def test_by_mavlink_too(shared_domain_id):
     flight = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK)
     flight.check()
-    again = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK, "--pause", 0.001, stop_at=1.0, until=3.0)
+    waits = {"unanswered": "wait"}
+    again = Flight(shared_domain_id, "mavlink_hil_node", waits, MAVLINK, "--pause", 0.001, stop_at=1.0, until=3.0)
     assert again.stood == 0
     again.assert_same(flight, until=3.0)

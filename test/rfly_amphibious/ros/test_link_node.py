@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import time
@@ -229,6 +230,103 @@ def test_lock_step_by_tcp(domain_id):
             peer.spin_until(lambda: "no controller" in (diagnostic(told, "link") or ("", ""))[1])
             assert len(vehicle.rotors) == 3
         finally:
+            peer.close()
+        assert node.stop() == 0, node.output
+
+
+class Autopilot:
+    """Answers HIL_SENSOR as it is told to, over a socket of its own."""
+
+    def __init__(self, port):
+        from pymavlink.dialects.v20 import common
+
+        self._socket = socket.create_connection(("127.0.0.1", port), 5.0)
+        self._socket.settimeout(0.02)
+        self._mav = common.MAVLink(None, 1, 1)
+        self.heard = []
+
+    def answer(self, time_usec, rotors):
+        message = self._mav.hil_actuator_controls_encode(time_usec, [rotors] * 6 + [0.0] * 10, 128, 1)
+        self._socket.sendall(message.pack(self._mav))
+
+    def times(self):
+        """Of all HIL_SENSOR so far, µs."""
+        with contextlib.suppress(TimeoutError):
+            self.heard += self._mav.parse_buffer(self._socket.recv(4096)) or []
+        return [message.time_usec for message in self.heard if message.get_type() == "HIL_SENSOR"]
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.mark.needs("pymavlink")
+@pytest.mark.parametrize("unanswered", ["wait", "resend", "go_on"])
+def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
+    """By the parameter: nothing happens, it is told again, or the newest controls, though late, act on."""
+    from diagnostic_msgs.msg import DiagnosticArray
+    from node_harness import NodeProcess, Peer, diagnostic
+    from rfly_suite.msg import SimulationTick
+
+    from rfly_common.ros.qos import STATE_OUT, sensor_qos
+    from rfly_common.ros.stamps import ns_to_stamp
+
+    parameters = {"port": "0", "lock_step": "true"} | ({} if unanswered == "go_on" else {"unanswered": unanswered})
+    with NodeProcess("mavlink_hil_node", domain_id, parameters) as node:
+        peer, autopilot = Peer(domain_id), None
+        try:
+            peer.spin_until(lambda: "listening for" in node.output)
+            autopilot = Autopilot(int(node.output.split("tcp 127.0.0.1:")[1].split()[0]))
+            told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+            vehicle = Vehicle(peer, sensor_qos(True), "ground_truth/odom")
+            ticks = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT)
+
+            def tick(stamp_ns):
+                vehicle.publish(stamp_ns)
+                message = SimulationTick()
+                message.header.stamp = ns_to_stamp(stamp_ns)
+                for name in ("IMU", "MAGNETOMETER", "BAROMETER", "JOINTS", "GROUND_TRUTH"):
+                    message.count[getattr(SimulationTick, name)] = 1
+                ticks.publish(message)
+
+            def says(text):
+                return text in (diagnostic(told, "mavlink") or ("", ""))[1]
+
+            autopilot.answer(0, 0.25)  # up from now on
+            peer.spin_until(lambda: says("controls"))
+            tick(4_000_000)
+            peer.spin_until(lambda: autopilot.times() == [4000])
+            pose = next(m for m in autopilot.heard if m.get_type() == "HIL_STATE_QUATERNION")
+            assert pose.vy == 0
+            assert pose.vx == 200  # the truth's 2 m/s to the north
+            autopilot.answer(4000, 0.5)
+            peer.spin_until(lambda: vehicle.rotors)
+            assert vehicle.rotors[-1].value[0] == pytest.approx(175.0)  # half of 350 rad/s
+            tick(8_000_000)
+            peer.spin_until(lambda: autopilot.times() == [4000, 8000])
+            if unanswered == "go_on":
+                peer.spin_until(lambda: len(vehicle.rotors) == 2)
+                assert vehicle.rotors[1].header.stamp.nanosec == 8_000_000
+                assert vehicle.rotors[1].value[0] == pytest.approx(175.0)
+                peer.spin_until(lambda: says("left ticks unanswered"))
+                assert diagnostic(told, "mavlink")[2]["went_on"] == "1"
+                autopilot.answer(8000, 0.75)  # late
+                peer.spin_until(lambda: diagnostic(told, "mavlink")[2]["other_time"] == "2")
+                tick(12_000_000)
+                peer.spin_until(lambda: len(vehicle.rotors) == 3)
+                assert vehicle.rotors[2].value[0] == pytest.approx(0.75 * 350.0)
+                return
+            peer.spin_until(lambda: says("simulated time stands"))
+            if unanswered == "resend":
+                peer.spin_until(lambda: autopilot.times()[2:] == [8000])
+            else:
+                peer.spin_for(0.3)
+                assert autopilot.times() == [4000, 8000]
+            assert len(vehicle.rotors) == 1
+            autopilot.answer(8000, 0.75)
+            peer.spin_until(lambda: len(vehicle.rotors) == 2)
+        finally:
+            if autopilot is not None:
+                autopilot.close()
             peer.close()
         assert node.stop() == 0, node.output
 
