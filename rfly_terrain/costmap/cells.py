@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
+from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
 
-_ON_SAMPLE = 1e-6
-"""cells: so near to a sample a centre lies on it"""
 _LARGEST_FLOAT32 = 1000.0
 """cells: up to this distance float32 tells the squares of distances, whole numbers, apart"""
 
 
-@dataclass(frozen=True)
-class CellGrid:
-    """Rows along y north, columns along x east."""
-
-    rows: int
-    columns: int
-    side: float
-    """m"""
-    x_first: float
-    """m: centre of column 0"""
-    y_first: float
-    """m: centre of row 0"""
-
-    def finer(self, factor: int) -> CellGrid:
-        """The cells of which `factor` (odd) to a side make up one of these."""
-        side = self.side / factor
-        before = (factor - 1) / 2 * side
-        return CellGrid(self.rows * factor, self.columns * factor, side, self.x_first - before, self.y_first - before)
-
-
-def cell_heights(terrain: HeightMap, grid: CellGrid, rows: slice, columns: slice) -> tuple[Floats, Bools, Bools]:
+def cell_heights(terrain: HeightMap, grid: Grid, rows: slice, columns: slice) -> tuple[Floats, Bools, Bools]:
     """(heights of rows x columns, bilinear; which rows lie on the map, which columns do).
 
     The slices may reach beyond the grid; off the map a height is that of the map's edge.
     """
-    x = grid.x_first + np.arange(columns.start, columns.stop) * grid.side
-    y = grid.y_first + np.arange(rows.start, rows.stop) * grid.side
+    x, y = grid.centres(np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop))
     r, to_next_r, on_x = _between(x, terrain.origin_x, terrain.step_x, terrain.rows)
     c, to_next_c, on_y = _between(y, terrain.origin_y, terrain.step_y, terrain.columns)
     first_r, first_c = int(r.min()), int(c.min())
@@ -61,9 +37,7 @@ def cell_heights(terrain: HeightMap, grid: CellGrid, rows: slice, columns: slice
 
 def _between(place: Floats, origin: float, step: float, count: int) -> tuple[Ints, Floats, Bools]:
     """(sample before each place, fraction of the way to the next one, which places lie on the map)."""
-    u = (place - origin) / step
-    whole = np.rint(u)
-    u = np.where(np.abs(u - whole) <= _ON_SAMPLE, whole, u)
+    u = snap((place - origin) / step)
     on_map = (u >= 0) & (u <= count - 1)
     u = np.clip(u, 0, count - 1)
     before = np.floor(u).astype(np.int64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.costmap.cells import CellGrid, cell_heights, worst_of_blocks
+from rfly_terrain.costmap.cells import cell_heights, worst_of_blocks
 from rfly_terrain.costmap.traversability import (
     LETHAL,
     TraversabilityGrid,
@@ -23,6 +23,7 @@ from rfly_terrain.costmap.traversability import (
     ground_plane,
     leaves_map,
 )
+from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.height_map.height_map import HeightMap
 
 Layer = NDArray[np.float32]
@@ -144,10 +145,10 @@ def _plane_layers(
     """Slope, roughness and normals of the cells whose rows and columns of the map's grid of `side` m these are."""
     grid, factor = cells_of_map(terrain, side)
     fine = grid.finer(factor)
-    reach = disc_reach(half_wheelbase / fine.side)
+    reach = disc_reach(half_wheelbase / fine.step_x)
     plane = np.full((3, len(rows), len(columns)), np.nan)
     if 2 * reach < min(fine.rows, fine.columns):  # else the disc leaves the map wherever it is
-        disc = disc_of(half_wheelbase / fine.side)
+        disc = disc_of(half_wheelbase / fine.step_x)
         wanted_rows, wanted_columns = rows * factor + factor // 2, columns * factor + factor // 2
         apart = int(max(np.diff(wanted_rows).max(initial=1), np.diff(wanted_columns).max(initial=1)))
         at_once = max(1, _CELLS_AT_ONCE // apart)
@@ -169,7 +170,7 @@ def _plane_layers(
     return {name: values.astype(np.float32) for name, values in layers.items()}
 
 
-def _planes(terrain: HeightMap, grid: CellGrid, disc: Bools, rows: Indices, columns: Indices) -> Floats:
+def _planes(terrain: HeightMap, grid: Grid, disc: Bools, rows: Indices, columns: Indices) -> Floats:
     """(3, rows, columns) rise along x, along y, and roughness at some cells of a grid; NaN where the disc leaves."""
     reach = disc.shape[0] // 2
     first_row, first_column = int(rows[0]) - reach, int(columns[0]) - reach
@@ -179,7 +180,7 @@ def _planes(terrain: HeightMap, grid: CellGrid, disc: Bools, rows: Indices, colu
         slice(first_row, int(rows[-1]) + reach + 1),
         slice(first_column, int(columns[-1]) + reach + 1),
     )
-    plane = np.stack(ground_plane(heights, disc, grid.side))
+    plane = np.stack(ground_plane(heights, disc, grid.step_x))
     result: Floats = plane[:, (rows - first_row)[:, None], (columns - first_column)[None, :]]
     result[:, leaves_map(known_rows, reach)[rows - rows[0]]] = np.nan
     result[:, :, leaves_map(known_columns, reach)[columns - columns[0]]] = np.nan

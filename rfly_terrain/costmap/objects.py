@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import finite_array
 from rfly_common.frames import quat_rotate
-from rfly_terrain.costmap.cells import CellGrid
+from rfly_terrain.height_map.grid import Grid
 
 _CELLS_AT_ONCE = 2_000_000
 _TOLERANCE = 1e-6
@@ -56,15 +56,16 @@ def _array(name: str, values: ArrayLike, width: int) -> Floats:
     return array
 
 
-def cells_under(objects: ObjectBoxes, grid: CellGrid) -> tuple[Ints, Ints]:
+def cells_under(objects: ObjectBoxes, grid: Grid) -> tuple[Ints, Ints]:
     """(row, column) of the cells of which some part lies under a box, seen from above; a cell may come twice.
 
     The outline of a box from above, whatever its attitude, is the sum of three segments, its half axes seen from above;
     a cell is the sum of two. They overlap if, along the normal of each of the five, their middles are nearer to each
     other than the five reach together.
     """
-    middle = (objects.centre[:, :2] - (grid.x_first, grid.y_first)) / grid.side  # in cells
-    axes = quat_rotate(objects.orientation[:, None], np.eye(3) * objects.half_extent[:, None])[..., :2] / grid.side
+    middle = np.stack(grid.coordinates(*objects.centre.T[:2]), axis=-1) - 0.5  # cells from the first centre
+    axes = quat_rotate(objects.orientation[:, None], np.eye(3) * objects.half_extent[:, None])[..., :2]
+    axes /= grid.step_x, grid.step_y
     cell = np.broadcast_to(((0.5, 0.0), (0.0, 0.5)), (len(axes), 2, 2))
     sides = np.concatenate((axes, cell), axis=1)  # (n, 5, 2)
     length = np.linalg.norm(sides, axis=2)

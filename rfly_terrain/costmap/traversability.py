@@ -24,8 +24,9 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import MAX_CELLS
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.costmap.cells import CellGrid, cell_heights, grown, worst_of_blocks
+from rfly_terrain.costmap.cells import cell_heights, grown, worst_of_blocks
 from rfly_terrain.costmap.objects import ObjectBoxes, cells_under
+from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def traversability(
     grid, factor = cells_of_map(terrain, resolution)
     fine = grid.finer(factor)
     cost = np.empty((fine.rows, fine.columns), np.int8)
-    reach = disc_reach(limits.half_wheelbase / fine.side)
+    reach = disc_reach(limits.half_wheelbase / fine.step_x)
     tiles = [(row, column) for row in range(0, fine.rows, _TILE) for column in range(0, fine.columns, _TILE)]
 
     def work(first: int, last: int) -> None:
@@ -166,15 +167,15 @@ def traversability(
     in_chunks(work, len(tiles), 1)
     if objects:
         cost[cells_under(objects, fine)] = LETHAL
-    lethal = grown(cost == LETHAL, limits.vehicle_radius / fine.side)
+    lethal = grown(cost == LETHAL, limits.vehicle_radius / fine.step_x)
     if lethal is not None:
         cost[lethal] = LETHAL
     if factor > 1:
         cost = worst_of_blocks(cost, factor)
-    return TraversabilityGrid(cost, grid.side, (grid.x_first - grid.side / 2, grid.y_first - grid.side / 2))
+    return TraversabilityGrid(cost, grid.step_x, (grid.x_corner, grid.y_corner))
 
 
-def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid, int]:
+def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[Grid, int]:
     """The cells asked for, and how many finer ones to a side each is worked out from."""
     native = min(abs(terrain.step_x), abs(terrain.step_y))
     side = native if resolution is None else float(resolution)
@@ -183,12 +184,12 @@ def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[CellGrid
     shorter = min(x_max - x_min, y_max - y_min)
     if side > shorter * (1 + 1e-6):
         raise ConfigError(f"resolution: {side:g} m, expected at most {shorter:g} m, the shorter side of the map")
-    columns, rows = (math.floor(extent / side + 1e-6) + 1 for extent in (x_max - x_min, y_max - y_min))
+    columns, rows = (math.floor(snap(extent / side)) + 1 for extent in (x_max - x_min, y_max - y_min))
     if rows * columns > MAX_CELLS:
         raise ConfigError(f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}")
-    factor = max(1, math.ceil(side / native - 1e-6))
+    factor = max(1, math.ceil(snap(side / native)))
     factor = _odd(factor, math.isqrt(MAX_CELLS // (rows * columns)))
-    return CellGrid(rows, columns, side, x_min, y_min), factor
+    return Grid(rows, columns, side, side, x_min - side / 2, y_min - side / 2), factor
 
 
 def _odd(wanted: int, most: int) -> int:
@@ -200,7 +201,7 @@ def _odd(wanted: int, most: int) -> int:
 def _fill_tile(
     terrain: HeightMap,
     limits: TraversabilityLimits,
-    grid: CellGrid,
+    grid: Grid,
     reach: int,
     row: int,
     column: int,
@@ -216,9 +217,9 @@ def _fill_tile(
         wide_rows = slice(rows.start - reach, rows.stop + reach)
         wide_columns = slice(columns.start - reach, columns.stop + reach)
         wide, known_rows, known_columns = cell_heights(terrain, grid, wide_rows, wide_columns)
-        disc = disc_of(limits.half_wheelbase / grid.side)
+        disc = disc_of(limits.half_wheelbase / grid.step_x)
         inner = slice(reach, -reach), slice(reach, -reach)
-        heights, worst = wide[inner], _worst_ratio(wide, disc, grid.side, limits)[inner]
+        heights, worst = wide[inner], _worst_ratio(wide, disc, grid.step_x, limits)[inner]
         result = np.where(worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))).astype(np.int8)
         result[leaves_map(known_rows, reach)] = UNKNOWN
         result[:, leaves_map(known_columns, reach)] = UNKNOWN

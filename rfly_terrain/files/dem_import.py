@@ -26,6 +26,7 @@ from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.imports import require
 from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.files.gaps import fill_gaps
+from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:
@@ -65,20 +66,13 @@ _MOSTLY = 0.8
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """Cell centres of the map to be: x = x_min + i·step_x (i < columns), y = y_max - j·step_y (j < rows), in `crs`."""
+class _Target:
+    """The map to be: a sample in the centre of each cell of a grid, row 0 in the north."""
 
     crs: CRS
-    x_min: float
-    y_max: float
-    step_x: float
-    step_y: float
-    columns: int
-    rows: int
-    resample: bool
-    """False: the cells are the raster's own, from (first_column, first_row) on"""
-    first_column: int = 0
-    first_row: int = 0
+    grid: Grid
+    own_cells: tuple[int, int] | None = None
+    """the raster's row and column that become the first ones, where its cells are kept; else they are resampled"""
 
 
 def import_dem(
@@ -121,15 +115,17 @@ def import_dem(
         metric = raster_crs.is_projected and math.isclose(raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9)
         north_up = dataset.transform.b == dataset.transform.d == 0
         if metric and north_up and not local_grid:
-            grid, x_0, y_0 = _own_grid(dataset, raster_crs, resolution, size, (latitude, longitude) if center else None)
+            place = (latitude, longitude) if center else None
+            target, x_0, y_0 = _own_grid(dataset, raster_crs, resolution, size, place)
         else:
-            grid, x_0, y_0 = _local_grid(dataset, raster_crs, resolution, size, latitude, longitude), 0.0, 0.0
+            target, x_0, y_0 = _local_grid(dataset, raster_crs, resolution, size, latitude, longitude), 0.0, 0.0
+        grid = target.grid
         if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > MAX_CELLS:
             raise ConfigError(
-                f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x {grid.step_y:g} m, expected "
+                f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x {-grid.step_y:g} m, expected "
                 f"2 x 2 to {MAX_CELLS:,}; choose another --resolution or --size"
             )
-        heights = _read(dataset, band, raster_crs, grid, resampling, progress)
+        heights = _read(dataset, band, raster_crs, target, resampling, progress)
         heights *= _metres_per_unit(dataset, band, path)
     missing = _check_gaps(heights, fill_nodata, path)
     if missing:
@@ -256,7 +252,7 @@ def _own_grid(
     resolution: float | None,
     size: tuple[float, float] | None,
     center: tuple[float, float] | None,
-) -> tuple[_Grid, float, float]:
+) -> tuple[_Target, float, float]:
     """The grid in the raster's own projection, and the map's origin in it. Without a resolution the cells are kept."""
     t = dataset.transform
     step_x, step_y = abs(t.a), abs(t.e)
@@ -276,15 +272,15 @@ def _own_grid(
         _check_covered(x_range, y_range, size, (x_0, y_0), dataset.name)
         columns = _cells_within(x_range[0], step_x, x_0, size[0])
         rows = _cells_within(-y_range[1], step_y, -y_0, size[1])
-    x_min, y_max = x_range[0] + columns[0] * step_x, y_range[1] - rows[0] * step_y
-    grid = _Grid(crs, x_min, y_max, step_x, step_y, len(columns), len(rows), False, columns[0], rows[0])
-    return grid, x_0, y_0
+    x_corner, y_corner = west + columns[0] * step_x, north - rows[0] * step_y
+    grid = Grid(len(rows), len(columns), step_x, -step_y, x_corner, y_corner)
+    return _Target(crs, grid, (rows[0], columns[0])), x_0, y_0
 
 
 def _cells_within(first: float, step: float, center: float, size: float) -> range:
     """Indices of the cell centres at most size/2 from the middle, and at least two."""
-    low = math.ceil((center - size / 2 - first) / step - 1e-9)
-    high = math.floor((center + size / 2 - first) / step + 1e-9)
+    low = math.ceil(snap((center - size / 2 - first) / step))
+    high = math.floor(snap((center + size / 2 - first) / step))
     return range(max(low, 0), max(high, low + 1) + 1)
 
 
@@ -295,7 +291,7 @@ def _local_grid(
     size: tuple[float, float] | None,
     latitude: float,
     longitude: float,
-) -> _Grid:
+) -> _Target:
     """The grid in a local projection, inside the raster's outermost cell centres."""
     rasterio = rasterio_module()
     local = local_crs(latitude, longitude)
@@ -349,28 +345,16 @@ def _new_grid(
     size: tuple[float, float] | None,
     center: tuple[float, float],
     file: str,
-) -> _Grid:
+) -> _Target:
     """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or into `size`."""
     if size is not None:
         _check_covered(x_range, y_range, size, center, file)
         x_range = (center[0] - size[0] / 2, center[0] + size[0] / 2)
         y_range = (center[1] - size[1] / 2, center[1] + size[1] / 2)
-    west, east = (_whole_steps((center[0] - x_range[0]) / step[0]), _whole_steps((x_range[1] - center[0]) / step[0]))
-    south, north = (_whole_steps((center[1] - y_range[0]) / step[1]), _whole_steps((y_range[1] - center[1]) / step[1]))
-    return _Grid(
-        crs,
-        center[0] - west * step[0],
-        center[1] + north * step[1],
-        step[0],
-        step[1],
-        west + east + 1,
-        south + north + 1,
-        True,
-    )
-
-
-def _whole_steps(steps: float) -> int:
-    return math.floor(steps + 1e-6)
+    west, south = (math.floor(snap((center[k] - (x_range, y_range)[k][0]) / step[k])) for k in (0, 1))
+    east, north = (math.floor(snap(((x_range, y_range)[k][1] - center[k]) / step[k])) for k in (0, 1))
+    x_corner, y_corner = center[0] - (west + 0.5) * step[0], center[1] + (north + 0.5) * step[1]
+    return _Target(crs, Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner))
 
 
 def _check_covered(
@@ -393,20 +377,20 @@ def _check_covered(
 
 
 def _read(
-    dataset: DatasetReader, band: int, crs: CRS, grid: _Grid, resampling: str, progress: Progress | None
+    dataset: DatasetReader, band: int, crs: CRS, target: _Target, resampling: str, progress: Progress | None
 ) -> NDArray[np.float32]:
     """(columns, rows) float32, first index east, second index north: a height map's order; NaN where no data are."""
     rasterio = rasterio_module()
+    grid = target.grid
     heights = np.empty((grid.columns, grid.rows), np.float32)
     source: Any = dataset
-    if grid.resample:
+    first_row, first_column = target.own_cells or (0, 0)
+    if target.own_cells is None:
         source = rasterio.vrt.WarpedVRT(
             dataset,
             src_crs=crs,
-            crs=grid.crs,
-            transform=rasterio.transform.from_origin(
-                grid.x_min - grid.step_x / 2, grid.y_max + grid.step_y / 2, grid.step_x, grid.step_y
-            ),
+            crs=target.crs,
+            transform=rasterio.transform.from_origin(grid.x_corner, grid.y_corner, grid.step_x, -grid.step_y),
             width=grid.columns,
             height=grid.rows,
             resampling=rasterio.enums.Resampling[resampling],
@@ -416,7 +400,7 @@ def _read(
         )
     for start in range(0, grid.rows, _ROWS_AT_ONCE):
         count = min(_ROWS_AT_ONCE, grid.rows - start)
-        window = rasterio.windows.Window(grid.first_column, grid.first_row + start, grid.columns, count)
+        window = rasterio.windows.Window(first_column, first_row + start, grid.columns, count)
         block = source.read(band, window=window, masked=True).astype(np.float32).filled(np.nan)
         heights[:, grid.rows - start - count : grid.rows - start] = block[::-1].T
         if progress is not None:
@@ -452,19 +436,21 @@ def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
 
 def _height_map(
     heights: NDArray[np.float32],
-    grid: _Grid,
+    grid: Grid,
     origin: tuple[float, float],
     place: tuple[float, float],
     origin_altitude: float | Literal["ground"],
     name: str,
 ) -> HeightMap:
+    x_west, y_south = grid.centres(grid.rows - 1, 0)
+
     def build(geo_origin: tuple[float, float, float] | None) -> HeightMap:
         return HeightMap(
             heights,
-            origin_x=grid.x_min - origin[0],
-            origin_y=grid.y_max - (grid.rows - 1) * grid.step_y - origin[1],
+            origin_x=x_west - origin[0],
+            origin_y=y_south - origin[1],
             step_x=grid.step_x,
-            step_y=grid.step_y,
+            step_y=-grid.step_y,
             name=name,
             geo_origin=geo_origin,
         )

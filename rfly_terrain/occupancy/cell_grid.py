@@ -1,7 +1,8 @@
 """Cell geometry of an occupancy map: cell coordinates, edge rule, blocks, argument checks.
 
-Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the grid. Row 0 of a matrix
-is the top row. All rules use snapped coordinates: within SNAP of a whole number a coordinate is that number.
+Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the grid, as those of
+`Grid`. Row 0 of a matrix is the top row. All rules use snapped coordinates: within SNAP of a whole number a coordinate
+is that number.
 """
 
 from __future__ import annotations
@@ -15,20 +16,13 @@ from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import MAX_CELLS
+from rfly_terrain.height_map.grid import Grid, snap
 
 SNAP = 1e-9
 """cells: how far from a whole number a cell coordinate still is that number"""
 
 FRAMES = ("world", "local", "grid")
 _LARGEST_INDEX = 2.0**62
-
-
-def snap(cells: ArrayLike) -> Any:
-    """Lengths or coordinates in cells, those within SNAP of a whole number as that number."""
-    values = np.asarray(cells, np.float64)
-    whole = np.rint(values)
-    with np.errstate(invalid="ignore"):  # infinite coordinates stay what they are
-        return np.where(np.abs(values - whole) <= SNAP, whole, values)
 
 
 def points(values: ArrayLike, what: str) -> Floats:
@@ -125,7 +119,7 @@ def checked_size(rows: Any, columns: Any) -> tuple[int, int]:
 
 def cells_for(length: float, resolution: float) -> float:
     """Whole cells that cover a length in metres."""
-    return float(np.ceil(snap(length * resolution)))
+    return float(np.ceil(snap(length * resolution, SNAP)))
 
 
 def resolution_of(cell_size: Any, what: str) -> float:
@@ -136,31 +130,21 @@ def resolution_of(cell_size: Any, what: str) -> float:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Size and place of a grid in one metric frame."""
-
-    rows: int
-    columns: int
-    resolution: float
-    """cells per metre"""
-    x_min: float
-    """m: left edge of column 0"""
-    y_min: float
-    """m: lower edge of the last row"""
+class MatrixGrid(Grid):
+    """A grid from the bottom-left corner upwards, and a matrix of its cells whose row 0 is on top."""
 
     def cell_coordinates(self, xy: Floats) -> Floats:
         """(n, 2) metres -> (n, 2) snapped u, v."""
         with np.errstate(over="ignore"):
-            uv = (xy - (self.x_min, self.y_min)) * self.resolution
+            uv = np.column_stack(self.coordinates(*xy.T))
         if not np.isfinite(uv).all():
             raise ValueError("a point is too far away to be counted in cells")
-        result: Floats = snap(uv)
+        result: Floats = snap(uv, SNAP)
         return result
 
     def metres(self, uv: Floats) -> Floats:
         """(n, 2) cell coordinates -> (n, 2) metres."""
-        result: Floats = uv / self.resolution + (self.x_min, self.y_min)
-        return result
+        return np.column_stack(self.positions(*uv.T))
 
     def inside(self, uv: Floats) -> Bools:
         """(n,) whether snapped cell coordinates lie on the grid, all four borders included."""
@@ -179,26 +163,10 @@ class Grid:
         right_up[uv == 0] = 0
         return np.column_stack((self.rows - 1 - right_up[:, 1], right_up[:, 0]))
 
-    def holds(self, ij: Ints) -> Bools:
-        """(n,) whether row, column are those of a cell."""
+    def centres_of(self, ij: Floats | Ints) -> Floats:
+        """(n, 2) row, column of the matrix -> (n, 2) metres, also outside the grid."""
         i, j = ij.T
-        result: Bools = (i >= 0) & (i < self.rows) & (j >= 0) & (j < self.columns)
-        return result
-
-    def centres(self, ij: Floats | Ints) -> Floats:
-        """(n, 2) row, column -> (n, 2) metres, also outside the grid."""
-        i, j = ij.T
-        return self.metres(np.column_stack((j + 0.5, self.rows - i - 0.5)))
-
-    def column_centres(self) -> Floats:
-        """(columns,) x of the cells, m."""
-        result: Floats = self.x_min + (np.arange(self.columns, dtype=np.float64) + 0.5) / self.resolution
-        return result
-
-    def row_centres(self) -> Floats:
-        """(rows,) y of the cells, m, from the top row down."""
-        result: Floats = self.y_min + (self.rows - np.arange(self.rows, dtype=np.float64) - 0.5) / self.resolution
-        return result
+        return np.column_stack(self.centres(self.rows - 1 - i, j))
 
 
 @dataclass(frozen=True)
@@ -223,7 +191,7 @@ class Block:
         return in_grid, in_block
 
 
-def block_at(grid: Grid, corner: ArrayLike, rows: int, columns: int, in_cells: bool) -> Block:
+def block_at(grid: MatrixGrid, corner: ArrayLike, rows: int, columns: int, in_cells: bool) -> Block:
     """The block with its bottom-left corner (metres) or its top-left cell (row, column) there.
 
     Unlike a point, a corner on a grid line starts to the right of it and above.
@@ -243,4 +211,4 @@ def block_size(grid: Grid, size: ArrayLike, in_cells: bool) -> tuple[int, int]:
         raise ValueError(f"size: ({first:g}, {second:g}), expected two numbers above 0")
     if in_cells:
         return checked_size(first, second)
-    return checked_size(cells_for(second, grid.resolution), cells_for(first, grid.resolution))
+    return checked_size(cells_for(second, 1.0 / grid.step_y), cells_for(first, 1.0 / grid.step_x))

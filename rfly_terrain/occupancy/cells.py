@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats
-from rfly_terrain.occupancy.cell_grid import Grid, checked_size, snap
+from rfly_terrain.height_map.grid import snap
+from rfly_terrain.occupancy.cell_grid import SNAP, MatrixGrid, checked_size
 
 _LARGEST_KERNEL = 10
 """cells: up to this radius a dilation by a disc is quicker than a distance transform"""
@@ -55,11 +56,11 @@ def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
     return result, revealed
 
 
-def sampled(cells: Bools, grid: Grid, at: Grid) -> tuple[Bools, Bools]:
+def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bools]:
     """The cells of `grid` at the centres of another grid's cells: (values, which centres lie on `grid`)."""
-    x, y = at.column_centres(), at.row_centres()
-    column_uv = grid.cell_coordinates(np.column_stack((x, np.full(x.size, grid.y_min))))
-    row_uv = grid.cell_coordinates(np.column_stack((np.full(y.size, grid.x_min), y)))
+    x, y = at.centres(np.arange(at.rows)[::-1], np.arange(at.columns))
+    column_uv = grid.cell_coordinates(np.column_stack((x, np.full(x.size, grid.y_corner))))
+    row_uv = grid.cell_coordinates(np.column_stack((np.full(y.size, grid.x_corner), y)))
     in_columns, in_rows = grid.inside(column_uv), grid.inside(row_uv)
     values = np.zeros((at.rows, at.columns), bool)
     source_columns, source_rows = grid.indices(column_uv[in_columns])[:, 1], grid.indices(row_uv[in_rows])[:, 0]
@@ -72,7 +73,7 @@ def resample(cells: Bools, factor: float) -> Bools:
 
     A new cell is occupied if it shares area with an occupied one.
     ."""
-    rows, columns = (math.ceil(float(snap(size * factor))) for size in cells.shape)
+    rows, columns = (math.ceil(float(snap(size * factor, SNAP))) for size in cells.shape)
     checked_size(rows, columns)
     from_below = _any_along_rows(cells[::-1], rows, factor)
     return np.ascontiguousarray(_any_along_rows(from_below.T, columns, factor).T[::-1])
@@ -81,8 +82,8 @@ def resample(cells: Bools, factor: float) -> Bools:
 def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
     """Row i of the result: any of the source's rows that share length with i/factor … (i + 1)/factor."""
     edges = np.arange(rows + 1) / factor
-    first = np.floor(snap(edges[:-1])).astype(np.int64)
-    last = np.minimum(np.ceil(snap(edges[1:])).astype(np.int64), len(cells))
+    first = np.floor(snap(edges[:-1], SNAP)).astype(np.int64)
+    last = np.minimum(np.ceil(snap(edges[1:], SNAP)).astype(np.int64), len(cells))
     sums = np.zeros((len(cells) + 1, cells.shape[1]), np.int32)
     np.cumsum(cells, axis=0, out=sums[1:])
     result: Bools = sums[last] > sums[np.minimum(first, last)]

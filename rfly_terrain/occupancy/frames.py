@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
-from rfly_terrain.occupancy.cell_grid import Grid, binary, check_frame, number, pair, points, whole
+from rfly_terrain.occupancy.cell_grid import MatrixGrid, binary, check_frame, number, pair, points, whole
 
 
 class MapFrames:
@@ -115,10 +115,11 @@ class MapFrames:
         """The name of the only layer, "binaryLayer"."""
         return "binaryLayer"
 
-    def _grid(self, frame: str) -> Grid:
+    def _grid(self, frame: str) -> MatrixGrid:
         """The grid in metres of the world or of the local frame."""
         x, y = self._grid_origin if frame == "local" else self.grid_location_in_world.tolist()
-        return Grid(self._rows, self._columns, self._resolution, x, y)
+        side = 1.0 / self._resolution
+        return MatrixGrid(self._rows, self._columns, side, side, x, y)
 
     def world2grid(self, xy: ArrayLike) -> Ints:
         """(n, 2) metres -> (n, 2) row, column. A point on an edge belongs to the cell on its left, or below.
@@ -135,11 +136,11 @@ class MapFrames:
 
     def grid2world(self, ij: ArrayLike) -> Floats:
         """(n, 2) row, column -> (n, 2) centres of the cells, m; indices outside the map are taken too."""
-        return self._grid("world").centres(whole(points(ij, "ij"), "ij"))
+        return self._grid("world").centres_of(whole(points(ij, "ij"), "ij"))
 
     def grid2local(self, ij: ArrayLike) -> Floats:
         """(n, 2) row, column -> (n, 2) centres of the cells in the local frame, m."""
-        return self._grid("local").centres(whole(points(ij, "ij"), "ij"))
+        return self._grid("local").centres_of(whole(points(ij, "ij"), "ij"))
 
     def world2local(self, xy: ArrayLike) -> Floats:
         """(n, 2) m."""
@@ -157,7 +158,7 @@ class MapFrames:
         where = points(places, "points")
         if frame == "grid":
             ij = whole(where, "points")
-            inside = self._grid("world").holds(ij)
+            inside = self._grid("world").holds(*ij.T)
             return ij[inside], inside
         grid = self._grid(frame)
         uv = grid.cell_coordinates(where)

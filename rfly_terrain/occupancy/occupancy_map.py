@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import StrPath
+from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
     Block,
-    Grid,
     binary,
     block_at,
     block_size,
@@ -25,7 +25,6 @@ from rfly_terrain.occupancy.cell_grid import (
     numbers,
     pair,
     points,
-    snap,
 )
 from rfly_terrain.occupancy.cells import inflated, resample, sampled, shifted
 from rfly_terrain.occupancy.frames import MapFrames
@@ -266,7 +265,7 @@ class BinaryOccupancyMap(MapFrames):
         away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the frame "grid"."""
         check_frame(frame, ("world", "grid"))
         reach = number(radius, "radius", at_least=0.0)
-        cells = float(np.ceil(snap(reach))) if frame == "grid" else cells_for(reach, self.resolution)
+        cells = float(np.ceil(snap(reach, SNAP))) if frame == "grid" else cells_for(reach, self.resolution)
         self._cells = inflated(self._cells, int(min(cells, self._rows + self._columns)))
         self._changed()
 
@@ -375,12 +374,12 @@ class BinaryOccupancyMap(MapFrames):
             raise ValueError(f"move_type: {move_type!r}, expected 'absolute' or 'relative'")
         fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
         wanted = np.array(pair(value, "value")) * self.resolution
-        origin = snap(self.local_origin_in_world * self.resolution)
+        origin = snap(self.local_origin_in_world * self.resolution, SNAP)
         if move_type == "relative":
-            shift = np.trunc(snap(wanted))
+            shift = np.trunc(snap(wanted, SNAP))
         else:
             offset = origin - np.floor(origin)
-            shift = np.rint(np.trunc(snap(wanted - offset)) + offset - origin)
+            shift = np.rint(np.trunc(snap(wanted - offset, SNAP)) + offset - origin)
         source = sync_with.copy() if sync_with is self else sync_with
         self.local_origin_in_world = (origin + shift) / self.resolution
         self._cells, revealed = shifted(self._cells, shift, fill)
@@ -402,8 +401,7 @@ class BinaryOccupancyMap(MapFrames):
 
     def _values_of(self, source: BinaryOccupancyMap) -> tuple[Bools, Bools]:
         """(values, covered), both (rows, columns): another map at the centres of this one's cells."""
-        own: Grid = self._grid("world")
-        return sampled(source._cells, source._grid("world"), own)
+        return sampled(source._cells, source._grid("world"), self._grid("world"))
 
     def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
         """Draws the map, free white and occupied black, into Matplotlib axes (the current ones) in a frame's units.
