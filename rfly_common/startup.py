@@ -9,7 +9,9 @@ A process is in one of three states, and SIGINT, SIGTERM and SIGHUP mean the sam
   terminal and a launcher may both send one.
 
 Whoever has not ended STOP_WITHIN_S after the first signal is ended: by a thread, and where that does not get the
-interpreter's lock, by the system (SIGALRM). A SIGHUP that `nohup` has set aside stays so.
+interpreter's lock, by the system (SIGALRM). Python calls a signal's handler between two of its own instructions only; a
+second thread, woken by the system itself, ends a process whose main thread sits in a library meanwhile.
+A SIGHUP that `nohup` has set aside stays so.
 rclpy's own handlers are not installed: they invalidate the context in mid-call, which is where traces come from.
 """
 
@@ -46,6 +48,10 @@ class _State:
     """s, monotonic"""
     ever: bool = False
     """one has come at some time"""
+    handled_at: float = 0.0
+    """s, monotonic: when the handler ran last"""
+    guarded: bool = False
+    """the thread is there that watches whether the handler runs"""
     shell_codes: bool = False
     """ended by a signal: exit code 128 + its number, as a shell would say, else 0"""
     within_s: float = STOP_WITHIN_S
@@ -142,12 +148,38 @@ def _take_over() -> dict[int, Any]:
     hang_up = getattr(signal, "SIGHUP", None)
     wanted = [number for number in STOPS if number != hang_up or signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, _on_signal) for number in wanted}
+    _guard_handler()
     if hasattr(signal, "pthread_sigmask"):  # .venv's scripts start with them blocked
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     return before
 
 
+def _guard_handler() -> None:
+    """Once: a thread that the system tells of each signal, for a main thread that does not run the handler."""
+    if _state.guarded:
+        return
+    _state.guarded = True
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # a child's signals are not its parent's
+    threading.Thread(target=_end_unless_handled, args=(told,), daemon=True).start()
+
+
+def _end_unless_handled(told: int) -> None:
+    while numbers := os.read(told, 64):
+        stops = [number for number in numbers if number in STOPS]
+        if stops:
+            told_at = time.monotonic()
+            patience_s = LOCK_GRACE_S if _state.ask is None else _state.within_s
+            time.sleep(patience_s)
+            if _state.handled_at < told_at - patience_s:
+                os._exit(128 + stops[0] if _state.shell_codes else 0)
+
+
 def _on_signal(number: int, frame: FrameType | None) -> None:
+    _state.handled_at = time.monotonic()
     first = not _state.came
     if first:
         _state.came, _state.came_at, _state.ever = number, time.monotonic(), True

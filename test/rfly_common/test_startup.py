@@ -23,6 +23,16 @@ while not startup.stop_requested():
 ctypes.PyDLL(None).sleep(60)
 """
 HANGS_WITHOUT_THE_LOCK = HANGS_WITH_THE_LOCK.replace("PyDLL", "CDLL")
+HANGS_BEFORE_THE_HANDLER = """
+import ctypes
+from rfly_common import startup
+startup.install_handlers()
+{loop}
+print("up", flush=True)
+mutex = ctypes.create_string_buffer(64)  # PTHREAD_MUTEX_INITIALIZER; whoever locks it twice waits for ever
+while True:
+    ctypes.CDLL(None).pthread_mutex_lock(mutex)
+"""
 LOSES_THE_INTERRUPT = """
 from rfly_common import startup
 startup.install_handlers(shell_codes=True)
@@ -89,6 +99,33 @@ def test_who_hangs_without_the_lock_ends_with_0():
     code, seconds, output = run(HANGS_WITHOUT_THE_LOCK, signal.SIGTERM)
     assert (code, output) == (0, "")
     assert seconds < 5.0
+
+
+@pytest.mark.parametrize("loop", ["", "startup.spinning()"], ids=["at its start", "in its loop"])
+def test_who_hangs_before_the_handler_can_run_ends_with_0(loop):
+    """As a node did in the middleware: Python runs no handler while the main thread sits in a library."""
+    code, seconds, output = run(HANGS_BEFORE_THE_HANDLER.format(loop=loop), signal.SIGTERM)
+    assert (code, output) == (0, "")
+    assert seconds < 5.0
+
+
+def test_a_forked_child_that_is_ended_does_not_end_its_parent():
+    forks = """
+    import os, signal
+    here, there = os.pipe()
+    if not (child := os.fork()):
+        os.write(there, b"!")
+        time.sleep(60)
+    os.read(here, 1)  # a signal before this is lost to the child: Python forgets those that came during a fork
+    os.kill(child, signal.SIGTERM)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    time.sleep(startup.STOP_WITHIN_S + 0.3)
+"""
+    program = LOOP.replace('    print("up", flush=True)\n', '    print("up", flush=True)' + forks).replace(
+        "while not stopped():", "if not stopped():"
+    )
+    code, _, output = run(program, signal.SIGCHLD)
+    assert (code, output) == (3, "143\ncleaned\n")
 
 
 @pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
