@@ -5,7 +5,6 @@ from rfly_common.errors import TerrainFormatError as TerrainFormatError
 from rfly_common.errors import TerrainNotLoaded as TerrainNotLoaded
 from rfly_terrain.costmap.ground_layers import GridLayers as GridLayers
 from rfly_terrain.costmap.ground_layers import ground_layers as ground_layers
-from rfly_terrain.costmap.objects import ObjectBoxes as ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid as TraversabilityGrid
 from rfly_terrain.costmap.traversability import TraversabilityLimits as TraversabilityLimits
 from rfly_terrain.costmap.traversability import traversability as traversability
@@ -44,3 +43,5 @@ from rfly_terrain.plots.traversability import write_traversability as write_trav
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData
 from rfly_terrain.sdk.matlab_tools import getTerrainAltData as getTerrainAltData
 from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe
+from rfly_terrain.world.solids import ObjectBoxes as ObjectBoxes
+from rfly_terrain.world.solids import Solids as Solids

@@ -25,9 +25,9 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import MAX_CELLS
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.costmap.cells import cell_heights, grown, worst_of_blocks
-from rfly_terrain.costmap.objects import ObjectBoxes, cells_under
 from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import Solids
 
 if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
@@ -131,16 +131,18 @@ class TraversabilityGrid:
 def traversability(
     terrain: HeightMap,
     limits: TraversabilityLimits | None = None,
-    objects: ObjectBoxes | None = None,
+    objects: Solids | None = None,
     resolution: float | None = None,
     *,
+    clearance: float = 0.0,
     stop: Callable[[], bool] | None = None,
 ) -> TraversabilityGrid:
     """Costs of driving over a map, for the limits of a vehicle.
 
     cost = round(99 · max(value / limit)) of slope, roughness and step. 100: at or above a limit, ground below
-    `water_level`, or any part of the cell under an object (`ObjectBoxes`). −1: the disc leaves the map. Then whatever
-    is nearer than the vehicle's radius to a cell of 100 becomes 100, unknown cells too.
+    `water_level`, or any part of the cell under an object. −1: the disc leaves the map. Then whatever is nearer than
+    the vehicle's radius to a cell of 100 becomes 100, unknown cells too; and each cell of which any part lies within
+    `clearance` (m) of an object: who keeps to free cells is never nearer to one than that.
 
     `resolution` (m): side of the square cells, by default the smaller step of the map. Cell 0, 0 has its centre on the
     map's south-westernmost sample; the last centres are the last that lie on the map. Heights between the samples are
@@ -166,13 +168,20 @@ def traversability(
 
     in_chunks(work, len(tiles), 1)
     if objects:
-        cost[cells_under(objects, fine)] = LETHAL
+        _forbid_under(objects, 0.0, fine, cost)
     lethal = grown(cost == LETHAL, limits.vehicle_radius / fine.step_x)
     if lethal is not None:
         cost[lethal] = LETHAL
+    if objects and clearance > 0.0:
+        _forbid_under(objects, clearance, fine, cost)
     if factor > 1:
         cost = worst_of_blocks(cost, factor)
     return TraversabilityGrid(cost, grid.step_x, (grid.x_corner, grid.y_corner))
+
+
+def _forbid_under(objects: Solids, clearance: float, grid: Grid, cost: NDArray[np.int8]) -> None:
+    row, column, _ = objects.outlines.grown(clearance).cells_under(grid)
+    cost[row, column] = LETHAL
 
 
 def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[Grid, int]:

@@ -8,6 +8,7 @@ cheapest one over a coarse grid of blocks, with all its corners tried for being 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
+from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.planning.plan import FLY, Plan
 from rfly_terrain.planning.vehicle_classes import VehicleClass
+from rfly_terrain.world.solids import Solids
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 200_000
 SAMPLES_PER_CELL = 10
 """points of a path for each cell of the map"""
+SPACING_NEAR_OBJECTS = 0.5
+"""m between points of a path, where there are objects"""
 RIM = 32
 """points of a disc's rim that are looked at"""
 _FEW_CELLS = 3
@@ -35,16 +40,34 @@ BLOCKS = 128
 _NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2))
 
 
+@dataclass(frozen=True, eq=False)
+class Obstacles:
+    """What stands on the ground, and how far a plan keeps from it beyond the vehicle's radius."""
+
+    solids: Solids
+    margin: float
+    """m"""
+
+
 def plan_fly(
-    terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, *, hold_altitude: bool = False
+    terrain: HeightMap,
+    vehicle: VehicleClass,
+    start: PlanPose,
+    goal: PlanPose,
+    *,
+    hold_altitude: bool = False,
+    obstacles: Obstacles | None = None,
 ) -> Plan:
     """A path in the air from start to goal, at least `min_height` above all ground within the vehicle's radius.
+
+    It passes at least as high above each object that is no farther away than that radius and the margin, or around it;
+    never below one.
 
     Between start and goal altitude changes only within the limits of climb and descent. A start below the lowest
     altitude is risen from straight up, where the vehicle can hover; a goal's z below the lowest altitude there means
     that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which takes less
-    energy. Raises PlanError: outside, same_place, cannot_fly, or too_low where the path begins too low to clear the
-    ground at the rate of climb.
+    energy. Raises PlanError: outside, same_place, cannot_fly, start_blocked where an object is above the start or too
+    near to it, or too_low where the path begins too low to clear the ground at the rate of climb.
     """
     fly = vehicle.fly
     if fly is None:
@@ -59,10 +82,11 @@ def plan_fly(
             )
     if math.hypot(goal.x - start.x, goal.y - start.y) < 1e-6:
         raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) is where the start is")
-    flight = _Flight(terrain, vehicle, start, goal, hold_altitude)
+    flight = _Flight(terrain, vehicle, start, goal, hold_altitude, obstacles)
+    flight.check_start()
     corners = np.array([[start.x, start.y], [goal.x, goal.y]])
     best = flight.along(corners)
-    around = _cheapest_blocks(terrain, vehicle, start, goal)
+    around = _cheapest_blocks(terrain, vehicle, start, goal, obstacles)
     if len(around) > 2:
         found = flight.along(_without_needless(flight, around))
         if best is None or (found is not None and found.energy < best.energy):
@@ -76,14 +100,45 @@ class _Flight:
     """The flights of one vehicle from one start to one goal, along any corners between them."""
 
     def __init__(
-        self, terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, hold_altitude: bool
+        self,
+        terrain: HeightMap,
+        vehicle: VehicleClass,
+        start: PlanPose,
+        goal: PlanPose,
+        hold_altitude: bool,
+        obstacles: Obstacles | None,
     ) -> None:
         assert vehicle.fly is not None
         self._hold = hold_altitude
         self._terrain, self._vehicle, self._fly = terrain, vehicle, vehicle.fly
         self._start, self._goal = start, goal
         self._ground = HighestGround(terrain, vehicle.radius)
+        self._obstacles = obstacles if obstacles is not None and len(obstacles.solids) else None
         self.why = ""
+
+    def check_start(self) -> None:
+        """Raises PlanError where an object keeps the vehicle from rising from where it is."""
+        start = self._start
+        if self._obstacles is None or start.z is None:
+            return
+        outlines = self._obstacles.solids.outlines
+        _, near = outlines.near(np.array([[start.x, start.y]]), self._vehicle.radius)
+        top = float(outlines.top[near].max(initial=-math.inf))
+        if top > start.z:
+            raise PlanError(
+                "start_blocked",
+                f"the start ({start.x:g}, {start.y:g}, {start.z:g}) lies within {self._vehicle.radius:g} m of an "
+                f"object that reaches up to {top:.1f} m, or below it",
+            )
+
+    def _required(self, xy: Floats, longest_step: float) -> Floats:
+        """(n,) lowest altitudes at points (n, 2) of a path whose next one is at most so far away."""
+        highest = self._ground.highest(xy)
+        if self._obstacles is not None:
+            outlines = self._obstacles.solids.outlines
+            point, which = outlines.near(xy, self._vehicle.radius + self._obstacles.margin + longest_step)
+            np.maximum.at(highest, point, outlines.top[which])
+        return highest + self._fly.min_height
 
     def along(self, corners: Floats, samples_per_cell: int = SAMPLES_PER_CELL) -> Plan | None:
         """The lowest flight over the corners (k, 2); None, with `why`, where it cannot be."""
@@ -91,7 +146,7 @@ class _Flight:
         steps = np.hypot(*np.diff(xy, axis=0).T)
         s = np.concatenate([[0.0], np.cumsum(steps)])
         up, down = self._fly.steepest
-        required = self._ground.highest(xy) + self._fly.min_height
+        required = self._required(xy, float(steps.max()))
         if self._goal.z is not None:
             required[-1] = max(required[-1], self._goal.z)
         z = lowest_profile(s, required, up, down)
@@ -129,6 +184,8 @@ class _Flight:
         cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
         legs = np.diff(corners, axis=0)
         spacing = cell / samples_per_cell
+        if self._obstacles is not None:
+            spacing = min(spacing, SPACING_NEAR_OBJECTS * SAMPLES_PER_CELL / samples_per_cell)
         spacing = max(spacing, 2.0 * float(np.hypot(*legs.T).sum()) / MOST_SAMPLES)
         towards = np.arctan2(legs[:, 1], legs[:, 0])
         if self._fly.turning_radius == 0.0:
@@ -186,7 +243,9 @@ def _bends(s: Floats, xy: Floats, z: Floats) -> Bools:
     return keep
 
 
-def _cheapest_blocks(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Floats:
+def _cheapest_blocks(
+    terrain: HeightMap, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, obstacles: Obstacles | None
+) -> Floats:
     """(k, 2) corners from start to goal: middles of blocks between which flying as low as may be takes least energy."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
@@ -197,6 +256,10 @@ def _cheapest_blocks(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose,
     nx, ny = high.shape
     if min(nx, ny) < 2:
         return np.array([(start.x, start.y), (goal.x, goal.y)])
+    if obstacles is not None:
+        wide, long = float(x[1] - x[0]), float(y[1] - y[0])
+        blocks = Grid(ny, nx, wide, long, float(x[0]) - wide / 2, float(y[0]) - long / 2)
+        np.maximum(high, highest_objects(obstacles, vehicle.radius, blocks).T, out=high)
     number = np.arange(nx * ny).reshape(nx, ny)
     up, down = fly.steepest
     ends: list[tuple[Any, Any, Any]] = []
@@ -220,6 +283,16 @@ def _cheapest_blocks(terrain: HeightMap, vehicle: VehicleClass, start: PlanPose,
         path.append(int(before[path[-1]]))
     inner = [(x[cell // ny], y[cell % ny]) for cell in path[-2:0:-1]]
     return np.array([(start.x, start.y), *inner, (goal.x, goal.y)])
+
+
+def highest_objects(obstacles: Obstacles, radius: float, cells: Grid) -> Floats:
+    """(rows, columns) top of the highest object that a vehicle of that radius (m) in a cell is too near to; -inf where
+    there is none."""
+    outlines = obstacles.solids.outlines
+    row, column, which = outlines.grown(radius + obstacles.margin).cells_under(cells)
+    highest = np.full((cells.rows, cells.columns), -np.inf)
+    np.maximum.at(highest, (row, column), outlines.top[which])
+    return highest
 
 
 def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, Floats]:

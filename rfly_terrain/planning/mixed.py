@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
+from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.planning.drive import PlanPose
-from rfly_terrain.planning.fly import plan_fly
+from rfly_terrain.planning.fly import highest_objects, plan_fly
 from rfly_terrain.planning.plan import FLY, Plan, join_plans
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 
@@ -40,8 +41,8 @@ _SAMPLES_PER_CELL = 2
 def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
     """The plan of least energy that drives, flies, or does one after the other.
 
-    A place no more than ON_GROUND above the ground is on it. Raises PlanError where none of the ways can be done; its
-    reason is that of driving.
+    A place no more than ON_GROUND above the ground is on it. From one place in the air to another it stays in the air.
+    Raises PlanError where none of the ways can be done; its reason is that of driving.
     """
     if vehicle.drive is None or vehicle.fly is None or vehicle.fly.hover_power is None:
         raise PlanError("cannot_mix", vehicle.cannot("both drive and take off", "land_air"))
@@ -59,7 +60,8 @@ def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: P
     if all(on_ground):
         attempt(lambda: planner.drive(vehicle, start, goal))
     attempt(lambda: _flight(planner, vehicle, landing, start, goal, on_ground[0], on_ground[1]))
-    attempt(lambda: _through_graph(planner, vehicle, landing, start, goal, on_ground))
+    if any(on_ground):
+        attempt(lambda: _through_graph(planner, vehicle, landing, start, goal, on_ground))
     if not plans:
         raise PlanError(why[0].reason, "; ".join(dict.fromkeys(str(error) for error in why)))
     return min(plans, key=lambda plan: plan.energy)
@@ -98,13 +100,19 @@ def _flight(
     ground = [float(planner.terrain.altitude(pose.x, pose.y)) for pose in (start, goal)]
     up = dataclasses.replace(start, z=ground[0]) if takes_off else start
     to = dataclasses.replace(goal, z=None) if lands else goal
-    flown = plan_fly(planner.terrain, vehicle, up, to, hold_altitude=True)
+    flown = plan_fly(planner.terrain, vehicle, up, to, hold_altitude=True, obstacles=planner.obstacles)
     if not lands:
         return flown
-    drop = ground[1] - float(flown.position[-1, 2])
-    down = np.array([flown.position[-1], [goal.x, goal.y, ground[1]]])
-    energy, duration = float(vehicle.fly.energy(vehicle.mass, 0.0, drop)), float(vehicle.fly.duration(0.0, drop))
-    return join_plans([flown, Plan(down, flown.heading[-1:].repeat(2), np.array([FLY], np.uint8), energy, duration)])
+    return join_plans([flown, _upright(vehicle, flown.position[-1], ground[1], float(flown.heading[-1]))])
+
+
+def _upright(vehicle: VehicleClass, position: Floats, altitude: float, heading: float) -> Plan:
+    """Straight up or down from a place (3,) to an altitude."""
+    assert vehicle.fly is not None
+    way = np.array([position, [*position[:2], altitude]])
+    climb = altitude - float(position[2])
+    energy, duration = float(vehicle.fly.energy(vehicle.mass, 0.0, climb)), float(vehicle.fly.duration(0.0, climb))
+    return Plan(way, np.full(2, heading), np.array([FLY], np.uint8), energy, duration)
 
 
 def _through_graph(
@@ -132,13 +140,33 @@ def _through_graph(
     while path[-1] != first:
         path.append(int(before[path[-1]]))
     runs = [(flies, list(nodes)) for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)]
+    return _planned_runs(planner, vehicle, landing, points, runs, start, goal, on_ground)
+
+
+def _planned_runs(
+    planner: Planner,
+    vehicle: VehicleClass,
+    landing: TraversabilityGrid,
+    points: Floats,
+    runs: list[tuple[bool, list[int]]],
+    start: PlanPose,
+    goal: PlanPose,
+    on_ground: list[bool],
+) -> Plan:
+    """Runs over nodes (of which n and more fly) as plans; one that begins or ends in the air above a run on the ground
+    is a way straight down or up."""
+    count = len(points)
     plans: list[Plan] = []
     for index, (flies, nodes) in enumerate(runs):
         ends = [points[node % count] for node in (nodes[0], nodes[-1])]
         a = start if index == 0 else PlanPose(*ends[0].tolist())
         b = goal if index == len(runs) - 1 else PlanPose(*ends[1].tolist())
         if math.hypot(b.x - a.x, b.y - a.y) < 1e-6:
-            continue  # it takes off where it is, or lands where it shall be
+            continue  # it takes off where it is, or lands where it shall be: below, or with the run beside it
+        if index == 1 and not plans:
+            a = dataclasses.replace(a, heading=start.heading)  # it has come straight down
+        if index == len(runs) - 2 and not on_ground[1] and _in_place(points, runs[-1][1]):
+            b = dataclasses.replace(b, heading=goal.heading)  # it goes straight up
         if plans and not flies and a.heading is None:
             a = dataclasses.replace(a, heading=float(plans[-1].heading[-1]))  # as it has landed
         if flies:
@@ -146,7 +174,21 @@ def _through_graph(
             plans.append(_flight(planner, vehicle, landing, a, b, takes_off, lands))
         else:
             plans.append(planner.drive(vehicle, a, b))
+    if not plans:
+        raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) lies straight above or below the start")
+    if not on_ground[0] and _in_place(points, runs[0][1]):
+        place, heading = plans[0].position[0], float(plans[0].heading[0])
+        assert start.z is not None
+        plans.insert(0, _upright(vehicle, np.array([*place[:2], start.z]), float(place[2]), heading))
+    if not on_ground[1] and _in_place(points, runs[-1][1]):
+        assert goal.z is not None
+        plans.append(_upright(vehicle, plans[-1].position[-1], goal.z, float(plans[-1].heading[-1])))
     return join_plans(plans)
+
+
+def _in_place(points: Floats, nodes: list[int]) -> bool:
+    a, b = (points[node % len(points)] for node in (nodes[0], nodes[-1]))
+    return bool(np.hypot(*(b - a)) < 1e-6)
 
 
 def _graph(
@@ -173,6 +215,12 @@ def _graph(
     a, b = np.concatenate(pairs).T
     ground = np.asarray(planner.terrain.altitude(points[:, 0], points[:, 1]))
     high = _highest_about(planner, points, stride * landing.resolution, vehicle.radius)
+    if planner.obstacles is not None:
+        side = stride * landing.resolution
+        cells = Grid(len(row), len(column), side, side, float(x[0]) - side / 2, float(y[0]) - side / 2)
+        objects = highest_objects(planner.obstacles, vehicle.radius, cells)
+        at_row, at_column = cells.cells(*points.T)
+        high = np.maximum(high, objects[np.clip(at_row, 0, len(row) - 1), np.clip(at_column, 0, len(column) - 1)])
     altitude = high + vehicle.fly.min_height
     return points, [
         *_driven(planner, vehicle, points, a, b),

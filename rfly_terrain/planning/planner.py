@@ -12,40 +12,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
-from rfly_terrain.planning.fly import plan_fly
+from rfly_terrain.planning.fly import Obstacles, plan_fly
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass
 
 if TYPE_CHECKING:
-    from rfly_terrain.costmap.objects import ObjectBoxes
+    from rfly_terrain.world.solids import Solids
 
 MOST_POSES = 4_000
 """of a driven path, those in its bends not counted"""
 MOST_TURN = math.radians(10.0)
 """from one pose to the next: bends stay smooth for whoever joins the poses"""
+MARGIN = 0.5
+"""m that plans keep from objects beyond the vehicle's radius"""
 
 
 class Planner:
     """Plans over one terrain and the objects on it; the costs for each class's limits are worked out once.
 
     `water_level` (m, z up): ground below it is not driven on, and nothing lands there; None: no water. `resolution`
-    (m): side of the cells, by default the smaller step of the map. Several threads may plan at once.
+    (m): side of the cells, by default the smaller step of the map. `margin` (m): how far plans keep from objects beyond
+    the vehicle's radius. Several threads may plan at once.
     """
 
     def __init__(
         self,
         terrain: HeightMap,
-        objects: ObjectBoxes | None = None,
+        objects: Solids | None = None,
         *,
         water_level: float | None = None,
         resolution: float | None = None,
+        margin: float = MARGIN,
     ) -> None:
+        """Raises ConfigError for a margin that is negative or not finite."""
+        finite_number("margin", margin, "m", at_least=0.0)
         self.terrain, self.objects = terrain, objects
-        self._water_level, self._resolution = water_level, resolution
+        self._water_level, self._resolution, self._margin = water_level, resolution, float(margin)
         self._grids: dict[TraversabilityLimits, tuple[TraversabilityGrid, NDArray[np.float32]]] = {}
         self._lock = threading.Lock()
 
@@ -83,13 +90,18 @@ class Planner:
 
     def fly(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
         """In the air. See `fly`."""
-        return plan_fly(self.terrain, vehicle, start, goal)
+        return plan_fly(self.terrain, vehicle, start, goal, obstacles=self.obstacles)
 
     def mixed(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
         """Driven and flown, with least energy. See `mixed`."""
         from rfly_terrain.planning.mixed import plan_mixed
 
         return plan_mixed(self, vehicle, start, goal)
+
+    @property
+    def obstacles(self) -> Obstacles | None:
+        """What flights keep away from; None where nothing stands on the terrain."""
+        return Obstacles(self.objects, self._margin) if self.objects else None
 
     def grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
         """The costs of driving for a class."""
@@ -108,6 +120,7 @@ class Planner:
     def why_blocked(self, vehicle: VehicleClass, x: float, y: float) -> str:
         """Why a class may not drive at a place: the limits that are exceeded there, or within the vehicle's radius."""
         limits = self._limits(_driving(vehicle))
+        away = limits.vehicle_radius + self._margin
         part = _around(self.terrain, x, y, limits.vehicle_radius + limits.half_wheelbase)
         free = TraversabilityLimits(math.inf, math.inf, math.inf, None, 0.0, limits.half_wheelbase)
         side = self._resolution or min(abs(self.terrain.step_x), abs(self.terrain.step_y))
@@ -119,7 +132,7 @@ class Planner:
             "water": dataclasses.replace(free, water_level=limits.water_level),
         }
         found = [text for text, limit in alone.items() if (traversability(part, limit).cost == LETHAL).any()]
-        if self.objects and (traversability(part, free, self.objects).cost == LETHAL).any():
+        if self.objects and len(self.objects.outlines.near(np.array([[x, y]]), away + math.sqrt(2.0) * side)[0]):
             found.append("an object")
         if not found:
             return "the edge of the map is too near"
@@ -133,7 +146,8 @@ class Planner:
     def _grid(self, limits: TraversabilityLimits) -> tuple[TraversabilityGrid, NDArray[np.float32]]:
         with self._lock:
             if limits not in self._grids:
-                grid = traversability(self.terrain, limits, self.objects, self._resolution)
+                away = limits.vehicle_radius + self._margin
+                grid = traversability(self.terrain, limits, self.objects, self._resolution, clearance=away)
                 self._grids[limits] = grid, weights(grid)
             return self._grids[limits]
 

@@ -92,6 +92,9 @@ class PlannerParameters:
     vehicle_classes: str = parameter("", "file of vehicle classes; empty: the shipped one")
     water_level: float = parameter(NO_WATER, "ground below it is under water, m in map (z up)")
     resolution: float = parameter(0.0, "side of the cells, m; 0: the smaller step of the map", low=0.0, high=1e6)
+    object_margin: float = parameter(
+        0.5, "what plans keep from placed objects beyond the vehicle's radius, m", low=0.0, high=1e4
+    )
     vehicles: list[str] = parameter([], "names of vehicles whose place vehicle_states tells, see NAME.id")
     goal_vehicle: str = parameter("", "vehicle that goes to RViz's goal_pose; empty: none")
     goal_class: str = parameter("", "its vehicle class; empty: NAME.vehicle_class")

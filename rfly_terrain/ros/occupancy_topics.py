@@ -28,12 +28,12 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
-from rfly_terrain.costmap.objects import ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
 from rfly_terrain.ros.node_parameters import OccupancyParameters
 from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes, traversability_to_msg
+from rfly_terrain.world.solids import ObjectBoxes
 
 SETTLE_S = 0.25
 """from a change to the new grid: a list of objects, or of parameters, makes one"""

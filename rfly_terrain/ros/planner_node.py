@@ -231,6 +231,7 @@ class PlannerNode(Node):
                 boxes,
                 water_level=None if self._given.water_level <= NO_WATER else self._given.water_level,
                 resolution=self._given.resolution or None,
+                margin=self._given.object_margin,
             )
         return self._planner
 

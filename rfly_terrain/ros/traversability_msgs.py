@@ -10,8 +10,8 @@ from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_multiply, qua
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.stamps import ns_to_stamp
-from rfly_terrain.costmap.objects import ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityGrid
+from rfly_terrain.world.solids import ObjectBoxes
 
 
 def traversability_to_msg(grid: TraversabilityGrid, frame_id: str, stamp_ns: int) -> OccupancyGrid:

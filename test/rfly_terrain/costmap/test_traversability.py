@@ -13,8 +13,8 @@ import pytest
 
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap
-from rfly_terrain.costmap.objects import ObjectBoxes
 from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
+from rfly_terrain.world.solids import ObjectBoxes
 
 ONLY_SLOPE = {"max_roughness": math.inf, "max_step": math.inf, "vehicle_radius": 0.0}
 

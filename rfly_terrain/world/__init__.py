@@ -1,0 +1,1 @@
+"""What stands on a terrain: solids, world files, populated worlds."""
