@@ -45,27 +45,23 @@ class TerrainGridMap:
         self._world: CostedTerrain | None = None
         waiting_service(node, GetGridMap, "get_grid_map", self._get_grid_map)
 
-    @property
-    def publishes(self) -> bool:
-        """Whether there is a `terrain_grid_map`."""
-        return self._publisher is not None
-
     def take(self, world: CostedTerrain) -> None:
-        """What is answered from now on. In any thread."""
+        """What is answered from now on."""
         self._world = world
 
-    def layers(self, world: CostedTerrain) -> GridLayers | ConfigError:
-        """All of the map, for `publish`. In any thread."""
-        return _layers_or_error(world, None, LAYERS, self._max_cells)
-
-    def publish(self, world: CostedTerrain, layers: GridLayers | ConfigError) -> None:
-        """Layers of the map, unless another one has come meanwhile."""
-        if world is not self._world or self._publisher is None:
+    async def publish(self, world: CostedTerrain) -> None:
+        """All layers of the map where the parameter says so, unless another one has come meanwhile."""
+        if self._publisher is None:
             return
-        if isinstance(layers, ConfigError):
-            self._node.get_logger().error(f"terrain_grid_map: {layers}; the one before it stays")
+        try:
+            layers = await in_thread(self._node, lambda: _layers_or_error(world, None, LAYERS, self._max_cells))
+            if isinstance(layers, ConfigError):
+                raise layers
+        except (ConfigError, WorkError) as error:
+            self._node.get_logger().error(f"terrain_grid_map: {error}; the one before it stays")
             return
-        self._publisher.publish(layers_to_msg(layers, "map", self._node.get_clock().now().nanoseconds))
+        if world is self._world:
+            self._publisher.publish(layers_to_msg(layers, "map", self._node.get_clock().now().nanoseconds))
 
     async def _get_grid_map(self, request: Any, response: Any) -> Any:
         """A region that can't be answered gets a map without layers; the log says why."""

@@ -7,7 +7,6 @@ meanwhile, or within a quarter of a second, makes one more grid and not one each
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,13 +20,14 @@ from rclpy.parameter import Parameter
 from rclpy.timer import Timer
 from rfly_suite.msg import PlacedObjectArray
 
-from rfly_common.errors import ConfigError, FrameError
+from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.run_loop import in_thread
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
@@ -120,25 +120,35 @@ class TerrainOccupancy:
                 self._error = ""
                 self._update_diagnostics()
             return
-        self._working, limits = True, self._limits
+        self._working = True
+        executor.create_task(self._work, terrain, self._limits, boxes, wanted)
 
-        def work() -> None:
-            start = time.monotonic()
-            grid, error = None, ""
+    async def _work(
+        self, terrain: HeightMap, limits: TraversabilityLimits, boxes: ObjectBoxes | None, wanted: tuple[Any, ...]
+    ) -> None:
+        start = time.monotonic()
+
+        def stop() -> bool:
+            return not self._node.context.ok()
+
+        def grid_or_error() -> tuple[TraversabilityGrid | None, str]:
             try:
-                grid = traversability(terrain, limits, boxes, resolution, stop=lambda: not self._node.context.ok())
+                return traversability(terrain, limits, boxes, wanted[3], stop=stop), ""
             except InterruptedError:
-                return
+                return None, "the node ends"
             except (ConfigError, MemoryError) as reason:
-                error = str(reason) or "not enough memory"
-            world = None if grid is None else CostedTerrain(terrain, grid, limits)
-            if world is not None:
-                self._grid_map.take(world)
-            executor.create_task(self._finish, terrain, grid, error, wanted, time.monotonic() - start)
-            if world is not None and self._grid_map.publishes:
-                executor.create_task(self._grid_map.publish, world, self._grid_map.layers(world))
+                return None, str(reason) or "not enough memory"
 
-        threading.Thread(target=work, daemon=True).start()
+        try:
+            grid, error = await in_thread(self._node, grid_or_error)
+        except WorkError as reason:
+            grid, error = None, str(reason)
+        world = None if grid is None else CostedTerrain(terrain, grid, limits)
+        if world is not None:
+            self._grid_map.take(world)
+        self._finish(terrain, grid, error, wanted, time.monotonic() - start)
+        if world is not None:
+            await self._grid_map.publish(world)
 
     def _finish(
         self,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +13,12 @@ from nav_msgs.msg import Path as PathMessage
 from rclpy.node import Node
 
 from rfly_common.arrays import Floats
-from rfly_common.errors import ConfigError, FrameError
+from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.frames import ned_to_enu, quat_rotate
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames, FrameToWorld
 from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.run_loop import in_thread
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.follow_path import (
@@ -46,8 +47,8 @@ class _Wanted(NamedTuple):
 class FollowPaths:
     """Keeps what the vehicles are told, until a tick of the node lets them do it (`take_over`).
 
-    `on_refused()` is called when something is refused. Long paths are worked out in a thread of their own; the fleet
-    drives on meanwhile.
+    `on_refused()` is called when something is refused. Long paths are worked out in a thread of their own, for each
+    vehicle one at a time and the newest first; the fleet drives on meanwhile.
     """
 
     def __init__(self, node: Node, frame_id: str, on_refused: Callable[[], None]) -> None:
@@ -59,8 +60,11 @@ class FollowPaths:
         """by name, the number of the last message"""
         self._unplaced: dict[str, tuple[PathMessage, float]] = {}
         """messages whose frame is not connected yet, and until when they wait"""
+        self._points: dict[str, Floats] = {}
+        """by name, (k, 3) ENU: what the next path is made of"""
+        self._making: set[str] = set()
         self._made: deque[tuple[str, int, Path | None, str]] = deque()
-        """name, number, path or none, and what is wrong with it; filled by threads"""
+        """name, number, path or none, and what is wrong with it"""
         self._wanted: dict[str, _Wanted] = {}
         self.refused: dict[str, str] = {}
         """by name, why the last path of a vehicle is not followed"""
@@ -79,6 +83,7 @@ class FollowPaths:
     def forget(self) -> None:
         """The fleet restarts: what was told before counts no more."""
         self._unplaced.clear()
+        self._points.clear()
         self._wanted.clear()
         self.refused.clear()
         self.following = []
@@ -147,16 +152,21 @@ class FollowPaths:
                 self._refuse(name, str(error))
             return
         self._unplaced.pop(name, None)
-        points = _points(message, to_world)
-        threading.Thread(
-            target=self._make, args=(name, self._newest[name], self._vehicles[name], points), daemon=True
-        ).start()
+        self._points[name] = _points(message, to_world)
+        executor = self._node.executor
+        if name not in self._making and executor is not None:
+            self._making.add(name)
+            executor.create_task(self._make, name)
 
-    def _make(self, name: str, number: int, vehicle: Vehicle, points: Floats) -> None:
-        try:
-            self._made.append((name, number, reference_path(vehicle, points), ""))
-        except ConfigError as error:
-            self._made.append((name, number, None, str(error)))
+    async def _make(self, name: str) -> None:
+        while (points := self._points.pop(name, None)) is not None and name in self._vehicles:
+            number, vehicle = self._newest[name], self._vehicles[name]
+            try:
+                path, error = await in_thread(self._node, partial(_path_or_error, vehicle, points))
+            except WorkError as reason:
+                path, error = None, str(reason)
+            self._made.append((name, number, path, error))
+        self._making.discard(name)
 
     def _accept(self, name: str, number: int, path: Path | None, error: str) -> None:
         if number != self._newest.get(name):
@@ -173,6 +183,13 @@ class FollowPaths:
         self.refused[name] = " ".join(reason.split())
         self._node.get_logger().warning(f"vehicle {name!r} does not follow the path: {self.refused[name]}")
         self._on_refused()
+
+
+def _path_or_error(vehicle: Vehicle, points: Floats) -> tuple[Path | None, str]:
+    try:
+        return reference_path(vehicle, points), ""
+    except ConfigError as error:
+        return None, str(error)
 
 
 def _points(message: Any, to_world: FrameToWorld) -> Floats:
