@@ -36,6 +36,10 @@ mission_app = typer.Typer(
 )
 
 
+SHOWN_ITEMS = 100
+"""rows of `check` that a terminal can still hold"""
+
+
 class UavType(str, Enum):
     """How a vehicle flies, or drives."""
 
@@ -73,6 +77,9 @@ def check(
     geo_origin: OriginOption = NO_TRIPLE,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
+    all_items: Annotated[
+        bool, typer.Option("--all", help=f"show every item, not only the first {SHOWN_ITEMS}")
+    ] = False,
 ) -> None:
     """Show what a mission file says, item by item, and what of it is not flown.
 
@@ -82,31 +89,40 @@ def check(
 
         rfly mission check terrain_following.waypoints --map JacksboroFault
     """
-    from rich.console import Console
-    from rich.table import Table
+    from rfly_trajectory.missions.mission_checks import below_home, check_fence, check_items, check_returns
 
+    mission, terrain, _ = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    latitude, longitude, altitude = mission.home
+    print(f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m")
+    _print_items(mission, len(mission.items) if all_items else SHOWN_ITEMS)
+    if mission.fence:
+        print(f"fence of {len(mission.fence.areas)} areas")
+    for north, east, down in mission.rally:
+        print(f"rally point {north:.2f} north, {east:.2f} east, {0.0 - down:.2f} up")
+    below = below_home(mission.items, 0.0) if terrain is None else ""
+    for text in (*mission.lost, *_items_without_end(mission), *filter(None, [below])):
+        print(f"note: {text}")
+    check_items(mission.items, mission.numbers, ground_vehicle=False)
+    check_returns(mission.rally, mission.fence)
+    check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
+
+
+def _print_items(mission: "Mission", count: int) -> None:
+    """The first `count` items as a table."""
     from rfly_trajectory.missions.mavlink import mavlink_command
-    from rfly_trajectory.missions.runner import check_fence
 
-    mission, _, _ = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
-    table = Table("item", "in file", "mode", "north m", "east m", "up m", "params", box=None)
-    for index, (item, number) in enumerate(zip(mission.items, mission.numbers, strict=True)):
+    rows = [("item", "in file", "mode", "north m", "east m", "up m", "params")]
+    for index, (item, number) in enumerate(zip(mission.items[:count], mission.numbers, strict=False)):
         north, east, down = item.position.tolist()
         command = mavlink_command(item)
         mode = item.mode.name if command is None else f"{item.mode.name} (MAVLink {command})"
-        params = ", ".join(f"{value:g}" for value in item.params)
-        table.add_row(str(index), str(number), mode, f"{north:.2f}", f"{east:.2f}", f"{0.0 - down:.2f}", params)
-    console = Console(highlight=False, soft_wrap=True)
-    latitude, longitude, altitude = mission.home
-    console.print(
-        f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m", markup=False
-    )
-    console.print(table)
-    if mission.fence:
-        console.print(f"fence of {len(mission.fence.areas)} areas")
-    for text in (*mission.lost, *_items_without_end(mission)):
-        console.print(f"note: {text}", markup=False)
-    check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
+        params = ", ".join(f"{value:g}" for value in item.params.tolist())
+        rows.append((str(index), str(number), mode, f"{north:.2f}", f"{east:.2f}", f"{0.0 - down:.2f}", params))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print(" " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    if len(mission.items) > count:
+        print(f" … and {len(mission.items) - count:,} more items; --all shows them")
 
 
 @mission_app.command()
@@ -175,7 +191,8 @@ def fly(
     for seconds, text in flown.events:
         print(f"{seconds:8.1f} s  {text}")
     lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"
-    print(f"{flown.seconds:8.1f} s  {'finished' if flown.finished else 'not finished'}{lowest}")
+    ending = "finished" if flown.finished else f"not finished{flown.problem}"
+    print(f"{flown.seconds:8.1f} s  {ending}{lowest}")
     if csv is not None:
         _write_track(Path(csv), flown.track)
     raise typer.Exit(0 if flown.finished else 1)
@@ -187,7 +204,7 @@ class _Flight:
     def __init__(self) -> None:
         self.events: list[tuple[float, str]] = []
         self.track: list[tuple[float, float, float, float, float]] = []
-        self.lowest, self.seconds, self.finished = math.inf, 0.0, False
+        self.lowest, self.seconds, self.finished, self.problem = math.inf, 0.0, False, ""
 
 
 STEP_S = 0.05
@@ -230,7 +247,12 @@ def _fly(
         log=lambda text: flight.events.append((flight.seconds, text)),
     )
     runner.load(
-        mission.items, (north, east, down), fence=mission.fence, numbers=mission.numbers, hold_at_waypoints=True
+        mission.items,
+        (north, east, down),
+        fence=mission.fence,
+        numbers=mission.numbers,
+        hold_at_waypoints=True,
+        rally=mission.rally,
     )
     switches = -1
     while flight.seconds < limit and not flight.finished:
@@ -248,6 +270,9 @@ def _fly(
         x, y, z = vector_ned_to_enu(follower.position)
         flight.track.append((flight.seconds, x, y, z, float(yaw_ned_to_enu(follower.euler[2]))))
         flight.finished = state.finished
+        if state.problem:
+            flight.problem = f": {state.problem}"
+            break
     return flight
 
 

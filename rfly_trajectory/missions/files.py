@@ -22,11 +22,26 @@ from rfly_common.files import StrPath, read_regular
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_trajectory.missions.items import MissionItem, MissionMode
+from rfly_trajectory.missions.json_values import (
+    as_boolean,
+    as_geo_position,
+    as_integer,
+    as_list,
+    as_number,
+    as_object,
+    expect,
+    get_key,
+    short,
+)
 from rfly_trajectory.missions.mavlink import (
+    ABSOLUTE_FRAME,
     DO_JUMP,
     DO_JUMP_TAG,
     JUMP_TAG,
     MAX_COMMAND,
+    MAX_HEIGHT,
+    TERRAIN_FRAME,
+    WAYPOINT,
     ImportSettings,
     MavlinkItem,
     TerrainAltitude,
@@ -34,17 +49,18 @@ from rfly_trajectory.missions.mavlink import (
     to_mavlink_items,
     to_mission_items,
 )
+from rfly_trajectory.missions.plan_patterns import items_of_pattern
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_ITEMS = 65_535
 MAX_FENCE_VERTICES = 10_000
+MAX_RALLY_POINTS = 1_000
 WAYPOINTS_HEADER = "QGC WPL 110"
 GROUND_STATION = "rfly_suite"
 VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
 """MAVLink's MAV_TYPE"""
 ABOVE_CALCULATED_TERRAIN = 3
 """QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when it uploads"""
-ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,8 @@ class Mission:
     fence: Geofence = field(default_factory=Geofence)
     lost: tuple[str, ...] = ()
     """what the file says and the items don't, one line each"""
+    rally: tuple[tuple[float, float, float], ...] = ()
+    """NED m: a return leads to the nearest of these and home"""
 
     def __post_init__(self) -> None:
         if not self.numbers:
@@ -82,7 +100,8 @@ class Mission:
         items = tuple(
             item if item.mode is MissionMode.RTL else replace(item, position=item.position + by) for item in self.items
         )
-        return replace(self, items=items, fence=self.fence.moved(offset))
+        rally = tuple(tuple((np.asarray(point) + by).tolist()) for point in self.rally)
+        return replace(self, items=items, fence=self.fence.moved(offset), rally=rally)
 
 
 def read_mission(
@@ -139,6 +158,8 @@ def write_mission(
         text = _waypoints(rows, mission.home)
         if mission.fence:
             changed += ("geoFence: a .waypoints file has no place for it",)
+        if mission.rally:
+            changed += ("rallyPoints: a .waypoints file has no place for them",)
     target.write_text(text, encoding="utf-8")
     return changed
 
@@ -175,68 +196,100 @@ def _read_plan(text: str, settings: ImportSettings) -> Mission:
         plan = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise MissionFileError(f"no JSON: {error or 'nested too deeply'}") from error
-    plan = _object(plan, "the file")
-    _expect(plan, "fileType", "Plan", "")
-    _expect(plan, "version", 1, "")
-    mission = _object(_get(plan, "mission", ""), "mission")
+    plan = as_object(plan, "the file")
+    expect(plan, "fileType", "Plan", "")
+    expect(plan, "version", 1, "")
+    mission = as_object(get_key(plan, "mission", ""), "mission")
     if "version" in mission:
-        _expect(mission, "version", 2, "mission.")
-    home_values = _list(_get(mission, "plannedHomePosition", "mission"), "mission.plannedHomePosition")
-    home = geo_point([_number(v, "mission.plannedHomePosition") for v in home_values], "mission.plannedHomePosition")
-    rally = _list(_object(plan.get("rallyPoints") or {}, "rallyPoints").get("points") or [], "rallyPoints.points")
-    if rally:
-        raise MissionFileError(f"rallyPoints: {len(rally)} points, rally points are not supported; remove them")
+        expect(mission, "version", 2, "mission.")
     rows: list[MavlinkItem] = []
     changed: list[str] = []
-    for index, entry in enumerate(_list(_get(mission, "items", "mission"), "mission.items")):
+    home = _read_home(mission, settings.terrain, changed)
+    rally = _read_rally_points(as_object(plan.get("rallyPoints") or {}, "rallyPoints"), home)
+    for index, entry in enumerate(as_list(get_key(mission, "items", "mission"), "mission.items")):
         first = len(rows)
-        _read_plan_item(_object(entry, f"item {index + 1}"), f"item {index + 1}", rows)
+        _read_plan_item(as_object(entry, f"item {index + 1}"), f"item {index + 1}", rows)
         if len(rows) > MAX_ITEMS:
             raise MissionFileError(f"more than {MAX_ITEMS} items")
         if entry["type"] == "ComplexItem":
             name, count = entry.get("complexItemType"), len(rows) - first
             changed.append(f"item {index + 1} ({name}): read as its {count} simple items, and written as these")
-    areas = _object(plan.get("geoFence") or {}, "geoFence")
+    areas = as_object(plan.get("geoFence") or {}, "geoFence")
     read = _finish(rows, home, settings, _read_fence(areas, home))
-    if areas.get("breachReturn"):
-        changed.append("geoFence.breachReturn: has no place, a breach is followed by a return home")
-    return replace(read, lost=(*changed, *read.lost))
+    return replace(read, lost=(*changed, *read.lost), rally=rally)
+
+
+def _read_home(mission: dict[str, Any], terrain: TerrainAltitude | None, notes: list[str]) -> GeoPoint:
+    """Where home is; without an altitude that of the ground, or sea level, with a note."""
+    where = "mission.plannedHomePosition"
+    values = as_list(get_key(mission, "plannedHomePosition", "mission"), where)
+    if len(values) == 3 and values[2] is None:
+        latitude, longitude = as_geo_position(values[:2], where)
+        altitude = 0.0 if terrain is None else terrain(latitude, longitude)
+        taken = "sea level: altitudes above sea count from home" if terrain is None else "the map's ground"
+        notes.append(f"{where}: no altitude, taken as {altitude:g} m ({taken})")
+        return geo_point((latitude, longitude, altitude), where)
+    return geo_point([as_number(v, where) for v in values], where)
+
+
+def _read_rally_points(rally: dict[str, Any], home: GeoPoint) -> tuple[tuple[float, float, float], ...]:
+    """NED about home; altitudes are relative to home (QGroundControl developer guide)."""
+    values = as_list(rally.get("points") or [], "rallyPoints.points")
+    if len(values) > MAX_RALLY_POINTS:
+        raise MissionFileError(f"rallyPoints.points: {len(values)}, at most {MAX_RALLY_POINTS} are read")
+    return tuple(_relative_place(value, home, f"rallyPoints.points[{i}]") for i, value in enumerate(values))
+
+
+def _relative_place(value: Any, home: GeoPoint, where: str) -> tuple[float, float, float]:
+    values = as_list(value, where)
+    if len(values) not in (2, 3):
+        raise MissionFileError(f"{where}: {short(values)}, expected latitude, longitude and altitude")
+    place = as_geo_position(values[:2], where)
+    altitude = 0.0 if len(values) == 2 or values[2] is None else as_number(values[2], where)
+    if abs(altitude) > MAX_HEIGHT:
+        raise MissionFileError(f"{where}: altitude {altitude:g}, expected one within {MAX_HEIGHT:,.0f} m of home's")
+    north, east, _ = geodetic_to_ned((*place, home[2]), home).tolist()
+    return north, east, 0.0 - altitude
 
 
 def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) -> None:
-    kind = _get(entry, "type", where)
+    kind = get_key(entry, "type", where)
     if kind == "ComplexItem":
         name = entry.get("complexItemType")
-        simple = _object(entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem").get("Items")
+        simple = as_object(entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem").get(
+            "Items"
+        )
+        if simple is None:
+            simple = items_of_pattern(entry, where)
         if simple is None:
             raise MissionFileError(
                 f"{where}: complexItemType: {name!r} has no simple items in TransectStyleComplexItem.Items, "
-                "expected a survey or corridor scan written by QGroundControl 3.5 or newer"
+                "expected a survey or corridor scan of QGroundControl 3.5 or newer, a structure scan or a landing"
             )
-        for index, inner in enumerate(_list(simple, f"{where} ({name}): Items")):
+        for index, inner in enumerate(as_list(simple, f"{where} ({name}): Items")):
             inner_where = f"{where} ({name}) item {index + 1}"
-            _read_plan_item(_simple(_object(inner, inner_where), inner_where), inner_where, rows)
+            _read_plan_item(_simple(as_object(inner, inner_where), inner_where), inner_where, rows)
             if len(rows) > MAX_ITEMS:
                 raise MissionFileError(f"more than {MAX_ITEMS} items")
         return
     if kind != "SimpleItem":
         raise MissionFileError(f"{where}: type: {kind!r}, expected 'SimpleItem' or 'ComplexItem'")
-    command = _integer(_get(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
-    frame = _integer(_get(entry, "frame", where), f"{where}: frame", 0, 255)
-    values = _list(_get(entry, "params", where), f"{where}: params")
+    command = as_integer(get_key(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
+    frame = as_integer(get_key(entry, "frame", where), f"{where}: frame", 0, 255)
+    values = as_list(get_key(entry, "params", where), f"{where}: params")
     if len(values) == 4 and "coordinate" in entry:  # as QGroundControl wrote it before 3.3
-        values = values + _list(entry["coordinate"], f"{where}: coordinate")
+        values = values + as_list(entry["coordinate"], f"{where}: coordinate")
     if len(values) != 7:
         raise MissionFileError(f"{where}: params: {len(values)} values, expected 7")
-    params = [math.nan if v is None else _number(v, f"{where}: params[{i}]") for i, v in enumerate(values)]
+    params = [math.nan if v is None else as_number(v, f"{where}: params[{i}]") for i, v in enumerate(values)]
     if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
         where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
         if entry.get("AMSLAltAboveTerrain") is not None:
-            frame, params[6] = ABSOLUTE_FRAME, _number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain")
+            frame, params[6] = ABSOLUTE_FRAME, as_number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain")
         else:
-            frame, params[6] = TERRAIN_FRAME, _number(_get(entry, "Altitude", where), f"{where}: Altitude")
+            frame, params[6] = TERRAIN_FRAME, as_number(get_key(entry, "Altitude", where), f"{where}: Altitude")
     _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
-    number = _integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
+    number = as_integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
     rows.append(MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
 
 
@@ -247,32 +300,35 @@ def _simple(entry: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
-    if fence.get("polygon"):
-        raise MissionFileError("geoFence: version 1 with a single polygon, expected version 2 (polygons and circles)")
     areas: list[FencePolygon | FenceCircle] = []
     vertices = 0
-    for index, value in enumerate(_list(fence.get("polygons") or [], "geoFence.polygons")):
+    polygons = as_list(fence.get("polygons") or [], "geoFence.polygons")
+    if fence.get("polygon"):  # version 1: one polygon to stay in
+        polygons = [*polygons, {"polygon": fence["polygon"]}]
+    for index, value in enumerate(polygons):
         where = f"geoFence.polygons[{index}]"
-        entry = _object(value, where)
+        entry = as_object(value, where)
         points = [
-            _geo_position(p, f"{where}.polygon[{i}]") for i, p in enumerate(_list(_get(entry, "polygon", where), where))
+            as_geo_position(p, f"{where}.polygon[{i}]")
+            for i, p in enumerate(as_list(get_key(entry, "polygon", where), where))
         ]
         vertices += len(points)
         if len(points) < 3 or vertices > MAX_FENCE_VERTICES:
             raise MissionFileError(f"{where}: {len(points)} corners, expected 3 to {MAX_FENCE_VERTICES} in all")
         corners = geodetic_to_ned([(*point, home[2]) for point in points], home)[:, :2]
-        areas.append(FencePolygon(corners, _boolean(entry.get("inclusion", True), f"{where}.inclusion")))
-    for index, value in enumerate(_list(fence.get("circles") or [], "geoFence.circles")):
+        areas.append(FencePolygon(corners, as_boolean(entry.get("inclusion", True), f"{where}.inclusion")))
+    for index, value in enumerate(as_list(fence.get("circles") or [], "geoFence.circles")):
         where = f"geoFence.circles[{index}]"
-        entry = _object(value, where)
-        circle = _object(_get(entry, "circle", where), f"{where}.circle")
-        center = _geo_position(_get(circle, "center", where), f"{where}.circle.center")
-        radius = _number(_get(circle, "radius", where), f"{where}.circle.radius")
+        entry = as_object(value, where)
+        circle = as_object(get_key(entry, "circle", where), f"{where}.circle")
+        center = as_geo_position(get_key(circle, "center", where), f"{where}.circle.center")
+        radius = as_number(get_key(circle, "radius", where), f"{where}.circle.radius")
         if not radius > 0.0:
             raise MissionFileError(f"{where}.circle.radius: {radius!r}, expected a positive number of metres")
         north, east, _ = geodetic_to_ned((*center, home[2]), home).tolist()
-        areas.append(FenceCircle((north, east), radius, _boolean(entry.get("inclusion", True), f"{where}.inclusion")))
-    return Geofence(tuple(areas))
+        areas.append(FenceCircle((north, east), radius, as_boolean(entry.get("inclusion", True), f"{where}.inclusion")))
+    back = fence.get("breachReturn")
+    return Geofence(tuple(areas), None if not back else _relative_place(back, home, "geoFence.breachReturn"))
 
 
 def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str, Any]:
@@ -297,9 +353,12 @@ def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str,
         }
         for row in rows
     ]
+    fence: dict[str, Any] = {"circles": circles, "polygons": polygons, "version": 2}
+    if mission.fence.breach_return is not None:
+        fence["breachReturn"] = _relative_values(mission.fence.breach_return, mission.home)
     return {
         "fileType": "Plan",
-        "geoFence": {"circles": circles, "polygons": polygons, "version": 2},
+        "geoFence": fence,
         "groundStation": GROUND_STATION,
         "mission": {
             "cruiseSpeed": 15,
@@ -311,9 +370,14 @@ def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str,
             "vehicleType": VEHICLE_TYPES[uav_type],
             "version": 2,
         },
-        "rallyPoints": {"points": [], "version": 2},
+        "rallyPoints": {"points": [_relative_values(point, mission.home) for point in mission.rally], "version": 2},
         "version": 1,
     }
+
+
+def _relative_values(point: Sequence[float], home: GeoPoint) -> list[float]:
+    latitude, longitude, _ = ned_to_geodetic(point, home).tolist()
+    return [latitude, longitude, 0.0 - point[2]]
 
 
 def _read_waypoints(
@@ -323,33 +387,66 @@ def _read_waypoints(
     lines = [(number, columns) for number, columns in numbered if columns and not columns[0].startswith("#")]
     if not lines or " ".join(lines[0][1]) != WAYPOINTS_HEADER:
         first = " ".join(lines[0][1])[:40] if lines else ""
+        kind = _area_file([columns for _, columns in lines])
+        if kind:
+            raise MissionFileError(
+                f"line {lines[0][0]}: {first!r}: {kind}, no mission; QGroundControl keeps both in a .plan"
+            )
         raise MissionFileError(f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan")
     if len(lines) - 1 > MAX_ITEMS + 1:
         raise MissionFileError(f"{len(lines) - 1} rows, at most {MAX_ITEMS} items are read")
     rows = [_read_row(columns, line, first_row_is_home and line == lines[1][0]) for line, columns in lines[1:]]
+    notes: tuple[str, ...] = ()
     if first_row_is_home:
         if not rows:
             raise MissionFileError("no rows, expected home in the first")
         first_row = rows.pop(0)
         home_point = geo_point(first_row.params[4:], f"{first_row.where}, home: columns 9 to 11")
+        notes = _notes_of_home(first_row)
     elif home is None:
         raise MissionFileError("home: not given, expected latitude, longitude and altitude where the first row is none")
     else:
         home_point = geo_point(home, "home")
     if len(rows) > MAX_ITEMS:
         raise MissionFileError(f"{len(rows)} items, at most {MAX_ITEMS} are read")
-    return _finish(rows, home_point, settings, Geofence())
+    read = _finish(rows, home_point, settings, Geofence())
+    return replace(read, lost=(*notes, *read.lost))
+
+
+def _notes_of_home(row: MavlinkItem) -> tuple[str, ...]:
+    """What a first row says that home's row doesn't."""
+    if row.command == WAYPOINT and row.frame == ABSOLUTE_FRAME and row.number == 0:
+        return ()
+    return (
+        f"{row.where} (command {row.command}, frame {row.frame}): the first row is home and is not flown, its altitude "
+        f"is above sea; home's row has index 0, command {WAYPOINT}, frame {ABSOLUTE_FRAME}: put it before this one",
+    )
+
+
+def _area_file(lines: list[list[str]]) -> str:
+    """What a file of ArduPilot's ground stations is that holds no mission, "" for none of them.
+
+    A .ral has lines of RALLY, latitude, longitude …, a .fen a latitude and a longitude on each line.
+    """
+    if lines and all(columns[0].upper() == "RALLY" for columns in lines):
+        return "rally points (.ral)"
+    try:
+        corners = [tuple(map(float, columns)) for columns in lines]
+    except ValueError:
+        return ""
+    fits = len(corners) > 2 and all(len(c) == 2 and abs(c[0]) <= 90.0 and abs(c[1]) <= 180.0 for c in corners)
+    return "the corners of a geofence (.fen)" if fits else ""
 
 
 def _read_row(columns: list[str], line: int, is_home: bool) -> MavlinkItem:
     where = f"line {line}"
     if len(columns) != 12:
         raise MissionFileError(f"{where}: {len(columns)} columns, expected 12")
-    index = _integer(_parse(columns[0], f"{where}: index"), f"{where}: index", 0, MAX_ITEMS)
+    index = as_integer(_parse(columns[0], f"{where}: index"), f"{where}: index", 0, MAX_ITEMS)
     where = f"item {index}, line {line}"
-    _integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
-    frame = _integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
-    command = _integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, MAX_COMMAND)
+    as_integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
+    frame = as_integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
+    command = as_integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, MAX_COMMAND)
     params = tuple(_parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11]))
     goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
     if not is_home:
@@ -383,65 +480,9 @@ def _parse(text: str, where: str) -> float:
 
 
 def _refuse_pause(auto_continue: Any, where: str) -> None:
-    if not _boolean(auto_continue, where):
+    if not as_boolean(auto_continue, where):
         raise MissionFileError(f"{where}: false, a mission that waits after an item is not supported; set it to true")
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number; null stands for a missing one")
-
-
-def _get(values: dict[str, Any], key: str, where: str) -> Any:
-    if key not in values:
-        raise MissionFileError(f"{where}: {key}: missing" if where else f"{key}: missing")
-    return values[key]
-
-
-def _expect(values: dict[str, Any], key: str, value: Any, where: str) -> None:
-    found = _get(values, key, where)
-    if found != value or isinstance(found, bool):
-        raise MissionFileError(f"{where}{key}: {_short(found)}, expected {value!r}")
-
-
-def _object(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise MissionFileError(f"{where}: {_short(value)}, expected an object")
-    return value
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise MissionFileError(f"{where}: {_short(value)}, expected a list")
-    return value
-
-
-def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
-        raise MissionFileError(f"{where}: {_short(value)}, expected a number")
-    return float(value)
-
-
-def _integer(value: Any, where: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300 or int(value) != value:
-        raise MissionFileError(f"{where}: {_short(value)}, expected a whole number")
-    if not low <= value <= high:
-        raise MissionFileError(f"{where}: {_short(value)}, expected {low} to {high}")
-    return int(value)
-
-
-def _boolean(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise MissionFileError(f"{where}: {_short(value)}, expected true or false")
-    return value
-
-
-def _geo_position(value: Any, where: str) -> tuple[float, float]:
-    numbers = [_number(v, where) for v in _list(value, where)]
-    if len(numbers) != 2 or abs(numbers[0]) > 90.0 or abs(numbers[1]) > 180.0:
-        raise MissionFileError(f"{where}: {_short(value)}, expected latitude within ±90° and longitude within ±180°")
-    return numbers[0], numbers[1]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"

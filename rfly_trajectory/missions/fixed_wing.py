@@ -24,6 +24,10 @@ GLIDE, MAX_GLIDE = 0.12, 0.27
 """slope of the final approach, and of that after some that had too much ground in the way"""
 LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
 """s ahead at which the height over the ground is looked at"""
+MAX_APPROACHES = 6
+"""after so many approaches that came to nothing a landing is given up"""
+APPROACH_TIME = 120.0
+"""s that an approach may take beside twice the straight way to where it begins"""
 APPROACH_HEIGHT = 20.0
 """m above the touchdown point where the final approach begins, at least"""
 
@@ -78,7 +82,8 @@ class FixedWing:
         self._turn, self._cruise_down, self._final, self._arrived = 1.0, position[2], False, False
         self._spiral = False
         self._approach: tuple[float, float, float] | None = None
-        self._go_arounds = 0
+        self._go_arounds, self._approach_left = 0, 0.0
+        self.problem = ""
         self._circle_key: tuple[object, ...] = ()
         self._circle_down = 0.0
 
@@ -149,7 +154,7 @@ class FixedWing:
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Forget what belonged to the item before; choose the turn direction of a circle that leaves it free."""
         self._final, self._arrived, self._approach, self._spiral = False, False, None, False
-        self._go_arounds = 0
+        self._go_arounds, self.problem = 0, ""
         self._cruise_down = self.position[2]
         to_north = self.position[0] - float(item.position[0]) if item.mode is not MissionMode.RTL else 0.0
         to_east = self.position[1] - float(item.position[1]) if item.mode is not MissionMode.RTL else 0.0
@@ -255,9 +260,18 @@ class FixedWing:
         radius = self.turn_radius(self._cruise)
         if self._approach is None:
             self._approach = self._choose_approach(touchdown)
+            self._approach_left = 0.0
         course, length, down = self._approach
         back = length + 3.0 * radius
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        if self._approach_left == 0.0:
+            way = back + math.hypot(entry[0] - self.position[0], entry[1] - self.position[1])
+            vertical = abs(self.position[2] - down) / min(self._climb, self._descent)
+            self._approach_left = APPROACH_TIME + 2.0 * (way / self._cruise + vertical)
+        self._approach_left -= dt
+        if self._approach_left <= 0.0:
+            self._go_around(touchdown)
+            return
         north, east = touchdown[0] - self.position[0], touchdown[1] - self.position[1]
         left = north * math.cos(course) + east * math.sin(course)
         cross_track = math.cos(course) * east - math.sin(course) * north
@@ -278,12 +292,21 @@ class FixedWing:
                     min(touchdown[2], self.ground.down(*self.position[:2])),
                 )
                 return
-            self._final, self._approach = False, None
-            self._go_arounds += 1
+            self._go_around(touchdown)
         on_line = self._course_on_line(touchdown, course)
         share = clip(left / length, 0.0, 0.99)
         sink = slope * self._speed if left < length else 0.0
         self._steer(on_line, glide, self.limits.min_speed, dt, look_ahead=max(left, 1.0), sink=sink, clearance=share)
+
+    def _go_around(self, touchdown: Vector) -> None:
+        """Another approach; after many the landing is a problem."""
+        self._final, self._approach = False, None
+        self._go_arounds += 1
+        if self._go_arounds >= MAX_APPROACHES:
+            self.problem = (
+                f"no way to land at {touchdown[0]:.0f}, {touchdown[1]:.0f} (north, east m): "
+                f"{self._go_arounds} approaches came to nothing, as the ground is in the way of each"
+            )
 
     def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
         """Course, length and first z of a final approach over free ground that can be reached over the ground.

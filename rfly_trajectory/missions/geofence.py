@@ -74,6 +74,8 @@ class Geofence:
     """All areas of a mission; north and east in metres. Without areas everything is within."""
 
     areas: tuple[FencePolygon | FenceCircle, ...] = ()
+    breach_return: tuple[float, float, float] | None = None
+    """NED m: where a vehicle returns to that has left the fence; None: as any return"""
 
     def __bool__(self) -> bool:
         return bool(self.areas)
@@ -98,9 +100,11 @@ class Geofence:
         return ""
 
     def moved(self, offset: Sequence[float]) -> Geofence:
-        """The same, moved by (north, east) metres."""
-        by = np.asarray(offset, dtype=float)[:2]
-        return Geofence(tuple(area.moved(by) for area in self.areas))
+        """The same, moved by NED metres; (north, east) leaves heights as they are."""
+        by = np.zeros(3)
+        by[: len(offset)] = offset
+        back = None if self.breach_return is None else tuple((np.asarray(self.breach_return) + by).tolist())
+        return Geofence(tuple(area.moved(by[:2]) for area in self.areas), back)
 
     @staticmethod
     def _name(number: int, area: FencePolygon | FenceCircle) -> str:

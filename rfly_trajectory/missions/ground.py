@@ -57,6 +57,14 @@ class Ground:
         self.min_height = finite_number("min_height", min_height, "m", at_least=0.0, error=ValueError)
         self._envelopes: dict[float, HeightMap] = {}
 
+    @classmethod
+    def level(cls, down: float, min_height: float = 2.0) -> Ground:
+        """Level ground at a z, everywhere: what is assumed where nobody knows the terrain."""
+        from rfly_terrain.height_map.height_map import HeightMap
+
+        flat = HeightMap(np.full((2, 2), -down), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+        return cls(flat, min_height)
+
     def down(self, north: float, east: float) -> float:
         """z of the ground; infinite without a terrain."""
         return math.inf if self.terrain is None else float(self.terrain.altitude_ned(north, east))

@@ -46,6 +46,7 @@ class GroundVehicle:
     """
 
     mode: str | None = None
+    problem = ""
 
     def __init__(
         self,

@@ -40,6 +40,8 @@ class LandAir:
     What is to be driven and begins in the air is landed first; what is to be flown and begins on the ground lifts off.
     """
 
+    problem = ""
+
     def __init__(
         self,
         position: Vector = (0.0, 0.0, 0.0),

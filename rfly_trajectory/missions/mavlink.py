@@ -24,6 +24,8 @@ CONDITION_DELAY, CONDITION_CHANGE_ALT, CONDITION_DISTANCE, CONDITION_YAW = 112, 
 DO_JUMP, DO_CHANGE_SPEED, JUMP_TAG, DO_JUMP_TAG = 177, 178, 600, 601
 DO_LAND_START = 189
 MAX_COMMAND = 65_535
+MAX_HEIGHT, MAX_AWAY, MAX_RADIUS = 100_000.0, 1_000_000.0, 100_000.0
+"""m above or below home, from home in local frames, of circles: beyond them a number is no place for an aircraft"""
 
 TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
 """navigation commands that a CUSTOM item carries and MissionRunner carries out"""
@@ -31,11 +33,15 @@ TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
 GLOBAL_FRAMES = frozenset({0, 5, 3, 6, 10, 11})
 ABSOLUTE_FRAMES = frozenset({0, 5})
 TERRAIN_FRAMES = frozenset({10, 11})
+ABSOLUTE_FRAME, TERRAIN_FRAME = 0, 10
 RELATIVE_FRAME, MISSION_FRAME, LOCAL_NED, LOCAL_ENU = 3, 2, 1, 4
 FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 
 _AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
 """corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission"""
+
+_RADIUS_AT = {LOITER_UNLIMITED: 2, LOITER_TURNS: 2, LOITER_TIME: 2, LOITER_TO_ALTITUDE: 1, DO_ORBIT: 0}
+"""index of the parameter that is a circle's radius, its sign the direction"""
 
 _PLACED_COMMANDS = frozenset({179, DO_LAND_START, 195, 201})
 """beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of landing, what to look at"""
@@ -85,7 +91,7 @@ def to_mission_items(
     for row in rows:
         _refuse(row)
         aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
-        item = _item(row, _position(row, home, last if aside else vehicle, settings), settings)
+        item = _item(row, _placed(row, home, last if aside else vehicle, settings), settings)
         lost += _lost(row)
         items.append(item)
         last = tuple(item.position.tolist())
@@ -102,6 +108,27 @@ def _refuse(row: MavlinkItem) -> None:
         raise row.error("params[0]", row.params[0], "seconds to wait; a time of day is not supported")
     if row.command == CONDITION_YAW and row.params[3] == 1.0:
         raise row.error("params[3]", row.params[3], "0, a yaw from north; one from the yaw of now is not supported")
+    if row.command in (WAYPOINT, SPLINE_WAYPOINT) and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS:
+        raise row.error("params[1]", row.params[1], f"a radius of 0 to {MAX_RADIUS:,.0f} m")
+    radius_at = _RADIUS_AT.get(row.command)
+    if radius_at is not None and abs(_or_zero(row.params[radius_at])) > MAX_RADIUS:
+        raise row.error(f"params[{radius_at}]", row.params[radius_at], f"a radius of at most {MAX_RADIUS:,.0f} m")
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def _placed(
+    row: MavlinkItem, home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+) -> tuple[float, float, float]:
+    """As `_position`, refused where it is nobody's place."""
+    north, east, down = _position(row, home, last, settings)
+    if not abs(down) <= MAX_HEIGHT:
+        raise row.error("params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's")
+    if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
+        raise row.error("params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home")
+    return north, east, down
 
 
 def _position(

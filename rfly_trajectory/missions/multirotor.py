@@ -25,6 +25,8 @@ class Follower(Protocol):
     ground: Ground
     mode: str | None
     """DRIVE, TAKEOFF, FLIGHT or LAND of a land-air vehicle, None of any other"""
+    problem: str
+    """why the item of now can't be carried out, "" where it can"""
 
     @property
     def position(self) -> Vector:
@@ -90,6 +92,7 @@ class Multirotor:
     """
 
     mode: str | None = None
+    problem = ""
 
     def __init__(
         self,

@@ -35,19 +35,20 @@ from rfly_trajectory.missions.mavlink import (
     DO_CHANGE_SPEED,
     DO_JUMP,
     DO_JUMP_TAG,
-    JUMP_TAG,
     LAST_NAVIGATION,
     LOITER_TIME,
     LOITER_TO_ALTITUDE,
     TIMED_COMMANDS,
     mavlink_command,
 )
+from rfly_trajectory.missions.mission_checks import below_home, check_fence, check_items, check_returns, tags_of
 from rfly_trajectory.missions.multirotor import Follower
 from rfly_trajectory.missions.path_manager import NO_PARAMS, PathManager
 
 BREACH_HOLD = 2.0
 """s of HOLD after leaving the fence, then RTL"""
-CIRCLE_CHECKS = 32
+STANDS_S, STANDS_M, BELOW_M = 3.0, 0.2, 1.0
+"""a landing vehicle that comes down by no more in this time, while what leads it is so far below, has landed"""
 
 UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
 """what flies or drives a mission; the path manager knows the first two, and holds the others like a multirotor"""
@@ -80,6 +81,8 @@ class RunnerState(NamedTuple):
     """the area of the fence that was left, "" for none"""
     driven: bool = False
     """the current item is driven: its z is the terrain's"""
+    problem: str = ""
+    """why the mission is not carried on and the vehicle holds, "" where it is; until a command is given"""
 
 
 class MissionRunner:
@@ -108,7 +111,9 @@ class MissionRunner:
         self.guide: Follower | None = None
         self._uav_type = uav_type
         self._mode: str | None = None
-        self.ground = ground or (follower.ground if follower is not None else Ground())
+        self._ground = ground or (follower.ground if follower is not None else Ground())
+        self._ground_is_level = self._ground.terrain is None and uav_type != "ground"
+        self._level = -math.inf
         self._fixed_wing = uav_type == "fixed-wing"
         self._loiter_radius = loiter_radius
         self._now = 0.0
@@ -120,12 +125,33 @@ class MissionRunner:
         self._begun = 0.0
         self._begun_at = (0.0, 0.0, 0.0)
         self._arrived: float | None = None
+        self._stood = (0.0, 0.0)
+        self._rally: tuple[tuple[float, float, float], ...] = ()
         self._line_start = np.zeros(3)
         self._last: RunnerState | None = None
         self._last_given: tuple[MissionItem, MissionItem] | None = None
         self._last_begun = (0, False)
         self._last_position: tuple[float, float] | None = None
         self._load((), (0.0, 0.0, 0.0), Geofence(), (), False)
+
+    @property
+    def ground(self) -> Ground:
+        """What is flown over; set it when a terrain is known. Until then level ground at home's height is assumed,
+        or at the vehicle's where that is lower."""
+        return self._ground
+
+    @ground.setter
+    def ground(self, ground: Ground) -> None:
+        self._ground, self._level = ground, -math.inf
+        self._ground_is_level = ground.terrain is None and self._uav_type != "ground"
+
+    def _level_ground(self, down: float) -> None:
+        """No terrain is known: level ground at this z, for the vehicle and what flies ahead of it too."""
+        self._level = down
+        self._ground = Ground.level(down, self._ground.min_height)
+        for mover in (self.follower, self.guide):
+            if mover is not None:
+                mover.ground = self._ground
 
     def load(
         self,
@@ -137,11 +163,13 @@ class MissionRunner:
         repeat: bool = False,
         start_index: int = 0,
         hold_at_waypoints: bool = False,
+        rally: Sequence[ArrayLike] = (),
     ) -> None:
         """Replace the mission; it begins at `start_index` with the next step, and the command is DEFAULT (or REPEAT).
 
         `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a waypoint is a time (s)
-        to stay there, as it is in missions from files. Raises ConfigError or ValueError that names the item which can't
+        to stay there, as it is in missions from files. `rally`: places (NED m) beside home to return to; the nearest
+        to the vehicle when the return begins is taken. Raises ConfigError or ValueError that names the item which can't
         be flown or leaves the fence; such a mission changes nothing.
         """
         mission = tuple(items)
@@ -150,23 +178,18 @@ class MissionRunner:
         if not 0 <= start_index < max(1, len(mission)):
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
         names = tuple(numbers) or tuple(range(1, len(mission) + 1))
-        tags = _tags(mission)
-        for index, item in enumerate(mission):
-            if self._uav_type == "ground" and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
-                raise ConfigError(f"mission item {index}: {item.mode.name}, which a ground vehicle can't do")
-            if mavlink_command(item) == DO_JUMP and item.params[1] not in names:
-                raise ConfigError(f"mission item {index}: jump to {item.params[1]:g}, no item has that number")
-            if mavlink_command(item) == DO_JUMP_TAG and item.params[1] not in tags:
-                raise ConfigError(f"mission item {index}: jump to tag {item.params[1]:g}, no item has that tag")
-            if item.mode is MissionMode.ORBIT and not (item.params[0] > 0.0 and math.isfinite(item.params[0])):
-                raise ConfigError(
-                    f"mission item {index}: radius {item.params[0]:g}, expected a positive number of metres"
-                )
-            if item.mode is MissionMode.ORBIT and not item.params[2] >= 0.0:
-                raise ConfigError(f"mission item {index}: {item.params[2]:g} turns, expected at least 0")
+        check_items(mission, names, self._uav_type == "ground")
         area = fence or Geofence()
         check_fence(mission[start_index:], area, launch)
+        points = tuple((float(n), float(e), float(d)) for n, e, d in (finite_numbers(p, 3, "rally") for p in rally))
+        check_returns(points, area)
         self._load(mission, launch, area, names, hold_at_waypoints, start_index)
+        self._rally = points
+        if self._ground_is_level:
+            self._level_ground(launch[2])
+            note = below_home(mission, launch[2])
+            if note:
+                self._log(note)
         self._command = MissionCommand.REPEAT if repeat else MissionCommand.DEFAULT
 
     def _load(
@@ -179,12 +202,15 @@ class MissionRunner:
         start_index: int = 0,
     ) -> None:
         self._items, self._home, self._fence = mission, home, fence
+        self._rally = ()
+        self._return_to = home[0], home[1], home[2]
         self._index_of = {number: index for index, number in enumerate(numbers)}
-        self._index_of_tag = _tags(mission)
+        self._index_of_tag = tags_of(mission)
         self._hold_at_waypoints = hold_at_waypoints
         self._jumps: dict[int, float] = {}
         self._items_done = 0
         self._breach, self._breached = "", 0.0
+        self._problem = ""
         self._start_at(start_index)
 
     def _start_at(self, index: int) -> None:
@@ -200,6 +226,7 @@ class MissionRunner:
     def command(self, value: int) -> None:
         """ValueError for no command. After a breach a command counts once the vehicle is within the fence again."""
         self._command = command_of(value)
+        self._problem = ""
         if self._breach and self._last_position is not None and not self._fence.breach(*self._last_position):
             self._breach = ""
 
@@ -237,6 +264,8 @@ class MissionRunner:
             raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
         at = tuple(finite_numbers(pose, 4, "pose").tolist())
         self._now += dt
+        if self._ground_is_level and self._level < at[2] and self._items:
+            self._level_ground(at[2])
         self._last_position = at[0], at[1]
         done = self._done(at, is_mode_done)
         command = self._watch_fence(at)
@@ -258,6 +287,7 @@ class MissionRunner:
             _distance(flown, (*at[:2], float(flown.position[2])) if driven else at),
             self._breach,
             driven,
+            self._problem,
         )
         return self._last
 
@@ -306,8 +336,10 @@ class MissionRunner:
         watched = self._last.flown
         if item.mode is MissionMode.CUSTOM:
             watched = replace(item, position=watched.position) if command == CONDITION_CHANGE_ALT else item
+        if item.mode is MissionMode.LAND and self._stands_on_unknown_ground(at):
+            return True
         ahead = self._next_position()
-        if not self._monitor.update(at, watched, self._home, previous=previous, next_position=ahead):
+        if not self._monitor.update(at, watched, self._return_to, previous=previous, next_position=ahead):
             return False
         if (
             self._hold_at_waypoints
@@ -318,6 +350,13 @@ class MissionRunner:
             self._arrived = self._now if self._arrived is None else self._arrived
             return self._now - self._arrived >= float(item.params[2])
         return True
+
+    def _stands_on_unknown_ground(self, at: tuple[float, ...]) -> bool:
+        """Whether a vehicle of somebody else no longer follows down: it has landed above the ground assumed here."""
+        low = self.guide is not None and self.guide.position[2] - at[2] >= BELOW_M
+        if not (low and self._ground_is_level) or abs(at[2] - self._stood[1]) > STANDS_M:
+            self._stood = self._now, at[2]
+        return self._now - self._stood[0] >= STANDS_S
 
     def _jump(self, index: int, item: MissionItem, target: int) -> bool:
         """Whether the jump is used up; else it is made."""
@@ -357,15 +396,29 @@ class MissionRunner:
             self._items_done += 1
         fresh, repetition = self._fresh, self.manager.state.repetition
         self._fresh = False
-        params = self.manager.step(at, self._items, done, command, self._home)
+        if self._last is None or self._last.params.current.mode is not MissionMode.RTL:
+            self._return_to = self._nearest_return(at)
+        params = self.manager.step(at, self._items, done, command, self._return_to)
         if not fresh and self.manager.state.repetition != repetition:
             self._jumps.clear()
         return params
+
+    def _nearest_return(self, at: tuple[float, ...]) -> tuple[float, float, float]:
+        """Where a return that begins now leads: home or the nearest rally point, on the ground where that is known."""
+        if self._breach and self._fence.breach_return is not None:
+            point = self._fence.breach_return
+        else:
+            point = min((self.home, *self._rally), key=lambda place: math.dist(place[:2], at[:2]))
+        if point == self.home:
+            return point
+        ground = self.ground.down(*point[:2])
+        return (*point[:2], ground if math.isfinite(ground) else self._home[2])
 
     def _begin(self, params: MissionParams, at: tuple[float, ...]) -> None:
         """Another item has become the current one."""
         self._monitor.reset()
         self._begun, self._arrived = self._now, None
+        self._stood = self._now, at[2]
         self._begun_at = at[0], at[1], at[2]
         before = self._last.params.current if self._last is not None else params.previous  # with its own params
         if not _is_instantaneous(before):
@@ -383,7 +436,7 @@ class MissionRunner:
             if item.mode in _WITH_POSITION:
                 return item.position
             if item.mode is MissionMode.RTL:
-                return np.array(self._home)
+                return np.array(self._return_to)
         return None
 
     def _flown(self, item: MissionItem, at: tuple[float, ...], driven: bool) -> MissionItem:
@@ -393,7 +446,7 @@ class MissionRunner:
         """
         if item.mode is MissionMode.CUSTOM:
             item = self._for_custom(item)
-        north, east, down = item.position.tolist() if item.mode is not MissionMode.RTL else self._home
+        north, east, down = item.position.tolist() if item.mode is not MissionMode.RTL else self._return_to
         if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
             ground = self.ground.down(north, east)
             down = ground if math.isfinite(ground) else at[2]
@@ -450,60 +503,28 @@ class MissionRunner:
                 self._last_begun = switches, driven
                 mover.begin(flown, previous, driven)
         self._last_given = flown, previous
-        position = flown.position if flown.mode is MissionMode.RTL else self._home
+        position = flown.position if flown.mode is MissionMode.RTL else self._return_to
         north, east, down = (float(value) for value in position)
         if mover is self.guide and math.dist(mover.position, at[:3]) > mover.lead:
             return
         mover.step(flown, previous, (north, east, down), dt)
+        if mover.problem:
+            self._log(f"{mover.problem}: holding")
+            self._command, self._problem = MissionCommand.HOLD, mover.problem
 
     def _previous_flown(self, item: MissionItem) -> np.ndarray:
         north, east, down = item.position.tolist()
         if item.mode in (MissionMode.WAYPOINT, MissionMode.TAKEOFF, MissionMode.CUSTOM):
             down = self.ground.clear(north, east, down)
         if not math.isfinite(north):  # a RTL that was never shown
-            north, east, down = self._home
+            north, east, down = self._return_to
         return np.array([north, east, down])
-
-
-def _tags(items: Sequence[MissionItem]) -> dict[float, int]:
-    """Index of the item that carries each tag to jump to."""
-    tagged = ((float(item.params[1]), index) for index, item in enumerate(items) if mavlink_command(item) == JUMP_TAG)
-    return dict(tagged)
 
 
 def _is_instantaneous(item: MissionItem) -> bool:
     """Done at once, and nothing is flown for it: a camera, a speed, a jump, a place to look at."""
     command = mavlink_command(item)
     return command is not None and command > LAST_NAVIGATION and command not in _CONDITIONS
-
-
-def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[float]) -> None:
-    """ConfigError naming item and area where home, an item or the straight way to it lies out of the fence.
-
-    Places that nobody flies to, such as what a camera looks at, may lie anywhere.
-    """
-    if not fence:
-        return
-    breach = fence.breach(home[0], home[1])
-    if breach:
-        raise ConfigError(f"home breaches {breach}")
-    last: tuple[float, float] = (home[0], home[1])
-    for index, item in enumerate(items):
-        if item.mode is MissionMode.RTL:
-            position = (home[0], home[1])
-        elif (mavlink_command(item) or 0) > LAST_NAVIGATION:
-            continue
-        else:
-            position = (float(item.position[0]), float(item.position[1]))
-        breach = fence.breach_of_line(last, position)
-        if item.mode is MissionMode.ORBIT and not breach:
-            radius = float(item.params[0])
-            for angle in np.linspace(0.0, 2 * math.pi, CIRCLE_CHECKS, endpoint=False).tolist():
-                point = position[0] + radius * math.cos(angle), position[1] + radius * math.sin(angle)
-                breach = breach or fence.breach(*point)
-        if breach:
-            raise ConfigError(f"mission item {index} ({item.mode.name}), or the way to it, breaches {breach}")
-        last = position
 
 
 def _distance(item: MissionItem, at: Sequence[float]) -> float:

@@ -96,6 +96,8 @@ class MissionAction:
             self._end("cancelled: holding")
         elif state is not None and not waiting and state.breach:
             self._end(f"{state.breach} was breached: holding, then returning")
+        elif state is not None and not waiting and state.problem:
+            self._end(f"{state.problem}: holding")
         elif state is not None and not waiting and state.finished:
             self._publish_feedback(state)
             self._end("")

@@ -224,6 +224,7 @@ class MissionVehicle:
             repeat=goal.repeat,
             start_index=goal.start_index,
             hold_at_waypoints=bool(goal.file),
+            rally=mission.rally,
         )
         self._repeat = bool(goal.repeat)
         if self.follower is None and self.pose is not None:

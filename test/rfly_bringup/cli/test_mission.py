@@ -115,6 +115,26 @@ def test_fly_tells_of_a_mission_without_an_end(rfly, plan):
     assert out.splitlines()[-1].endswith("not finished")
 
 
+def test_check_of_many_items_stays_short(rfly, plan):
+    """The first hundred, unless all are asked for."""
+    many = [simple(16, 3, [0, 0, 0, None, *place(0, 0), 20 + i]) for i in range(150)]
+    code, out, _ = rfly("check", plan(*many))
+    assert (code, len(out.splitlines())) == (0, 103)
+    assert "… and 50 more items; --all shows them" in out
+    assert len(rfly("check", plan(*many), "--all")[1].splitlines()) == 152
+
+
+def test_notes_of_what_lies_below_home_and_of_rally_points(rfly, plan):
+    deep = simple(16, 0, [0, 0, 0, None, *place(60, 80), 88])
+    code, out, _ = rfly("check", plan(*ITEMS, deep, rallyPoints={"points": [[*place(9, 8), 20]], "version": 2}))
+    assert code == 0
+    assert "note: item 5 lies below home, item 5 by 400.0 m: without a map" in out
+    assert "rally point 9.00 north, 8.00 east, 20.00 up" in out
+    code, out, _ = rfly("fly", plan(ITEMS[0], deep, ITEMS[-1]))
+    assert code == 0
+    assert "item 1 by 400.0 m: without a map the ground is taken as level" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rfly_common.errors import MissionFileError
+from rfly_common.geodesy import ned_to_geodetic
 from rfly_trajectory.missions.files import Mission, read_mission, write_mission
 from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_trajectory.missions.items import MissionItem, MissionMode
@@ -173,11 +174,8 @@ def test_what_has_no_place_is_listed(read):
     spline = simple(82, 3, [0, 0, 0, 45, 47.0, 8.0, 9])
     items = [simple(203, 2, [0, 0, 0, 0, 1, 0, 0]), simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]), spline]
     rest = [SURVEY, *(simple(command, 3, [0, 0, 0, None, 47.0, 8.0, 9]) for command in (84, 85, 34))]
-    mission = read(plan(*items, *rest, geoFence={"breachReturn": [47, 8, 500], "version": 2}))
-    assert mission.lost[:2] == (
-        "item 4 (survey): read as its 4 simple items, and written as these",
-        "geoFence.breachReturn: has no place, a breach is followed by a return home",
-    )
+    mission = read(plan(*items, *rest))
+    assert mission.lost[0] == "item 4 (survey): read as its 4 simple items, and written as these"
     assert [text.split(":")[0] for text in mission.lost[6:]] == [
         f"item {n} (command {c})" for n, c in ((5, 84), (6, 85), (7, 34))
     ]
@@ -229,12 +227,28 @@ REFUSED = {
     "version": (plan(version=2), "version: 2, expected 1"),
     "no items": ({"fileType": "Plan", "version": 1, "mission": {"plannedHomePosition": [1, 2, 3]}}, "items: missing"),
     "home": (plan(mission={"plannedHomePosition": [97, 8, 0], "items": []}), "plannedHomePosition: .*latitude"),
-    "rally": (plan(rallyPoints={"points": [[47, 8, 500]], "version": 2}), "rallyPoints: 1 points.*not supported"),
+    "rally": (plan(rallyPoints={"points": [[97, 8, 50]]}), r"rallyPoints.points\[0\]: \[97, 8\], expected latitude"),
+    "rally too high": (plan(rallyPoints={"points": [[47, 8, 1e9]]}), r"rallyPoints.points\[0\]: altitude 1e\+09"),
     "rally of 5": (plan(rallyPoints={"points": 5}), "rallyPoints.points: 5, expected a list"),
     "complex": (
-        plan(TAKEOFF, {"type": "ComplexItem", "complexItemType": "fwLandingPattern"}),
-        "item 2: complexItemType: 'fwLandingPattern'",
+        plan(TAKEOFF, {"type": "ComplexItem", "complexItemType": "Odd"}),
+        "item 2: complexItemType: 'Odd'",
     ),
+    "half a landing pattern": (
+        plan(TAKEOFF, {"type": "ComplexItem", "complexItemType": "fwLandingPattern"}),
+        r"item 2 \(fwLandingPattern\): loiterCoordinate: missing",
+    ),
+    "half a structure scan": (
+        plan({"type": "ComplexItem", "complexItemType": "StructureScan", "CameraCalc": {"DistanceToSurface": "far"}}),
+        r"item 1 \(StructureScan\): StructureHeight: None, expected a number",
+    ),
+    "an altitude of nobody": (
+        plan(simple(16, 3, [0, 0, 0, 0, 47, 8, 1e300])),
+        r"params\[6\]: 1e\+300, expected an alt",
+    ),
+    "a place of nobody": (plan(simple(16, 1, [0, 0, 0, 0, 1e9, 8, 1])), r"params\[4\], params\[5\]: .*of home"),
+    "a radius below 0": (plan(simple(16, 3, [0, -1, 0, 0, 47, 8, 9])), r"params\[1\]: -1.0, expected a radius of 0 to"),
+    "a circle of nobody": (plan(simple(18, 3, [1, 0, 1e9, 0, 47, 8, 9])), r"params\[2\]: 1000000000.0, expected a rad"),
     "type": (plan({"type": "Odd"}), "item 1: type: 'Odd', expected 'SimpleItem' or 'ComplexItem'"),
     "frame": (plan(TAKEOFF, simple(16, 8, [0] * 7)), r"item 2 \(command 16\): frame: 8, expected one of 0, 1, 2, 3"),
     "six params": (plan(simple(16, 3, [0] * 6)), "item 1: params: 6 values, expected 7"),
@@ -266,7 +280,15 @@ REFUSED = {
     "a corner of a fence": (plan(simple(5001, 0, [4, 0, 0, 0, 47, 8, 0])), "command: 5001, expected a mission item"),
     "a rally point": (plan(simple(5100, 3, [0, 0, 0, 0, 47, 8, 50])), "command: 5100, expected a mission item"),
     "pause": (plan(simple(16, 3, [0] * 7, autoContinue=False)), "item 1: autoContinue: false"),
-    "fence of old": (plan(geoFence={"polygon": [[1, 2]], "version": 1}), "geoFence: version 1"),
+    "fence of old": (plan(geoFence={"polygon": [[1, 2]], "version": 1}), r"geoFence.polygons\[0\]: 1 corners"),
+    "corners of a fence": (
+        "#saved by a ground station\n47.0 8.0\n47.1 8.0\n47.1 8.1\n47.0 8.0\n",
+        r"line 2: '47.0 8.0': the corners of a geofence \(.fen\), no mission",
+    ),
+    "rally points in a file": (
+        "RALLY\t47.0\t8.0\t100\t40\t0\t0\n",
+        r"line 1: 'RALLY 47.0 .*: rally points \(.ral\), no mission",
+    ),
     "two corners": (plan(geoFence={"polygons": [{"polygon": [[1, 2], [3, 4]]}]}), r"polygons\[0\]: 2 corners"),
     "no radius": (plan(geoFence={"circles": [{"circle": {"center": [1, 2], "radius": 0}}]}), r"circle.radius: 0.0"),
     "NaN": ('{"fileType": NaN}', "NaN is no JSON number"),
@@ -291,6 +313,136 @@ def test_what_is_wrong_is_named_with_its_file(read, content, text):
     assert "some.plan: " in str(caught.value)
 
 
+def test_a_first_row_that_is_not_home_is_told(read):
+    home = "0 1 0 16 0 0 0 0 47 8 500 1\n"
+    takeoff = "0 1 3 22 0 0 0 0 47 8 20 1\n"
+    assert read("QGC WPL 110\n" + home + takeoff).lost == ()
+    mission = read("QGC WPL 110\n" + takeoff + home)
+    assert "item 0, line 2 (command 22, frame 3): the first row is home and is not flown" in mission.lost[0]
+    assert len(mission.items) == 1
+
+
+def test_a_home_without_an_altitude_is_read_with_a_note(read):
+    """Altitudes above sea then count from sea level, or from the map's ground."""
+    above_sea = simple(16, 0, [0, 0, 0, 0, 47.0, 8.0, 530])
+    file = plan(above_sea, mission={"plannedHomePosition": [47.0, 8.0, None], "items": [above_sea], "version": 2})
+    mission = read(file)
+    assert (mission.home, mission.items[0].position[2]) == ((47.0, 8.0, 0.0), -530.0)
+    assert mission.lost[0].startswith("mission.plannedHomePosition: no altitude, taken as 0 m (sea level")
+    mission = read(file, terrain=lambda latitude, longitude: 512.0)
+    assert (mission.home[2], mission.items[0].position[2]) == (512.0, -18.0)
+    assert "512 m (the map's ground)" in mission.lost[0]
+
+
+def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path):
+    """Both lie relative to home: 0.001° north is 111.1708 m."""
+    fence = {"circles": [{"circle": {"center": [47, 8], "radius": 900}}], "breachReturn": [47.001, 8.0, 60]}
+    rally = {"points": [[47.001, 8.001, 50], [47.0, 8.0, None]], "version": 2}
+    mission = read(plan(FAR, geoFence=fence, rallyPoints=rally))
+    np.testing.assert_allclose(mission.rally, [(111.1708, 76.0560, -50), (0, 0, 0)], atol=1e-4)
+    np.testing.assert_allclose(mission.fence.breach_return, (111.1708, 0, -60), atol=1e-4)
+    moved = mission.moved((1.0, 2.0, 3.0))
+    np.testing.assert_allclose(moved.rally[0], (112.1708, 78.0560, -47), atol=1e-4)
+    np.testing.assert_allclose(moved.fence.breach_return, (112.1708, 2, -57), atol=1e-4)
+    assert write_mission(tmp_path / "back.plan", mission) == ()
+    again = read_mission(tmp_path / "back.plan")
+    np.testing.assert_allclose(again.rally, mission.rally, atol=1e-6)
+    np.testing.assert_allclose(again.fence.breach_return, mission.fence.breach_return, atol=1e-6)
+    assert "rallyPoints: a .waypoints" in " ".join(write_mission(tmp_path / "back.waypoints", mission))
+
+
+def test_a_fence_of_version_1_is_one_polygon_to_stay_in(read):
+    fence = read(plan(geoFence={"polygon": [[47, 8], [47.001, 8], [47.001, 8.001]], "version": 1})).fence
+    assert [type(area).__name__ for area in fence.areas] == ["FencePolygon"]
+    assert fence.breach(60.0, 20.0) == ""
+    assert fence.breach(20.0, 60.0)
+
+
+LANDING = {
+    "type": "ComplexItem",
+    "complexItemType": "fwLandingPattern",
+    "altitudesAreRelative": True,
+    "landCoordinate": [47.0, 8.0, 0],
+    "landingApproachCoordinate": [47.001, 8.0, 40],
+    "loiterRadius": 75,
+    "loiterClockwise": False,
+    "stopTakingPhotos": True,
+    "stopVideoPhotos": True,
+    "useLoiterToAlt": True,
+    "version": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "commands", "approach"),
+    [
+        ({}, [189, 206, 2001, 2501, 31, 21], (31, 1, -75, 0)),
+        ({"useLoiterToAlt": False, "stopTakingPhotos": False}, [189, 2501, 16, 21], (NAN, 2, 0, 0)),
+        (
+            {"complexItemType": "vtolLandingPattern", "loiterClockwise": True},
+            [189, 206, 2001, 2501, 31, 21],
+            (31, 1, 75, 0),
+        ),
+        (
+            {
+                "altitudesAreRelative": False,
+                "landCoordinate": [47.0, 8.0, 500],
+                "landingApproachCoordinate": [47.001, 8, 540],
+            },
+            [189, 206, 2001, 2501, 31, 21],
+            (31, 1, -75, 0),
+        ),
+    ],
+)
+def test_a_landing_pattern_is_its_items(read, changes, commands, approach):
+    """The circle lies at the approach 111.17 m north and 40 m up, the landing at home."""
+    items = read(plan(TAKEOFF, LANDING | changes)).items[1:]
+    kinds = {"LAND": 21, "WAYPOINT": 16}
+    assert [kinds.get(item.mode.name, item.params[0]) for item in items] == commands
+    np.testing.assert_allclose(items[-2].position, (111.1708, 0, -40), atol=1e-4)
+    np.testing.assert_allclose(items[-2].params, approach)
+    np.testing.assert_allclose(items[-1].position, (0, 0, 0), atol=1e-6)
+
+
+def test_a_landing_pattern_of_version_1(read):
+    old = {
+        key: value for key, value in LANDING.items() if key not in ("altitudesAreRelative", "landingApproachCoordinate")
+    }
+    old |= {"version": 1, "loiterCoordinate": [47.001, 8.0, 540], "loiterAltitudeRelative": False}
+    old |= {"landCoordinate": [47.0, 8.0, 500], "landAltitudeRelative": False}
+    np.testing.assert_allclose(read(plan(old)).items[-2].position, (111.1708, 0, -40), atol=1e-4)
+    with pytest.raises(MissionFileError, match="landAltitudeRelative: expected the value of loiterAltitudeRelative"):
+        read(plan(old | {"landAltitudeRelative": True}))
+
+
+@pytest.mark.parametrize("clockwise", [True, False])
+def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
+    """A square of 40 m, scanned from 10 m away: the corners of the way lie 10 m outside in north and in east."""
+    corners = [(0.0, 0.0), (40.0, 0.0), (40.0, 40.0), (0.0, 40.0)]  # north, east: clockwise from above
+    if not clockwise:
+        corners = corners[:1] + corners[:0:-1]
+    scan = {
+        "type": "ComplexItem",
+        "complexItemType": "StructureScan",
+        "CameraCalc": {"AdjustedFootprintFrontal": 8, "AdjustedFootprintSide": 5, "DistanceToSurface": 10},
+        "EntranceAltitude": 60,
+        "Layers": 2,
+        "ScanBottomAlt": 4,
+        "StructureHeight": 20,
+        "StartFromTop": False,
+        "polygon": [ned_to_geodetic((*corner, 0.0), HOME)[:2].tolist() for corner in corners],
+        "version": 3,
+    }
+    way = [item.position for item in read(plan(scan)).items if item.mode is MissionMode.WAYPOINT]
+    outside = [(n + math.copysign(10, n - 20), e + math.copysign(10, e - 20)) for n, e in [*corners, corners[0]]]
+    expected = [(*outside[0], -60), *[(*c, -8) for c in outside], *[(*c, -16) for c in outside], (*outside[0], -60)]
+    np.testing.assert_allclose(way, expected, atol=1e-3)
+    down = [item.position[2] for item in read(plan(scan | {"StartFromTop": True})).items[2:12:5]]
+    np.testing.assert_allclose(down, [-16, -16], atol=1e-6)
+    triggers = [item.params[1] for item in read(plan(scan)).items if item.params[0] == 206]
+    assert triggers == [5, 0, 5, 0]
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -309,6 +461,9 @@ places_in_a_plan = st.sampled_from(
         *(("mission", "items", 1, "params", index) for index in range(7)),
         ("mission", "items", 2, "TransectStyleComplexItem"),
         ("mission", "items", 2, "TransectStyleComplexItem", "Items", 0),
+        ("mission", "items", 3, "landCoordinate"),
+        ("mission", "items", 3, "loiterRadius"),
+        ("rallyPoints", "points", 0),
         ("geoFence", "polygons"),
         ("geoFence", "polygons", 0, "polygon", 1),
         ("geoFence", "circles", 0, "circle"),
@@ -321,7 +476,9 @@ places_in_a_plan = st.sampled_from(
 @given(places_in_a_plan, json_values)
 def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
     """Never another error, and what is read has finite positions."""
-    content = json.loads(json.dumps(plan(TAKEOFF, FAR, SURVEY, geoFence=FENCE)))
+    content = json.loads(
+        json.dumps(plan(TAKEOFF, FAR, SURVEY, LANDING, geoFence=FENCE, rallyPoints={"points": [[47, 8, 50]]}))
+    )
     inner = content
     for key in place[:-1]:
         inner = inner[key]

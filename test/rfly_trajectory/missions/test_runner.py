@@ -412,6 +412,8 @@ def test_missions_out_of_the_fence_are_refused():
         ([T, custom(177, 9, 1)], "item 1: jump to 9"),
         ([MissionItem.orbit((0, 0, 0), 0.0)], "item 0: radius 0"),
         ([MissionItem.orbit((0, 0, 0), 5.0, 0, -1)], "item 0: -1 turns"),
+        ([T, MissionItem.waypoint((0, 0, -9), NAN, -1.0)], r"item 1: radius -1, expected 0 to 100,000 m"),
+        ([MissionItem.takeoff((0, 0, -1e300))], r"item 0: z -1e\+300, expected at most 100,000 m up or down"),
     ],
 )
 def test_missions_that_cannot_be_flown_are_refused_and_change_nothing(items, text):
@@ -507,3 +509,99 @@ def test_a_vehicle_of_its_own_and_a_judge_of_its_own():
     state = runner.step(0.1, (20, 30, 0, 0))
     assert state.finished
     assert state.items_done == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_landing_above_home_ends_on_the_ground_without_a_map(kind):
+    """Home is the only ground that is known: its height, everywhere."""
+    flight = Flight(kind, [T, MissionItem.land((300, 0, -19.5))]).to_end()
+    assert flight.vehicle.position[2] == pytest.approx(0.0, abs=0.35)
+
+
+def test_what_lies_below_home_is_flown_above_it_without_a_map():
+    """An item 100 m above sea, home at 500 m."""
+    flight = Flight("multirotor", [T, MissionItem.waypoint((100, 0, 400), NAN, 2.0), R], home=(0.0, 0.0, 0.0)).to_end()
+    assert np.array(flight.track)[:, 2].max() <= 1e-9
+    assert "item 1 by 400.0 m: without a map the ground is taken as level" in flight.logged[0]
+    assert flight.state.items_done == 3
+
+
+def test_a_vehicle_below_home_goes_on_from_there():
+    """It stands 30 m below home: the level ground lies no higher than a vehicle that stands on it."""
+    vehicle = Multirotor((0.0, 0.0, 30.0))
+    runner = MissionRunner("multirotor", follower=vehicle)
+    runner.load([MissionItem.takeoff((0, 0, 10)), MissionItem.land((0, 0, 30))], (0.0, 0.0, 0.0))
+    highest = 30.0
+    for _ in range(2000):
+        state = runner.step(0.05)
+        highest = min(highest, vehicle.position[2])
+        if state.finished:
+            break
+    assert highest == pytest.approx(10.0, abs=1.1)
+    assert vehicle.position[2] == pytest.approx(30.0, abs=0.4)
+
+
+def test_a_vehicle_that_stands_on_a_hill_nobody_knows_has_landed():
+    """It follows what leads it, but the ground is 12 m above home."""
+    runner = MissionRunner("multirotor")
+    runner.load([MissionItem.land((0, 0, 0))], (0.0, 0.0, 0.0))
+    runner.guide = Multirotor((0.0, 0.0, -20.0))
+    down, landed_at, state = -20.0, None, None
+    for step in range(1200):
+        state = runner.step(0.05, (0.0, 0.0, down, 0.0))
+        down = min(-12.0, runner.guide.position[2])
+        landed_at = step * 0.05 if landed_at is None and down == -12.0 else landed_at
+        if state.finished:
+            break
+    assert state.finished
+    assert 3.0 <= step * 0.05 - landed_at <= 5.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_return_leads_to_the_nearest_rally_point(kind):
+    """The vehicle is 150 m north; home is 150 m away, the rally point 50 m."""
+    flight = Flight(kind, [T, A, R], rally=[(150, 50, -30), (-80, 0, -30)]).to_end()
+    flight.run(60)
+    away = math.dist(flight.vehicle.position[:2], (150, 50))
+    assert away < (1.0 if kind == "multirotor" else 28.0)
+    if kind == "multirotor":
+        assert flight.vehicle.position[2] == pytest.approx(0.0, abs=0.2)
+
+
+def test_after_a_breach_it_returns_to_the_fences_own_place():
+    fence = Geofence((FenceCircle((0.0, 0.0), 250.0),), (0.0, 100.0, -20.0))
+    flight = Flight("multirotor", [T, A, B, C], fence=fence)
+    flight.until(lambda: flight.shown[-1:] == [("WAYPOINT", 1)]).run(3)
+    flight.vehicle.position = (flight.vehicle.position[0], 260.0, flight.vehicle.position[2])
+    flight.run(60)
+    assert math.dist(flight.vehicle.position[:2], (0.0, 100.0)) < 1.0
+
+
+def test_places_to_return_to_lie_within_the_fence():
+    ring = (FenceCircle((0.0, 0.0), 200.0),)
+    with pytest.raises(ConfigError, match="rally point 2 breaches area 1"):
+        Flight("multirotor", [T], fence=Geofence(ring), rally=[(10, 0, 0), (300, 0, 0)])
+    with pytest.raises(ConfigError, match="the place to return to after a breach breaches area 1"):
+        Flight("multirotor", [T], fence=Geofence(ring, (300.0, 0.0, 0.0)))
+
+
+def test_a_landing_in_a_pit_is_given_up():
+    """Walls of 150 m stand 40 m around the touchdown point: no approach is free, and the aircraft holds above."""
+    axis = np.arange(-400.0, 401.0, 5.0)
+    heights = np.clip((np.hypot(*np.meshgrid(axis, axis)) - 40.0) * 3.0, 0.0, 150.0)
+    pit = HeightMap(heights, origin_x=-400.0, origin_y=-400.0, step_x=5.0, step_y=5.0)
+    wing = FixedWing((300.0, 300.0, -200.0), ground=Ground(pit), airborne=True)
+    runner = MissionRunner("fixed-wing", follower=wing, log=lambda text: None)
+    runner.load([MissionItem.land((0, 0, 0))])
+    state = runner.step(0.1)
+    for _ in range(9000):
+        if state.problem:
+            break
+        state = runner.step(0.1)
+    assert "no way to land at 0, 0 (north, east m): 6 approaches came to nothing" in state.problem
+    state = runner.step(0.1)
+    assert state.params.current.mode is MissionMode.HOLD
+    assert state.problem
+    assert not state.finished
+    runner.command = MissionCommand.RTL
+    assert runner.step(0.1).problem == ""
