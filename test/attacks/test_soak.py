@@ -64,8 +64,8 @@ def test_the_receiver_reads_the_clock_and_refuses_the_rest():
 @pytest.mark.ros
 @pytest.mark.slow
 def test_a_short_soak_watches_all_processes_and_counts_all_series(tmp_path, monkeypatch):
-    monkeypatch.setattr(soak_module, "WARM_UP", (0.3, 3.0))
-    soak = Soak(8.0, tmp_path)
+    monkeypatch.setattr(soak_module, "WARM_UP", (0.3, 2.0))
+    soak = Soak(5.0, tmp_path)
     soak.run()
     result = found(soak)
     fleet = ["rfly up", "terrain_node", "ue_bridge_node", "trajectory_node", "collision_node"]

@@ -7,7 +7,10 @@ import math
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
+
+PATIENCE = 300.0
+"""s for half a minute of simulated time, in lock-step of five processes on a machine that may be busy"""
 
 VEHICLE_CLASSES = """version: 1
 classes:
@@ -22,11 +25,11 @@ classes:
 
 
 def ridge():
-    """Level but for a wall of 3 m along y, 4 m wide, at x = 10."""
+    """Level but for a wall of 3 m along y, 2 m wide, at x = 7."""
     from rfly_terrain.height_map.height_map import HeightMap
 
     x = np.arange(-20.0, 41.0, 1.0)
-    heights = np.repeat(np.where(np.abs(x - 10.0) <= 2.0, 3.0, 0.0)[:, None], len(x), axis=1)
+    heights = np.repeat(np.where(np.abs(x - 7.0) <= 1.0, 3.0, 0.0)[:, None], len(x), axis=1)
     return HeightMap(heights, origin_x=-20.0, origin_y=-30.0, step_x=1.0, step_y=1.0, name="ridge")
 
 
@@ -120,19 +123,19 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
         return MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=[math.nan, radius, 0.0, 0.0])
 
     items = [
-        item(2, 3.0, 0.0, 0.0),
-        item(1, 3.0, 0.0, 3.0),
-        item(2, 5.0, 1.0, 3.0),
-        item(4, 5.0, 1.0, 0.0),
+        item(2, 2.0, 0.0, 0.0),
+        item(1, 2.0, 0.0, 2.0),
+        item(2, 4.0, 1.0, 2.0),
+        item(4, 4.0, 1.0, 0.0),
     ]
     sent = client.send_goal_async(ExecuteMission.Goal(items=items, home_source=2))
     peer.spin_until(sent.done)
     ended = sent.result().get_result_async()
-    peer.spin_until(ended.done, 150.0)
+    peer.spin_until(ended.done, PATIENCE)
     result = ended.result().result
     assert result.success, result.message + loop.output()
     assert loop.words == FLIGHT
-    assert np.linalg.norm(loop.place[:2] - (5.0, 1.0)) < 1.0
+    assert np.linalg.norm(loop.place[:2] - (4.0, 1.0)) < 1.0
 
 
 def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
@@ -146,7 +149,7 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     loop.nodes.append(loop.stack.enter_context(NodeProcess("planner_node", loop.domain_id, parameters)))
     goal, start = PoseStamped(), PoseStamped()
     goal.header.frame_id = start.header.frame_id = "map"
-    goal.pose.position.x = 32.0
+    goal.pose.position.x = 22.0
     answer = None
     for _ in range(60):
         answer = peer.call(PlanPath, "plan_path", 60.0, name="duck", start=start, goal=goal, mode=2)
@@ -155,9 +158,9 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
         peer.spin_for(0.1)
     assert answer.success, answer.message
     assert set(answer.segment_mode) == {0, 1}, "the wall is flown over, the rest is driven"
-    peer.spin_until(lambda: loop.words.count("LAND") == 1, 150.0)
+    peer.spin_until(lambda: loop.words.count("LAND") == 1, PATIENCE)
     highest = max(m.pose.pose.position.z for m in loop.truth)
     peer.spin_until(lambda: "a planned path is done" in loop.output())
     assert loop.words == FLIGHT
     assert 4.0 < highest < 8.0
-    assert np.linalg.norm(loop.place[:2] - (32.0, 0.0)) < 0.8
+    assert np.linalg.norm(loop.place[:2] - (22.0, 0.0)) < 0.8

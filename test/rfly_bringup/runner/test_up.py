@@ -168,7 +168,8 @@ def test_a_second_up_on_the_same_domain_says_so(domain_id, tmp_path):
     with Running([*RFLY, "up", "--params-file", str(params)]) as first:
         first.read_until(r"ue_bridge_node +\| .*sending to")
         with Running([*RFLY, "up", "--params-file", str(params)]) as second:
-            warning = r"rfly up +\| warning: .*domain (\d+): /terrain_node.*Is another `rfly up` running\?"
+            # whichever of the first one's nodes it has heard of until it looks
+            warning = r"rfly up +\| warning: .*domain (\d+): /\w+_node.*Is another `rfly up` running\?"
             assert second.read_until(warning)[1] == str(domain_id)
             second.read_until(r"ue_bridge_node +\| .*sending to")
             second.process.send_signal(signal.SIGINT)

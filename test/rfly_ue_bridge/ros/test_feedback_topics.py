@@ -540,7 +540,7 @@ def test_a_flood_of_good_packets_leaves_states_their_way(start):
             begin = time.monotonic()
             publisher.publish(fleet([4], position=[1.0 + number, 2.0, 3.0]))
             while not bridge.window.poll():
-                assert time.monotonic() - begin < 0.5
+                assert time.monotonic() - begin < 5.0  # 0.5 is enough where the machine is idle
             time.sleep(0.005)
     finally:
         stop.set()
