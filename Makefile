@@ -3,7 +3,8 @@
 .PHONY: help env demo test test-lib lint docs bench attack soak lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
-JOBS ?= 2
+# tests of nodes wait much: one process more than cores, up to four
+JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 4 || echo 3)
 SCALE ?= 60
 SEED ?= 1
 SHARE ?= 1
@@ -20,7 +21,7 @@ demo_option = $(if $(filter command,$(origin $(1))),--$(2)="$($(1))")
 demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s; MAP=… FLEET=… HOST=… choose others
 	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
-test: ## the whole test suite; JOBS=4 runs it in four processes. What fails runs once more, alone: real nodes need a machine that is not too busy
+test: ## the whole test suite; JOBS=2 runs it in two processes. What fails runs once more, alone: real nodes need a machine that is not too busy
 	@$(IN_ENV) --dev --browser --autopilot pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder && echo 'second try needed: 0' || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
