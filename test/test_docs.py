@@ -37,6 +37,8 @@ ONLY_PARSED = {
     "record": "runs until Ctrl-C, and waits for datagrams",
     "replay": "needs a recording",
     "objects": "needs a running ue_bridge_node",
+    "doctor": "looks at running nodes",
+    "status": "looks at running nodes",
 }
 """commands of `rfly` whose examples are read with the command's own options, but not run"""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from rfly_bringup.cli.doctor import doctor, status
 from rfly_bringup.cli.drive import drive
 from rfly_bringup.cli.fleet import fleet_app
 from rfly_bringup.cli.mission import mission_app
@@ -35,6 +36,8 @@ app.add_typer(mission_app, name="mission")
 app.add_typer(fleet_app, name="fleet")
 app.add_typer(sim_app, name="sim")
 app.add_typer(up_app, name="up")
+app.command()(doctor)
+app.command()(status)
 app.command()(send)
 app.command()(listen)
 app.command()(view)

@@ -17,6 +17,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
+from rfly_common.ros.trouble_log import TroubleLog
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates
@@ -72,6 +73,7 @@ class StateTopics:
         """when the last state came, None before; steady clock, as all below"""
         self._warning, self._warning_ns = "", 0
         self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
+        self._troubles = TroubleLog(node.get_logger())
         self._flush_timer: Timer | None = None  # made when something has to wait for the first time
         back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
         self._jumps = node.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
@@ -149,12 +151,14 @@ class StateTopics:
         self._diagnostics.count(reason, count)
         self._warning, self._warning_ns = f"{reason}: {what}", steady_ns
         if news:
-            self._node.get_logger().warning(f"dropped, {self._warning}")
+            if reason not in ("configured", "other_source"):  # `_note_conflicts` has said more of these
+                self._node.get_logger().warning(f"dropped, {self._warning}")
             self._changed()
 
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
         for conflict in claim.conflicts:
             self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
+            self._troubles.begin((conflict.first, conflict.second), _conflict_text(conflict))
         if claim.configured:
             self.drop("configured", claim.configured, _conflict_text(claim.conflicts[0]))
         if claim.others:
@@ -172,6 +176,19 @@ class StateTopics:
             for window in self.sender.windows
             if window.last_error and window.last_error_ns > since_ns
         ]
+
+    def tell_troubles(self) -> None:
+        """Say once of each window that nothing reaches, and of each source of others' vehicles; once more when over."""
+        now_ns = time.monotonic_ns()
+        found: dict[object, str] = {
+            pair: _conflict_text(conflict)
+            for pair, (seen_ns, conflict) in self._conflicts.items()
+            if now_ns - seen_ns <= WARNING_SHOWN_NS
+        }
+        for window in self.sender.windows:
+            if error := window.trouble(now_ns, WARNING_SHOWN_NS):
+                found[window.index] = f"{window}: {error}"
+        self._troubles.update(found)
 
     def drop_stale(self) -> None:
         """Let go of what is known of sources that have fallen silent."""

@@ -22,6 +22,9 @@ _REOPEN_AFTER_NS = 1_000_000_000
 _SEND_BUFFER_BYTES = 1 << 20
 _SEND_TIMEOUT_S = 0.05
 
+IP_RECVERR = 11
+"""ip(7): a socket is told of unreachable machines and networks too, not of closed ports alone. Linux."""
+
 # Linux cuts one buffer into datagrams by itself (udp(7), UDP_SEGMENT): one system call for up to 64 of them.
 _UDP_SEGMENT = 103
 _MAX_SEGMENTS = 64
@@ -41,8 +44,14 @@ class Window:
         self.last_error = ""
         self.last_error_ns = 0
         """steady clock"""
+        self.sent_at_error = 0
         self.reopen_at_ns = 0
         self.cuts_runs = False
+
+    def trouble(self, now_ns: int, quiet_ns: int) -> str:
+        """The last error, until datagrams have left for `quiet_ns` without another; "" after that."""
+        healed = now_ns - self.last_error_ns > quiet_ns and self.sent > self.sent_at_error + 1
+        return "" if healed else self.last_error
 
     def __str__(self) -> str:
         return f"window {self.index} at {self.address[0]}:{self.address[1]}"
@@ -204,6 +213,9 @@ class UdpSender:
                 if self._multicast_interface:
                     interface = socket.inet_aton(self._multicast_interface)
                     sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+            if sys.platform == "linux":
+                sock.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # of the reports: each is told once, by `send`
             sock.connect(window.address)
         except OSError as error:
             sock.close()
@@ -217,7 +229,7 @@ class UdpSender:
         name = errno.errorcode.get(error.errno or 0, type(error).__name__)
         window.errors[name] = window.errors.get(name, 0) + 1
         window.last_error = _EXPLAINED.get(error.errno or 0, error.strerror or str(error))
-        window.last_error_ns = now_ns
+        window.last_error_ns, window.sent_at_error = now_ns, window.sent
 
 
 _REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ECONNRESET})
@@ -225,6 +237,8 @@ _REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH,
 
 _EXPLAINED = {
     errno.ECONNREFUSED: "nobody listens there (is RflySim3D running?)",
+    errno.EHOSTUNREACH: "unreachable: no machine answers there (is it on, and is the address right?)",
+    errno.ENETUNREACH: "unreachable: no way leads to that network",
     errno.EACCES: "not allowed: a broadcast address needs the parameter broadcast",
 }
 

@@ -6,7 +6,7 @@ import struct
 import time
 
 import pytest
-from bridge_harness import Bridge, call, fleet, pose, stamp
+from bridge_harness import Bridge, Window, call, fleet, pose, stamp
 
 pytestmark = pytest.mark.ros
 
@@ -44,6 +44,33 @@ def test_unreachable_window_does_not_stop_the_others(start):
     assert (level, "window 1 at 127.0.0.1" in text) == (1, True)
     assert "window_0_ECONNREFUSED" not in values
     assert len(bridge.shown("car/pose", pose())) == 1
+
+
+def test_lasting_troubles_are_logged_once_and_once_when_they_are_over(start):
+    """A window that nobody listens at, and a second source of a vehicle: both while states come all the time."""
+    bridge = start()
+    first, second = fleet([1], source="/first"), fleet([1], source="/second")
+    publisher = bridge.publisher(type(first), "vehicle_states")
+    port, intruding = bridge.window.port, True
+    bridge.window.socket.close()
+
+    def logged(*texts):
+        publisher.publish(first)
+        if intruding:
+            publisher.publish(second)
+        return all(text in bridge.node.output for text in texts)
+
+    window = f"window 0 at 127.0.0.1:{port}: nobody listens there"
+    conflict = "vehicle 1 comes from /first; what /second says of it is dropped"
+    bridge.peer.spin_until(lambda: logged(window, conflict))
+    intruding = False
+    bridge.windows[:] = [Window(port)]
+    bridge.peer.spin_until(lambda: logged(f"over: {window}", f"over: {conflict}"), timeout_s=60.0)
+    lines = bridge.node.output.splitlines()
+    assert [sum(text in line for line in lines) for text in (window, conflict)] == [2, 2]
+    assert [line for line in lines if "[WARN]" in line and (window in line or conflict in line)] == [
+        line for line in lines if "over: " not in line and (window in line or conflict in line)
+    ]
 
 
 def test_destination_that_the_system_refuses_does_not_stop_the_node(start):

@@ -1,0 +1,116 @@
+"""`rfly doctor` and `rfly status`: what is wrong, and what is going on.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import finite
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_bringup.doctor.findings import Finding
+    from rfly_bringup.doctor.snapshot import Snapshot
+    from rfly_bringup.ros.graph_watch import GraphWatch
+
+WATCHED_S = 5.0
+"""nodes report once a second; that a machine does not answer is known after three"""
+
+_AsJson = Annotated[bool, typer.Option("--json", help="for programs: one JSON object a line")]
+
+
+def doctor(
+    seconds: Annotated[
+        float, typer.Option(min=1.0, max=600.0, callback=finite, help="how long to look, s")
+    ] = WATCHED_S,
+    as_json: _AsJson = False,
+) -> None:
+    """Look at the running nodes and this machine, and say what is wrong and what to do.
+
+    Exit code 0: nothing is wrong; 1: something is; 2: the command was wrong.
+
+    Examples:
+
+        rfly doctor
+
+        rfly doctor --seconds 15        (on a busy machine, or with nodes that publish seldom)
+
+        ROS_DOMAIN_ID=42 rfly doctor
+    """
+    from rfly_bringup.cli.options import status as spinner
+    from rfly_bringup.doctor.findings import find
+
+    with _watch() as watch:
+        with spinner(f"looking for {seconds:g} s"):
+            watch.watch(seconds)
+        snapshot = watch.snapshot()
+    findings = find(snapshot)
+    if as_json:
+        for finding in findings:
+            print(json.dumps(vars(finding), ensure_ascii=False))
+    else:
+        _print(findings, snapshot)
+    raise typer.Exit(1 if any(finding.trouble for finding in findings) else 0)
+
+
+def _watch() -> "GraphWatch":
+    try:
+        from rfly_bringup.ros.graph_watch import GraphWatch
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not importable: this looks at running nodes, which needs ROS 2 (rclpy and the "
+            "interfaces of rfly_suite)"
+        ) from None
+    return GraphWatch()
+
+
+def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    troubles = sum(finding.trouble for finding in findings)
+    where = f"{len(snapshot.nodes)} nodes in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
+    console.print(f"{where}: " + (f"{troubles} found" if troubles else "nothing is wrong"), style="bold")
+    for finding in findings:
+        console.print("✗ " if finding.trouble else "· ", style="red" if finding.trouble else "dim", end="")
+        console.print(finding.what, markup=False)
+        if finding.do:
+            console.print(f"    {finding.do}", style="dim", markup=False)
+
+
+def status(
+    once: Annotated[bool, typer.Option("--once", help="print the table once, for scripts")] = False,
+    seconds: Annotated[
+        float, typer.Option(min=1.0, max=600.0, callback=finite, help="how long to look before --once prints, s")
+    ] = 3.0,
+) -> None:
+    """Show what runs, live: nodes and what they say, vehicles by source, rates, datagrams; Ctrl-C ends it.
+
+    Examples:
+
+        rfly status
+
+        rfly status --once
+    """
+    import sys
+
+    from rich.console import Console
+    from rich.live import Live
+
+    from rfly_bringup.doctor.snapshot import Machine
+    from rfly_bringup.doctor.status_table import status_tables
+    from rfly_common.startup import stop_by_signal
+
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    with _watch() as watch, stop_by_signal() as stopped:
+        if once:
+            watch.watch(seconds, stopped)
+            console.print(status_tables(watch.snapshot(Machine())))
+            return
+        with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+            while not stopped():
+                watch.watch(1.0, stopped)
+                live.update(status_tables(watch.snapshot(Machine())), refresh=True)

@@ -1,0 +1,424 @@
+"""Findings: what a snapshot of graph and machine says is wrong, in plain words, and what to do about it. No ROS."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from rfly_bringup.doctor.snapshot import OK, Destination, Snapshot, Status
+from rfly_bringup.nodes.entry_points import MODULES
+
+BRIDGE, TERRAIN = "ue_bridge_node", "terrain_node"
+TERRAIN_TYPE, STATES_TYPE = "rfly_suite/msg/TerrainMap", "rfly_suite/msg/VehicleStateArray"
+LEAST_FREE_MB = 64.0
+"""in /dev/shm: a node takes about half a megabyte"""
+_SHOWN = 5
+
+_CLEAN_UP = "stop all ROS nodes of this machine, then: rm /dev/shm/fastrtps_* /dev/shm/sem.fastrtps_*"
+_BAD_MAP = (
+    "rfly terrain info MAP says what is wrong with the files; call load_terrain with another map, or restart with it"
+)
+_START_TERRAIN = (
+    "start terrain_node (rfly up does), in this namespace and domain; where it runs, its log says why no map is loaded"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, or worth knowing."""
+
+    key: str
+    """what it is about; of two findings with one key the first counts"""
+    what: str
+    do: str = ""
+    trouble: bool = True
+    """false: worth knowing, no more"""
+
+
+def find(snapshot: Snapshot) -> list[Finding]:
+    """Everything that is wrong, the most fundamental first, then what is worth knowing."""
+    found: dict[str, Finding] = {}
+    for rule in _RULES:
+        for finding in rule(snapshot):
+            found.setdefault(finding.key, finding)
+    return sorted(found.values(), key=lambda finding: not finding.trouble)
+
+
+def suite_nodes(snapshot: Snapshot) -> list[str]:
+    """Nodes of this package, by the last part of their name."""
+    return [name for name in snapshot.nodes if name.rpartition("/")[2] in MODULES]
+
+
+# --- machine
+
+
+def _shared_memory(snapshot: Snapshot) -> Iterator[Finding]:
+    memory = snapshot.machine.shared_memory
+    if memory.stuck_ports:
+        yield Finding(
+            "shm_stuck",
+            f"a killed process has left {_listed(memory.stuck_ports)} in /dev/shm locked: new nodes wait for it",
+            _CLEAN_UP,
+        )
+    if memory.foreign:
+        yield Finding(
+            "shm_foreign",
+            f"another user's nodes have left {_listed(memory.foreign)} in /dev/shm: yours cannot open them, and hear "
+            "nothing from nodes of this machine",
+            f"as that user or root, {_CLEAN_UP}; or set ROS_DOMAIN_ID to another number",
+        )
+    if memory.free_mb < LEAST_FREE_MB:
+        yield Finding(
+            "shm_full",
+            f"/dev/shm has {memory.free_mb:.0f} MB left; {memory.leftovers} files of killed nodes hold "
+            f"{memory.leftover_mb:.0f} MB: new nodes cannot talk by shared memory",
+            _CLEAN_UP,
+        )
+    elif memory.leftovers and not memory.stuck_ports:
+        yield Finding(
+            "shm_leftovers",
+            f"{memory.leftovers} files of killed nodes hold {memory.leftover_mb:.0f} MB of /dev/shm and disturb nobody",
+            _CLEAN_UP,
+            trouble=False,
+        )
+
+
+def _multicast(snapshot: Snapshot) -> Iterator[Finding]:
+    if not snapshot.machine.multicast and snapshot.discovery_range == "SUBNET":
+        yield Finding(
+            "multicast",
+            "multicast does not work on this machine: with Fast DDS nodes of other machines are not found",
+            "allow it (ip link set DEV multicast on; let UDP to 239.255.0.1 through the firewall), or name the others "
+            "in ROS_STATIC_PEERS",
+        )
+
+
+# --- graph
+
+
+def _nothing_runs(snapshot: Snapshot) -> Iterator[Finding]:
+    if suite_nodes(snapshot) or snapshot.statuses:
+        return
+    others = f", among them {_listed(snapshot.nodes)}" if snapshot.nodes else ""
+    seen = f"{len(snapshot.nodes)} nodes{others}" if snapshot.nodes else "no node at all"
+    do = "start them: rfly up"
+    if snapshot.machine.other_domains:
+        domains = ", ".join(map(str, snapshot.machine.other_domains[:_SHOWN]))
+        do += (
+            f". Programs of this machine talk in domain {domains}: "
+            f"ROS_DOMAIN_ID={snapshot.machine.other_domains[0]} rfly doctor looks there"
+        )
+    yield Finding(
+        "nothing",
+        f"no node of rfly_suite is seen in ROS domain {snapshot.domain_id} "
+        f"(discovery range {snapshot.discovery_range}); {seen}",
+        f"{do}. Nodes on another machine: both sides need the same ROS_DOMAIN_ID, and rfly up --lan there",
+    )
+
+
+def _twice(snapshot: Snapshot) -> Iterator[Finding]:
+    for name, count in Counter(snapshot.nodes).items():
+        if count > 1:
+            yield Finding(
+                f"node_twice:{name}",
+                f"{count} nodes of ROS domain {snapshot.domain_id} are called {name}",
+                "is another rfly up running? Stop it, or give it another ROS_DOMAIN_ID or --namespace",
+            )
+    for topic in sorted({end.topic for end in snapshot.endpoints if end.type == TERRAIN_TYPE}):
+        publishers = snapshot.publishers(topic)
+        if len(publishers) > 1:
+            yield Finding(
+                f"terrain_twice:{topic}",
+                f"{len(publishers)} nodes publish {topic}: {_listed(publishers)}; the newest counts for the others",
+                "keep one terrain_node in a domain and namespace",
+            )
+    bridges = defaultdict(list)
+    for to in snapshot.destinations:
+        bridges[to.host, to.port].append(to.bridge)
+    for (host, port), names in bridges.items():
+        if len(names) > 1:
+            yield Finding(
+                f"bridge_twice:{host}:{port}",
+                f"{len(names)} bridges send to {host}:{port}: {_listed(names)}; each vehicle may be drawn twice there",
+                "keep one ue_bridge_node for each RflySim3D, or give each its own vehicles",
+            )
+
+
+def _silent_nodes(snapshot: Snapshot) -> Iterator[Finding]:
+    heard = {status.node for status in snapshot.statuses}
+    for name in suite_nodes(snapshot):
+        if name not in heard:
+            yield Finding(
+                f"silent:{name}",
+                f"{name} is there, but says nothing on /diagnostics",
+                "it still starts, or hangs: look at its output. On another machine: nothing of it arrives here",
+            )
+
+
+def _no_map(snapshot: Snapshot) -> Iterator[Finding]:
+    for topic in sorted({end.topic for end in snapshot.endpoints if end.type == TERRAIN_TYPE}):
+        waiting = sorted({end.node for end in snapshot.endpoints if end.topic == topic and not end.publishes})
+        if waiting and not snapshot.publishers(topic):
+            yield Finding("no_map", f"nobody publishes {topic}, which {_listed(waiting)} wait for", _START_TERRAIN)
+
+
+def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
+    for pair in snapshot.mismatches:
+        do = "remap one of them: a topic has one type"
+        if "type" not in pair.reason:
+            do = (
+                "make both agree: publish reliable (and transient local where a late subscriber needs the last "
+                "message), or ask for best effort and volatile; ours take parameters qos_overrides.TOPIC.…"
+            )
+        yield Finding(
+            f"mismatch:{pair.topic}:{pair.publisher}:{pair.subscription}",
+            f"{pair.topic}: nothing gets from {pair.publisher} to {pair.subscription}: {pair.reason}",
+            do,
+        )
+
+
+# --- vehicles
+
+
+def _ids_by_sources(snapshot: Snapshot) -> dict[tuple[str, ...], list[int]]:
+    """Ids that several sources tell of, by these."""
+    sources = defaultdict(set)
+    for source in snapshot.sources:
+        for vehicle in source.ids:
+            sources[vehicle].add(f"{source.name or 'a source without a name'} ({source.topic})")
+    found = defaultdict(list)
+    for vehicle, names in sources.items():
+        if len(names) > 1:
+            found[tuple(sorted(names))].append(vehicle)
+    return found
+
+
+def _id_twice(snapshot: Snapshot) -> Iterator[Finding]:
+    for names, ids in _ids_by_sources(snapshot).items():
+        yield Finding(
+            f"id_twice:{min(ids)}",
+            f"{_vehicles(ids)} {'comes' if len(ids) == 1 else 'come'} from {len(names)} sources: "
+            f"{' and '.join(names)}; the bridge takes the first and drops the others",
+            "give each vehicle an id of its own (id: in the fleet file, <name>.id of mission_node and ue_bridge_node), "
+            "or stop one of the sources",
+        )
+
+
+def _not_finite(snapshot: Snapshot) -> Iterator[Finding]:
+    for source in snapshot.sources:
+        if source.not_finite:
+            yield Finding(
+                f"not_finite:{source.topic}",
+                f"{source.topic}: {_vehicles(source.not_finite)} of {source.name} is at a NaN or infinite position or "
+                "orientation, and is not drawn",
+                f"mend {source.name}: an estimator that has not begun, or a division by zero, often gives NaN",
+            )
+
+
+def _lost_frames(snapshot: Snapshot) -> Iterator[Finding]:
+    for topic, why in snapshot.lost_frames.items():
+        yield Finding(
+            f"frame:{topic}",
+            f"{topic}: {why}",
+            "publish that transform on /tf or /tf_static (tf2_ros' static_transform_publisher does), correct the "
+            "message's frame_id, or list it in the parameter enu_frames or ned_frames if it is the world frame itself",
+        )
+
+
+def _robots(snapshot: Snapshot) -> Iterator[Finding]:
+    for robot in snapshot.robots:
+        if snapshot.publishers(robot.topic):
+            continue
+        topics = sorted({e.topic for e in snapshot.endpoints if e.publishes and e.type == robot.type})
+        near = get_close_matches(robot.topic, topics, 1) or topics[:_SHOWN]
+        hint = f"{robot.type} is published on {_listed(near)}; set " if near else "start it, or set "
+        yield Finding(
+            f"robot:{robot.topic}",
+            f"nobody publishes {robot.topic}, by which {robot.bridge} shows {robot.name} (vehicle {robot.id})",
+            f"{hint}the parameter {robot.name}.topic",
+        )
+
+
+# --- RflySim3D
+
+
+def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
+    for to in snapshot.destinations:
+        where, local = f"{to.host}:{to.port}", to.host in ("localhost", "127.0.0.1")
+        key = f"destination:{to.address or to.host}:{to.port}"
+        rest = (
+            "If not: start it, or set host (rfly up --host) to the machine where it runs"
+            if local
+            else f"Is its firewall open for UDP {to.port}? Is {to.host} the right machine (rfly up --host)?"
+        )
+        if to.answer == "refused":
+            yield Finding(key, f"{to.bridge}: nobody listens on {where}", f"is RflySim3D running there? {rest}")
+        elif to.answer == "unreachable":
+            yield Finding(
+                key,
+                f"{to.bridge}: {to.host} is unreachable from here",
+                f"is that machine on, in this network, and the address right (rfly up --host)? ping {to.host} tells",
+            )
+        elif to.answer == "unknown":
+            yield Finding(
+                key, f"{to.bridge}: no machine is called {to.host}", "set host to its address (rfly up --host)"
+            )
+        elif not to.heard and not local:
+            yield _unanswered(to, key, where, rest)
+
+
+def _unanswered(to: Destination, key: str, where: str, rest: str) -> Finding:
+    """UDP has no receipts: an address that nobody has says as little as one where all is well."""
+    if to.router:
+        return Finding(
+            key,
+            f"{to.bridge}: {to.host} lies outside of this machine's networks, behind {to.router}, and nothing has "
+            "ever come back from there",
+            f"is RflySim3D running there? {rest} If all is well, request_vehicle_data:=true of ue_bridge_node shows it",
+        )
+    return Finding(
+        key, f"{to.bridge}: {where} takes what is sent, and says nothing", f"is there no picture? {rest}", False
+    )
+
+
+# --- what the nodes say themselves
+
+
+def _in_diagnostics(snapshot: Snapshot) -> Iterator[Finding]:
+    for status in snapshot.statuses:
+        if status.level != OK:
+            yield from _explained(status, snapshot)
+
+
+def _explained(status: Status, snapshot: Snapshot) -> Iterator[Finding]:
+    """What a node says, each piece with what to do; pieces that a look from outside explains better bear its key."""
+    rest = status.message
+    for pattern, explain in _EXPLAINED:
+        for match in re.finditer(pattern, rest):
+            key, do = explain(match, snapshot, status)
+            yield Finding(key or f"status:{status.node}:{match[0]}", f"{status.node}: {match[0]}", do)
+        rest = re.sub(pattern, "", rest)
+    rest = "; ".join(filter(None, (piece.strip() for piece in rest.split(";"))))
+    if rest:
+        yield Finding(
+            f"status:{status.node}:{status.task}", f"{status.node} ({status.task}): {rest}", "its log tells more"
+        )
+
+
+def _same_id(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
+    vehicle = int(match[1])
+    group = next((ids for ids in _ids_by_sources(snapshot).values() if vehicle in ids), [vehicle])
+    return f"id_twice:{min(group)}", "give each vehicle an id of its own, or stop one of the sources"
+
+
+def _port_holder(match: re.Match[str], snapshot: Snapshot, _status: Status) -> tuple[str, str]:
+    port = int(match[1])
+    holder = snapshot.machine.port_holders.get(port, "")
+    who = f"{holder} does. " if holder else ""
+    return "", f"{who}End it, or set feedback_port of the bridge; feedback_share_port where it is RflySim's SDK"
+
+
+_Explain = Callable[[re.Match[str], Snapshot, Status], tuple[str, str]]
+_EXPLAINED: Sequence[tuple[str, _Explain]] = (
+    (
+        r"vehicle (\d+) comes from [^;]+; what [^;]+? says of it is dropped",
+        _same_id,
+    ),
+    (
+        r"window \d+ at ([\d.]+:\d+): (?:nobody listens there[^;]*|unreachable[^;]*)",
+        lambda m, *_: (f"destination:{m[1]}", "is RflySim3D running there? Is its firewall open?"),
+    ),
+    (
+        r"dropped, unknown_frame: ([^;:]+): [^;]+",
+        lambda m, *_: (f"frame:{_absolute(m[1])}", "publish that transform on /tf, or correct the message's frame_id"),
+    ),
+    (
+        r"dropped, not_finite: ([^;:]+)",
+        lambda m, *_: (f"not_finite:{_absolute(m[1])}", "mend whoever publishes it: NaN is not drawn"),
+    ),
+    (r"no terrain_map has come yet[^;]*", lambda *_: ("no_map", _START_TERRAIN)),
+    (r"no map is loaded: .+?(?:; call load_terrain|$)", lambda *_: ("", _BAD_MAP)),
+    (
+        r"no states (?:yet|for [\d.]+ s)",
+        lambda *_: ("", "publish vehicle_states (trajectory_node, mission_node …), or set the parameter vehicles"),
+    ),
+    (
+        r"/clock has not moved for \d+ s",
+        lambda *_: ("clock", "use_sim_time is on: start or resume what publishes /clock, or set it to false"),
+    ),
+    (r"feedback port [\d.]+:(\d+): another program holds it", _port_holder),
+    (
+        r"(/\S+): nothing gets (from|to) (/[^;:]+): [^;]+",
+        lambda m, _, at: (_mismatch_key(m, at), "make both ends agree in type and QoS"),
+    ),
+    (
+        r"dropped, (?:stale|too_old): [^;]+",
+        lambda *_: ("", "its stamps run backwards or lag: set that machine's clock (chrony), or max_age of the bridge"),
+    ),
+)
+"""what the nodes say on /diagnostics -> the finding's key (empty: its own), and what to do"""
+
+
+def _absolute(topic: str) -> str:
+    return topic if topic.startswith("/") else f"/{topic}"
+
+
+def _mismatch_key(match: re.Match[str], status: Status) -> str:
+    topic, direction, peer = match[1], match[2], match[3]
+    ends = (peer, status.node) if direction == "from" else (status.node, peer)
+    return f"mismatch:{topic}:{':'.join(ends)}"
+
+
+# --- what is worth knowing
+
+
+def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
+    if suite_nodes(snapshot) and snapshot.machine.other_domains:
+        domains = ", ".join(map(str, snapshot.machine.other_domains[:_SHOWN]))
+        yield Finding(
+            "other_domains",
+            f"other programs of this machine talk in ROS domain {domains}, unheard in {snapshot.domain_id}",
+            "a node that is missing here may run there: set the same ROS_DOMAIN_ID",
+            trouble=False,
+        )
+    topics = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE}
+    shown = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE and end.node.endswith(BRIDGE)}
+    for topic in sorted(topics - shown):
+        yield Finding(
+            f"not_shown:{topic}",
+            f"no ue_bridge_node takes {topic}: RflySim3D shows none of it",
+            "start one in that namespace, or remap its vehicle_states",
+            trouble=False,
+        )
+
+
+def _vehicles(ids: Sequence[int] | frozenset[int]) -> str:
+    shown = ", ".join(map(str, sorted(ids)[:_SHOWN]))
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return f"{'vehicle' if len(ids) == 1 else 'vehicles'} {shown}{more}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+_RULES: Sequence[Callable[[Snapshot], Iterator[Finding]]] = (
+    _shared_memory,
+    _multicast,
+    _nothing_runs,
+    _twice,
+    _silent_nodes,
+    _no_map,
+    _mismatches,
+    _id_twice,
+    _not_finite,
+    _lost_frames,
+    _robots,
+    _destinations,
+    _in_diagnostics,
+    _worth_knowing,
+)

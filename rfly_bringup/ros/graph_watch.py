@@ -1,0 +1,306 @@
+"""Looks at a running graph for `rfly doctor` and `rfly status`: a node that listens, asks and says nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.signals import SignalHandlerOptions
+from rfly_suite.msg import VehicleState, VehicleStateArray
+from tf2_msgs.msg import TFMessage
+
+from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
+from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
+from rfly_bringup.doctor.snapshot import Destination, Endpoint, Machine, Mismatch, Robot, Snapshot, Status
+from rfly_bringup.ros.heard_sources import HeardSources
+from rfly_bringup.runner.supervisor import node_environment
+from rfly_common.errors import ConfigError, FrameError
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.transform_buffer import TransformBuffer
+from rfly_ue_bridge.sockets.udp_sender import resolve
+
+LOOK_EVERY_S = 0.5
+_ANYONE = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""matches every publisher"""
+_KEPT = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_BRIDGE_PARAMETERS = ("host", "port", "windows", "enu_frames", "ned_frames")
+_ROBOT_PARAMETERS = ("id", "topic", "message")
+_ROBOT_MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
+
+
+class GraphWatch:
+    """Listens from the beginning on; `watch` for a while, then `snapshot`."""
+
+    def __init__(self) -> None:
+        os.environ.update(node_environment())
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._executor = SingleThreadedExecutor()
+        self._node = Node("_rfly_doctor", start_parameter_services=False, enable_rosout=False)
+        self._executor.add_node(self._node)
+        self._statuses: dict[tuple[str, str], tuple[float, Status]] = {}
+        self.heard = HeardSources()
+        self._transforms = TransformBuffer()
+        self._subscribed: set[str] = set()
+        self._clients: dict[str, AsyncParameterClient] = {}
+        self._parameters: dict[str, dict[str, Any]] = {}
+        self._asked_bridges: set[str] = set()
+        self._answers: dict[tuple[str, int], Any] = {}
+        self._looked = 0.0
+        self._subscribe(DiagnosticArray, "/diagnostics", self._on_diagnostics)
+        self._subscribe(TFMessage, "/tf", self._on_tf)
+        self._subscribe(TFMessage, "/tf_static", lambda message: self._on_tf(message, static=True), _KEPT)
+
+    def __enter__(self) -> GraphWatch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._node.destroy_node()
+        self._executor.shutdown(timeout_sec=0.5)
+        rclpy.try_shutdown()
+
+    def watch(self, seconds: float, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Listen, and look every now and then for what there is to listen to."""
+        end = time.monotonic() + seconds
+        while (now := time.monotonic()) < end and not stopped():
+            if now - self._looked > LOOK_EVERY_S:
+                self._looked = now
+                self._look()
+            self._executor.spin_once(timeout_sec=min(0.05, end - now))
+
+    def snapshot(self, machine: Machine | None = None) -> Snapshot:
+        """What is known by now; `machine` is looked at where it is not given."""
+        now = time.monotonic()
+        endpoints, mismatches = self._ends()
+        return Snapshot(
+            domain_id=self._node.context.get_domain_id(),
+            discovery_range=_discovery_range(),
+            nodes=tuple(sorted(self._node_names())),
+            endpoints=endpoints,
+            mismatches=mismatches,
+            statuses=tuple(self._status(name, now) for name in sorted(self._statuses)),
+            sources=self.heard.sources(now),
+            robots=tuple(self._robots()),
+            lost_frames=self._lost_frames(),
+            destinations=tuple(self._destinations()),
+            machine=machine or look_at_machine(self._node.context.get_domain_id()),
+        )
+
+    def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile = _ANYONE) -> None:
+        if topic not in self._subscribed:
+            self._subscribed.add(topic)
+            self._node.create_subscription(kind, topic, callback, qos)
+
+    # --- what there is
+
+    def _node_names(self) -> list[str]:
+        """Without the hidden ones, whose names begin with _: commands such as this."""
+        found = self._node.get_node_names_and_namespaces()
+        return [_full_name(namespace, name) for name, namespace in found if not name.startswith("_")]
+
+    def _look(self) -> None:
+        for topic, types in self._node.get_topic_names_and_types():
+            if STATES_TYPE in types:
+                self._subscribe(VehicleStateArray, topic, partial(self.heard.hear_states, topic))
+        for name in self._node_names():
+            if name.endswith(BRIDGE) and name not in self._parameters:
+                self._ask_parameters(name)
+        for robot in self._robots():
+            kind = next(each for each in _ROBOT_MESSAGES.values() if _type_name(each) == robot.type)
+            self._subscribe(kind, robot.topic, partial(self.heard.hear_robot, robot.topic, robot.name, robot.id))
+
+    def _ends(self) -> tuple[tuple[Endpoint, ...], tuple[Mismatch, ...]]:
+        endpoints, mismatches = [], []
+        for topic, _ in self._node.get_topic_names_and_types():
+            publishers = self._of_others(self._node.get_publishers_info_by_topic(topic))
+            subscriptions = self._of_others(self._node.get_subscriptions_info_by_topic(topic))
+            endpoints += [Endpoint(topic, info.topic_type, name, True) for name, info in publishers]
+            endpoints += [Endpoint(topic, info.topic_type, name, False) for name, info in subscriptions]
+            for publisher, out in publishers:
+                for subscription, taken in subscriptions:
+                    reason = _why_nothing_flows(out, taken)
+                    if reason:
+                        mismatches.append(Mismatch(topic, publisher, subscription, reason))
+        return tuple(endpoints), tuple(dict.fromkeys(mismatches))
+
+    def _of_others(self, infos: Iterable[Any]) -> list[tuple[str, Any]]:
+        return [
+            (_full_name(info.node_namespace, info.node_name), info)
+            for info in infos
+            if not info.node_name.startswith("_")
+        ]
+
+    # --- what the bridges say of themselves
+
+    def _ask_parameters(self, bridge: str) -> None:
+        """Those of the bridge, then those of its robots; asked again at the next look until it answers."""
+        client = self._clients.get(bridge)
+        if client is None:
+            client = self._clients[bridge] = AsyncParameterClient(self._node, bridge)
+        if not client.services_are_ready() or bridge in self._asked_bridges:
+            return
+        self._asked_bridges.add(bridge)
+
+        given: dict[str, Any] = {}
+
+        def ask_next(steps: list[Callable[[], list[str]]]) -> None:
+            names = steps[0]() if steps else []
+            if names:
+                client.get_parameters(names, lambda future: take(names, future, steps[1:]))
+            else:
+                self._take(bridge, given)
+
+        def take(names: list[str], future: Any, steps: list[Callable[[], list[str]]]) -> None:
+            values = [] if future.result() is None else future.result().values
+            given.update({name: _value(value) for name, value in zip(names, values, strict=False)})
+            ask_next(steps)
+
+        def robots() -> list[str]:
+            return [f"{name}.{each}" for name in given.get("vehicles") or () for each in _ROBOT_PARAMETERS]
+
+        # rclpy answers with nothing at all where one of the names has no value, as an empty list has none
+        ask_next([lambda: list(_BRIDGE_PARAMETERS), lambda: ["vehicles"], robots])
+
+    def _take(self, bridge: str, given: dict[str, Any]) -> None:
+        """Its destinations are asked in threads, which may take seconds."""
+        self._parameters[bridge] = given
+        for host, port in _addresses(given):
+            if (host, port) not in self._answers:
+                self._answers[host, port] = "silent"
+                threading.Thread(target=self._ask, args=(host, port), daemon=True).start()
+
+    def _ask(self, host: str, port: int) -> None:
+        self._answers[host, port] = ask(host, port)
+
+    def _robots(self) -> list[Robot]:
+        robots = []
+        for bridge, given in self._parameters.items():
+            namespace = bridge.rpartition("/")[0]
+            for name in given.get("vehicles") or ():
+                topic, message = given.get(f"{name}.topic"), given.get(f"{name}.message")
+                if topic and message in _ROBOT_MESSAGES:
+                    topic = topic if topic.startswith("/") else f"{namespace}/{topic}"
+                    robots.append(Robot(bridge, name, given[f"{name}.id"], topic, _type_name(_ROBOT_MESSAGES[message])))
+        return robots
+
+    def _destinations(self) -> list[Destination]:
+        found = []
+        for bridge, given in self._parameters.items():
+            feedback = self._statuses.get((bridge, "feedback"))
+            heard = feedback is not None and "last heard" in feedback[1].message
+            for host, port in _addresses(given):
+                try:
+                    address = resolve(host)
+                except ConfigError:
+                    address = ""
+                answer = self._answers.get((host, port), "silent")
+                found.append(Destination(bridge, host, port, address, answer, router_to(host), heard))
+        return found
+
+    # --- what is heard
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        now = time.monotonic()
+        for status in message.status:
+            node, _, task = status.name.partition(": ")
+            values = {pair.key: pair.value for pair in status.values}
+            before = self._statuses.get((node, task))
+            rate = None
+            if "sent_datagrams" in values:
+                rate = _rate(before, values, now)
+            level = int.from_bytes(status.level, "big")
+            seen = Status(node, task, level, status.message, status.hardware_id, values, 0.0, rate)
+            self._statuses[node, task] = now, seen
+
+    def _status(self, name: tuple[str, str], now: float) -> Status:
+        heard, status = self._statuses[name]
+        return Status(**{**vars(status), "age": now - heard})
+
+    def _on_tf(self, message: TFMessage, static: bool = False) -> None:
+        for edge in message.transforms:
+            t, q = edge.transform.translation, edge.transform.rotation
+            parent, child = edge.header.frame_id.lstrip("/"), edge.child_frame_id.lstrip("/")
+            try:
+                self._transforms.add(
+                    parent, child, stamp_to_ns(edge.header.stamp), (t.x, t.y, t.z), (q.x, q.y, q.z, q.w), static=static
+                )
+            except FrameError:  # the nodes that take it say so themselves
+                continue
+
+    def _lost_frames(self) -> dict[str, str]:
+        """Frames that vehicles are told in, and nothing connects to a world frame of the bridges."""
+        worlds = {"": None, "map": None, "map_ned": None}
+        for given in self._parameters.values():
+            worlds |= dict.fromkeys([*(given.get("enu_frames") or ()), *(given.get("ned_frames") or ())])
+        lost = {}
+        for topic, frame in self.heard.frames():
+            if frame in worlds:
+                continue
+            why = ""
+            for world in filter(None, worlds):
+                try:
+                    self._transforms.lookup(world, frame)
+                    break
+                except FrameError as error:
+                    why = why or str(error)
+            else:
+                lost[topic] = why
+        return lost
+
+
+def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: float) -> float | None:
+    """Datagrams a second since the status before; its own where the two came too close to each other."""
+    if before is None or "sent_datagrams" not in before[1].values:
+        return None
+    if now - before[0] < 0.5:
+        return before[1].datagram_rate
+    return (int(values["sent_datagrams"]) - int(before[1].values["sent_datagrams"])) / (now - before[0])
+
+
+def _addresses(given: dict[str, Any]) -> list[tuple[str, int]]:
+    host, port, windows = given.get("host"), given.get("port"), given.get("windows")
+    return [(host, port + window) for window in range(windows or 0)] if host and port else []
+
+
+def _why_nothing_flows(out: Any, taken: Any) -> str:
+    if out.topic_type != taken.topic_type:
+        return f"the publisher's type is {out.topic_type}, the subscription's {taken.topic_type}"
+    compatibility, reason = qos_check_compatible(out.qos_profile, taken.qos_profile)
+    if compatibility != QoSCompatibility.ERROR:
+        return ""
+    return "; ".join(part.removeprefix("ERROR: ") for part in reason.split(";") if part.strip()).lower()
+
+
+def _type_name(kind: Any) -> str:
+    return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
+
+
+def _full_name(namespace: str, name: str) -> str:
+    return f"{namespace.rstrip('/')}/{name}"
+
+
+def _discovery_range() -> str:
+    if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
+        return "LOCALHOST"
+    return os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET").upper()
+
+
+def _value(value: Any) -> Any:
+    """Of a rcl_interfaces/ParameterValue of the types that a bridge has."""
+    by_type = {1: "bool_value", 2: "integer_value", 3: "double_value", 4: "string_value", 9: "string_array_value"}
+    name = by_type.get(value.type)
+    return None if name is None else getattr(value, name)

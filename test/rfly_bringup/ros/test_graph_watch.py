@@ -1,0 +1,197 @@
+"""`rfly doctor` and `rfly status` against running nodes: one graph with everything wrong, and one that is healthy."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from bridge_harness import Window, fleet, pose
+
+pytestmark = pytest.mark.ros
+
+RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
+
+
+def rfly_while(peer, publish, *words):
+    """Exit code and output of a command, while messages are published ten times a second."""
+    process = subprocess.Popen([*RFLY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        due = 0.0
+
+        def ended():
+            nonlocal due
+            if time.monotonic() > due:
+                due = time.monotonic() + 0.1
+                publish()
+            return process.poll() is not None
+
+        peer.spin_until(ended, timeout_s=60.0)
+        out, err = process.communicate()
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, out, err
+
+
+def findings_of(out):
+    return {finding["key"]: finding for finding in map(json.loads, out.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def broken(shared_domain_id):
+    """What the doctor finds in a graph in which everything is wrong at once; the key of each finding -> finding."""
+    from geometry_msgs.msg import PoseStamped
+    from node_harness import NodeProcess, Peer
+    from rclpy.qos import QoSProfile, ReliabilityPolicy
+    from rfly_suite.msg import VehicleStateArray
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
+        held.bind(("127.0.0.1", 0))
+        closed = Window()
+        closed.socket.close()
+        to = {"port": str(closed.port)}
+        robots = {
+            **to,
+            "feedback_port": str(held.getsockname()[1]),
+            "vehicles": "[car,boat,plane]",
+            "car.id": "7",
+            "boat.id": "8",
+            "plane.id": "9",
+            "plane.topic": "plane/pos",
+        }
+        site = {**to, "feedback_port": "0", "use_sim_time": "true"}
+        terrain = {"map": "JacksboroFault"}
+        with (
+            NodeProcess("terrain_node", shared_domain_id, terrain),
+            NodeProcess("terrain_node", shared_domain_id, terrain),
+            NodeProcess("ue_bridge_node", shared_domain_id, robots),
+            NodeProcess("ue_bridge_node", shared_domain_id, site, "-r", "__ns:=/site"),
+        ):
+            peer = Peer(shared_domain_id)
+            states = peer.publisher(VehicleStateArray, "vehicle_states", 10)
+            lossy = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            peer.node.create_publisher(VehicleStateArray, "vehicle_states", lossy)
+            poses = {
+                name: peer.node.create_publisher(PoseStamped, f"{name}/pose", 10) for name in ("car", "boat", "plane")
+            }
+            peer.spin_until(lambda: poses["car"].get_subscription_count() and poses["boat"].get_subscription_count())
+            peer.spin_until(lambda: sum(n == "terrain_node" for n in peer.node.get_node_names()) == 2)
+            peer.spin_until(
+                lambda: (
+                    peer.node.count_subscribers("/site/terrain_map") and peer.node.count_publishers("/terrain_map") == 2
+                )
+            )
+
+            def publish():
+                states.publish(fleet([1, 2], source="/first"))
+                states.publish(fleet([2, 3], source="/second"))
+                poses["car"].publish(pose((math.nan, 0.0, 0.0)))
+                poses["boat"].publish(pose(frame="moon"))
+                poses["plane"].publish(pose())
+
+            code, out, err = rfly_while(peer, publish, "doctor", "--json", "--seconds", "7")
+            try:
+                assert (code, err) == (1, "")
+                yield {**findings_of(out), "port": closed.port, "held": held.getsockname()[1]}
+            finally:
+                peer.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "texts"),
+    [
+        ("destination:127.0.0.1:{port}", ["nobody listens on 127.0.0.1:{port}", "is RflySim3D running there?"]),
+        ("frame:/boat/pose", ["/boat/pose: frame 'moon' is not connected to 'map': no transform names it", "/tf"]),
+        ("not_finite:/car/pose", ["/car/pose: vehicle 7 of car is at a NaN or infinite position"]),
+        ("id_twice:2", ["vehicle 2 comes from 2 sources", "/first (/vehicle_states) and /second (/vehicle_states)"]),
+        ("node_twice:/terrain_node", ["2 nodes", "are called /terrain_node"]),
+        ("terrain_twice:/terrain_map", ["2 nodes publish /terrain_map"]),
+        ("bridge_twice:127.0.0.1:{port}", ["2 bridges send to 127.0.0.1:{port}", "/site/ue_bridge_node"]),
+        (
+            "mismatch:/vehicle_states:/peer:/ue_bridge_node",
+            ["/vehicle_states: nothing gets from /peer to /ue_bridge_node", "best effort publisher and reliable sub"],
+        ),
+        (
+            "robot:/plane/pos",
+            ["nobody publishes /plane/pos", "is published on /plane/pose; set the parameter plane.topic"],
+        ),
+        ("no_map", ["nobody publishes /site/terrain_map, which /site/ue_bridge_node wait for", "start terrain_node"]),
+        ("clock", ["/site/ue_bridge_node: /clock has not moved", "use_sim_time is on"]),
+        ("status:/site/ue_bridge_node:no states yet", ["no states yet", "publish vehicle_states"]),
+        (
+            "status:/ue_bridge_node:feedback port 127.0.0.1:{held}: another program holds it",
+            ["feedback port 127.0.0.1:{held}: another program holds it", "feedback_port"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(broken, key, texts):
+    finding = broken[key.format_map(broken)]
+    assert finding["trouble"] is True
+    told = f"{finding['what']} | {finding['do']}"
+    assert [text for text in texts if text.format_map(broken) not in told] == []
+
+
+def test_nothing_else_is_said_to_be_wrong(broken):
+    """One finding for each thing that is wrong, whoever has seen it."""
+    troubles = [key for key, finding in broken.items() if isinstance(finding, dict) and finding["trouble"]]
+    assert len(troubles) == 13, troubles
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """A terrain, a bridge and a fleet of two; `run(*words)` gives exit code and output of a command beside them."""
+    import conftest
+    from node_harness import NodeProcess, Peer
+    from rfly_suite.msg import VehicleStateArray
+
+    window = Window()
+    to = {"port": str(window.port), "feedback_port": "0"}
+    with (
+        conftest._domain(tmp_path_factory) as domain,
+        NodeProcess("terrain_node", domain, {"map": "JacksboroFault"}),
+        NodeProcess("ue_bridge_node", domain, to),
+    ):
+        peer = Peer(domain)
+        states = peer.publisher(VehicleStateArray, "vehicle_states", 10)
+        peer.spin_until(lambda: peer.node.count_publishers("terrain_map"))
+        yield lambda *words: rfly_while(peer, lambda: states.publish(fleet([1, 2], source="/peer")), *words)
+        peer.close()
+        window.socket.close()
+
+
+def test_a_healthy_graph(healthy):
+    code, out, err = healthy("doctor", "--json", "--seconds", "4")
+    troubles = [finding for finding in findings_of(out).values() if finding["trouble"]]
+    assert (code, troubles, err) == (0, [], "")
+
+
+def test_nodes_of_another_domain(broken, domain_id):
+    """The doctor of an empty domain sees that others are in use, and exits with 1."""
+    from rfly_bringup.doctor.machine import dds_domains, udp_ports
+
+    done = subprocess.run([*RFLY, "doctor", "--seconds", "1"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"no node of rfly_suite is seen in ROS domain {domain_id} (discovery range LOCALHOST)" in done.stdout
+    assert "ROS_DOMAIN_ID=" in done.stdout
+    assert domain_id not in dds_domains(udp_ports())
+
+
+def test_the_table_of_what_runs(healthy):
+    """Both nodes with their tasks, the fleet of two at its ten messages a second, and the datagrams that leave."""
+    code, out, err = healthy("status", "--once", "--seconds", "4")
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert [line for line in lines if re.fullmatch(r"/terrain_node terrain JacksboroFault ok serving \d\.\d", line)]
+    assert [line for line in lines if re.fullmatch(r"/ue_bridge_node bridge 127\.0\.0\.1:\d+ ok sending \d\.\d", line)]
+    (vehicles,) = [line for line in lines if "/vehicle_states" in line]
+    found = re.fullmatch(r"2 1-2 /peer /vehicle_states map (\d+\.\d) \d\.\d", vehicles)
+    assert found
+    assert 2.0 < float(found[1]) < 12.0
+    (bridge,) = [line for line in lines if re.fullmatch(r"/ue_bridge_node 127\.0\.0\.1:\d+ \d+ \d+\.\d", line)]
+    assert int(bridge.split()[2]) >= 2 * 10
