@@ -27,7 +27,7 @@ def _table(*columns: str, numbers: int = 0) -> Table:
 
 
 def _nodes(snapshot: Snapshot) -> Table:
-    """By name, with the map or address that a task is of; of several tasks each has a line. Nodes of others have no diagnostics, and no state."""
+    """By name, with the map or address that a task is of. Nodes of others have no diagnostics, and no state."""
     table = _table("node", "task", "of", "state", "says", "age s", numbers=1)
     heard = {status.node for status in snapshot.statuses}
     rows = [(status.node, status) for status in snapshot.statuses]
