@@ -9,13 +9,14 @@ Cells that follow each other along x lie in buckets that follow each other, so t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
-from rfly_common.kernels.jit import kernel, pasted_kernel
+from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.kernels.jit import inner_kernel, kernel, pasted_kernel
 from rfly_common.kernels.rotations import rotation_matrix
 
 LEVELS = 16
@@ -67,6 +68,25 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
                 high[n, i] = high[n, i] - min(back, 0.0) + around
 
 
+BODY, LEVEL, COLUMN, ROW = range(4)
+"""columns of `Buckets.number`"""
+
+
+class Buckets(NamedTuple):
+    """n boxes in the buckets of the hashed grid; their rank is their place in the order of the buckets."""
+
+    largest: float
+    """m: the widest side of all boxes; cells of level k are largest / 2^k wide"""
+    used: Bools
+    """(LEVELS,) which levels hold a box"""
+    start: Ints
+    """(buckets + 1,) the rank at which a bucket begins; their number is a power of two"""
+    box: Floats
+    """(n, 6) m, by rank: the lower and the upper corner"""
+    number: Ints
+    """(n, 4) by rank: its body, its level, the number of its cell along x, `row_key` of its row"""
+
+
 @kernel
 def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any) -> int:
     """Pairs a < b of overlapping boxes that count, as a·n + b in no order of use -> out; how many there are.
@@ -79,70 +99,26 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits:
     n = low.shape[0]
     if n < 2:
         return 0
-    largest = 0.0
-    for i in range(n):
-        for k in range(3):
-            largest = max(largest, high[i, k] - low[i, k])
-    largest = max(largest * (1.0 + 1e-9), 1e-9)
-    size = 1
-    while size < 2 * n:
-        size *= 2
-    mask = size - 1
-    level, bucket = np.empty(n, np.int32), np.empty(n, np.int32)
-    cell = np.empty((n, 3), np.int64)
-    start = np.zeros(size + 1, np.int32)
-    used = np.zeros(LEVELS, np.bool_)
-    for i in range(n):
-        extent = max(high[i, 0] - low[i, 0], high[i, 1] - low[i, 1], high[i, 2] - low[i, 2]) / largest
-        at, width = 0, 0.5
-        while at < LEVELS - 1 and extent <= width:
-            at += 1
-            width *= 0.5
-        level[i] = at
-        used[at] = True
-        per_metre = (1 << at) / largest
-        for k in range(3):
-            cell[i, k] = math.floor(0.5 * (low[i, k] + high[i, k]) * per_metre)
-        b = (row_hash(row_key(cell[i, 1], cell[i, 2], at)) + cell[i, 0]) & mask
-        bucket[i] = b
-        start[b + 1] += 1
-    for k in range(size):
-        start[k + 1] += start[k]
-    # bodies bucket by bucket, and all that is asked of them beside each other
-    order, place = np.empty(n, np.int32), start[:size].copy()
-    for i in range(n):
-        order[place[bucket[i]]] = i
-        place[bucket[i]] += 1
-    box = np.empty((n, 6))
-    column, rows = np.empty(n, np.int64), np.empty(n, np.int64)
-    for p in range(n):
-        i = order[p]
-        for k in range(3):
-            box[p, k], box[p, 3 + k] = low[i, k], high[i, k]
-        column[p], rows[p] = cell[i, 0], row_key(cell[i, 1], cell[i, 2], level[i])
+    largest, used, start, box, number = in_buckets(low, high)
+    size = start.shape[0] - 1
     count, looked_at = 0, 0
     for p in range(n):
-        i = order[p]
         if count > limits[0] or looked_at > limits[1]:
             return int(limits[0]) + 1
-        low_x, low_y, low_z, high_x, high_y, high_z = box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5]
-        for at in range(level[i] + 1):
+        mine = (box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5])
+        for at in range(number[p, LEVEL] + 1):
             if not used[at]:
                 continue
-            own = at == level[i]
-            if own:
-                ix, iy, iz = cell[i, 0], cell[i, 1], cell[i, 2]
-            else:
-                per_metre = (1 << at) / largest
-                ix = math.floor(0.5 * (low_x + high_x) * per_metre)
-                iy = math.floor(0.5 * (low_y + high_y) * per_metre)
-                iz = math.floor(0.5 * (low_z + high_z) * per_metre)
+            x = cell_of(mine[0], mine[3], at, largest)
+            y = cell_of(mine[1], mine[4], at, largest)
+            z = cell_of(mine[2], mine[5], at, largest)
+            own = at == number[p, LEVEL]
             for dy in range(0 if own else -1, 2):
                 for dz in range(0 if own and dy == 0 else -1, 2):
                     # of two on one level one looks at the other: from the row before, or from the place before
-                    row = row_key(iy + dy, iz + dz, at)
+                    row = row_key(y + dy, z + dz, at)
                     here = own and dy == 0 and dz == 0
-                    begin = (row_hash(row) + ix - (0 if here else 1)) & mask
+                    begin = (row_hash(row) + x - (0 if here else 1)) & (size - 1)
                     end = begin + (2 if here else 3)
                     for part in range(1 if end <= size else 2):
                         first = start[begin] if part == 0 else 0
@@ -151,29 +127,96 @@ def overlaps(low: Any, high: Any, static: Any, group: Any, ignored: Any, limits:
                             first = p + 1
                         looked_at += last - first
                         for r in range(first, last):
-                            if (
-                                low_x > box[r, 3]
-                                or box[r, 0] > high_x
-                                or low_y > box[r, 4]
-                                or box[r, 1] > high_y
-                                or low_z > box[r, 5]
-                                or box[r, 2] > high_z
-                            ):
+                            if apart(mine, box, r):
                                 continue
-                            if rows[r] != row or abs(column[r] - ix) > 1 or (here and column[r] < ix):
+                            column = number[r, COLUMN]
+                            if number[r, ROW] != row or abs(column - x) > 1 or (here and column < x):
                                 continue  # of another row that has come to the same buckets
-                            j = order[r]
+                            i, j = number[p, BODY], number[r, BODY]
                             if (static[i] and static[j]) or (group[i] == group[j] and group[i] >= 0):
                                 continue
                             key = min(i, j) * n + max(i, j)
-                            if ignored.size > 0:
-                                found = np.searchsorted(ignored, key)
-                                if found < ignored.size and ignored[found] == key:
-                                    continue
+                            if is_among(ignored, key):
+                                continue
                             if count < out.size:
                                 out[count] = key
                             count += 1
     return count
+
+
+@pasted_kernel
+def is_among(keys: Any, key: int) -> bool:
+    """Whether sorted `keys` hold it."""
+    place = np.searchsorted(keys, key) if keys.size > 0 else 0
+    return bool(place < keys.size and keys[place] == key)
+
+
+@kernel
+def in_buckets(low: Any, high: Any) -> Buckets:
+    """Boxes (n, 3) sorted into buckets by counting."""
+    n = low.shape[0]
+    largest = 0.0
+    for i in range(n):
+        for k in range(3):
+            largest = max(largest, high[i, k] - low[i, k])
+    largest = max(largest * (1.0 + 1e-9), 1e-9)
+    size = 1
+    while size < 2 * n:
+        size *= 2
+    bucket = np.empty(n, np.int32)
+    number_of = np.empty((n, 3), np.int64)  # by body: level, column, row
+    start = np.zeros(size + 1, np.int32)
+    used = np.zeros(LEVELS, np.bool_)
+    for i in range(n):
+        at = level_of(max(high[i, 0] - low[i, 0], high[i, 1] - low[i, 1], high[i, 2] - low[i, 2]) / largest)
+        used[at] = True
+        x = cell_of(low[i, 0], high[i, 0], at, largest)
+        row = row_key(cell_of(low[i, 1], high[i, 1], at, largest), cell_of(low[i, 2], high[i, 2], at, largest), at)
+        number_of[i, 0], number_of[i, 1], number_of[i, 2] = at, x, row
+        bucket[i] = (row_hash(row) + x) & (size - 1)
+        start[bucket[i] + 1] += 1
+    for k in range(size):
+        start[k + 1] += start[k]
+    # bodies bucket by bucket, and all that is asked of them beside each other
+    place = start[:size].copy()
+    box, number = np.empty((n, 6)), np.empty((n, 4), np.int64)
+    for i in range(n):
+        p = place[bucket[i]]
+        place[bucket[i]] += 1
+        number[p, BODY] = i
+        for k in range(3):
+            box[p, k], box[p, 3 + k] = low[i, k], high[i, k]
+            number[p, 1 + k] = number_of[i, k]
+    return Buckets(largest, used, start, box, number)
+
+
+@pasted_kernel
+def apart(mine: tuple[float, float, float, float, float, float], box: Any, r: int) -> bool:
+    """Whether a box (lower corner, upper corner) does not overlap that of rank `r`."""
+    return bool(
+        mine[0] > box[r, 3]
+        or box[r, 0] > mine[3]
+        or mine[1] > box[r, 4]
+        or box[r, 1] > mine[4]
+        or mine[2] > box[r, 5]
+        or box[r, 2] > mine[5]
+    )
+
+
+@inner_kernel
+def level_of(share: float) -> int:
+    """The finest level whose cells are no smaller than a box; `share`: its widest side / the largest of all."""
+    level, width = 0, 0.5
+    while level < LEVELS - 1 and share <= width:
+        level += 1
+        width *= 0.5
+    return level
+
+
+@pasted_kernel
+def cell_of(low: float, high: float, level: int, largest: float) -> int:
+    """The number of the cell along an axis that holds the middle of a box."""
+    return math.floor(0.5 * (low + high) * ((1 << level) / largest))
 
 
 @pasted_kernel

@@ -25,7 +25,7 @@ from rfly_collision.narrow_phase.distance_kernels import (
     nearest_of_lines,
 )
 from rfly_collision.shapes.shape_table import ShapeTable
-from rfly_common.kernels.jit import inner_kernel
+from rfly_common.kernels.jit import inner_kernel, pasted_kernel
 
 NEAR = 1e-4
 """m beyond the radius: nearer than that the bound by axes does not do, since it may be 0 where the distance is not"""
@@ -173,65 +173,101 @@ def from_triangle(table: ShapeTable, t: int, x: float, y: float, z: float) -> tu
 @inner_kernel
 def polyhedra(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any) -> Axis:
     """Two boxes or hulls. `best`: not the first axis that parts them but the best. `work`: scratch, (3·vertices, 3)."""
-    first_a, end_a = table.first[a], table.first[a + 1]
-    first_b, end_b = table.first[b], table.first[b + 1]
+    planes, vertices = table.planes, table.vertices
     # all of a in the axes of b
-    rotation = np.empty((3, 3))
+    rotation, shift = np.empty((3, 3)), to_body(pose_b, pose_a[3, 0], pose_a[3, 1], pose_a[3, 2])
     for i in range(3):
         for j in range(3):
             rotation[i, j] = pose_b[0, i] * pose_a[0, j] + pose_b[1, i] * pose_a[1, j] + pose_b[2, i] * pose_a[2, j]
-    tx, ty, tz = to_body(pose_b, pose_a[3, 0], pose_a[3, 1], pose_a[3, 2])
-    for v in range(first_a[0], end_a[0]):
-        x, y, z = table.vertices[v, 0], table.vertices[v, 1], table.vertices[v, 2]
-        k = v - first_a[0]
-        work[k, 0] = rotation[0, 0] * x + rotation[0, 1] * y + rotation[0, 2] * z + tx
-        work[k, 1] = rotation[1, 0] * x + rotation[1, 1] * y + rotation[1, 2] * z + ty
-        work[k, 2] = rotation[2, 0] * x + rotation[2, 1] * y + rotation[2, 2] * z + tz
+    corners_a = table.first[a + 1, 0] - table.first[a, 0]
+    for k in range(corners_a):
+        v = table.first[a, 0] + k
+        x, y, z = rotated(rotation, vertices[v, 0], vertices[v, 1], vertices[v, 2])
+        work[k, 0], work[k, 1], work[k, 2] = x + shift[0], y + shift[1], z + shift[2]
+    s, nx, ny, nz = best_face(planes, (table.first[b, 1], table.first[b + 1, 1]), work, corners_a, best)
+    if best or s <= 0.0:
+        faces, corners = (table.first[a, 1], table.first[a + 1, 1]), (table.first[b, 0], table.first[b + 1, 0])
+        along, x, y, z = best_turned_face(planes, faces, rotation, shift, vertices, corners, best)
+        if along > s:
+            s, nx, ny, nz = along, -x, -y, -z
+    if best or s <= 0.0:
+        s, nx, ny, nz = best_of_edges(table, a, b, rotation, work, best, (s, nx, ny, nz))
+    return turned(pose_b, s, nx, ny, nz)
+
+
+@inner_kernel
+def rotated(rotation: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A vector turned by a matrix (3, 3)."""
+    return (
+        rotation[0, 0] * x + rotation[0, 1] * y + rotation[0, 2] * z,
+        rotation[1, 0] * x + rotation[1, 1] * y + rotation[1, 2] * z,
+        rotation[2, 0] * x + rotation[2, 1] * y + rotation[2, 2] * z,
+    )
+
+
+@pasted_kernel
+def best_face(planes: Any, faces: tuple[int, int], points: Any, count: int, best: bool) -> Axis:
+    """The best axis along a normal of `faces` (first, end) to the first `count` points; or, not `best`, one that parts.
+
+    `planes`: normal and offset of each face, in the axes of the points.
+    """
     s, nx, ny, nz = -FAR, 0.0, 0.0, 1.0
-    for f in range(first_b[1], end_b[1]):
-        x, y, z = table.planes[f, 0], table.planes[f, 1], table.planes[f, 2]
+    for f in range(faces[0], faces[1]):
+        x, y, z = planes[f, 0], planes[f, 1], planes[f, 2]
         along = FAR
-        for k in range(end_a[0] - first_a[0]):
-            along = min(along, x * work[k, 0] + y * work[k, 1] + z * work[k, 2])
-        along -= table.planes[f, 3]
+        for k in range(count):
+            along = min(along, x * points[k, 0] + y * points[k, 1] + z * points[k, 2])
+        along -= planes[f, 3]
         if along > s:
             s, nx, ny, nz = along, x, y, z
             if s > 0.0 and not best:
-                return turned(pose_b, s, nx, ny, nz)
-    for f in range(first_a[1], end_a[1]):
-        x, y, z = table.planes[f, 0], table.planes[f, 1], table.planes[f, 2]
-        x, y, z = (
-            rotation[0, 0] * x + rotation[0, 1] * y + rotation[0, 2] * z,
-            rotation[1, 0] * x + rotation[1, 1] * y + rotation[1, 2] * z,
-            rotation[2, 0] * x + rotation[2, 1] * y + rotation[2, 2] * z,
-        )
+                break
+    return s, nx, ny, nz
+
+
+@pasted_kernel
+def best_turned_face(
+    planes: Any,
+    faces: tuple[int, int],
+    rotation: Any,
+    shift: tuple[float, float, float],
+    points: Any,
+    corners: tuple[int, int],
+    best: bool,
+) -> Axis:
+    """As `best_face` for faces of a body that is turned and shifted, and the points first … end of `corners`."""
+    s, nx, ny, nz = -FAR, 0.0, 0.0, 1.0
+    for f in range(faces[0], faces[1]):
+        x, y, z = rotated(rotation, planes[f, 0], planes[f, 1], planes[f, 2])
         along = FAR
-        for v in range(first_b[0], end_b[0]):
-            along = min(along, x * table.vertices[v, 0] + y * table.vertices[v, 1] + z * table.vertices[v, 2])
-        along -= table.planes[f, 3] + x * tx + y * ty + z * tz
+        for v in range(corners[0], corners[1]):
+            along = min(along, x * points[v, 0] + y * points[v, 1] + z * points[v, 2])
+        along -= planes[f, 3] + x * shift[0] + y * shift[1] + z * shift[2]
         if along > s:
-            s, nx, ny, nz = along, -x, -y, -z
+            s, nx, ny, nz = along, x, y, z
             if s > 0.0 and not best:
-                return turned(pose_b, s, nx, ny, nz)
+                break
+    return s, nx, ny, nz
+
+
+@inner_kernel
+def best_of_edges(table: ShapeTable, a: int, b: int, rotation: Any, points_a: Any, best: bool, axis: Axis) -> Axis:
+    """The best of `axis` and the cross products of an edge of a and one of b that make a face of the difference.
+
+    All in the axes of b, into which `rotation` (3, 3) turns a; `points_a`: its vertices there.
+    """
+    s, nx, ny, nz = axis
     handicap = EDGE_HANDICAP
     normal = np.empty((2, 3))
-    for e in range(first_a[2], end_a[2]):
+    for e in range(table.first[a, 2], table.first[a + 1, 2]):
         for side in range(2):
             f = table.edges[e, 2 + side]
-            for i in range(3):
-                normal[side, i] = (
-                    rotation[i, 0] * table.planes[f, 0]
-                    + rotation[i, 1] * table.planes[f, 1]
-                    + rotation[i, 2] * table.planes[f, 2]
-                )
-        ax, ay, az = table.across[e, 0], table.across[e, 1], table.across[e, 2]
-        ax, ay, az = (
-            rotation[0, 0] * ax + rotation[0, 1] * ay + rotation[0, 2] * az,
-            rotation[1, 0] * ax + rotation[1, 1] * ay + rotation[1, 2] * az,
-            rotation[2, 0] * ax + rotation[2, 1] * ay + rotation[2, 2] * az,
-        )
-        p = table.edges[e, 0] - first_a[0]
-        for g in range(first_b[2], end_b[2]):
+            normal[side, 0], normal[side, 1], normal[side, 2] = rotated(
+                rotation, table.planes[f, 0], table.planes[f, 1], table.planes[f, 2]
+            )
+        ax, ay, az = rotated(rotation, table.across[e, 0], table.across[e, 1], table.across[e, 2])
+        p = table.edges[e, 0] - table.first[a, 0]
+        for g in range(table.first[b, 2], table.first[b + 1, 2]):
             left, right = table.edges[g, 2], table.edges[g, 3]
             # the arc between the normals at one edge has to cross that between the turned normals at the other
             c = -(table.planes[left, 0] * ax + table.planes[left, 1] * ay + table.planes[left, 2] * az)
@@ -258,13 +294,13 @@ def polyhedra(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best:
                 norm = -norm
             q = table.edges[g, 0]
             along = (
-                x * (table.vertices[q, 0] - work[p, 0])
-                + y * (table.vertices[q, 1] - work[p, 1])
-                + z * (table.vertices[q, 2] - work[p, 2])
+                x * (table.vertices[q, 0] - points_a[p, 0])
+                + y * (table.vertices[q, 1] - points_a[p, 1])
+                + z * (table.vertices[q, 2] - points_a[p, 2])
             ) / norm
             if along > s + handicap:
                 s, nx, ny, nz = along, -x / norm, -y / norm, -z / norm
                 handicap = 0.0
                 if s > 0.0 and not best:
-                    return turned(pose_b, s, nx, ny, nz)
-    return turned(pose_b, s, nx, ny, nz)
+                    return s, nx, ny, nz
+    return s, nx, ny, nz
