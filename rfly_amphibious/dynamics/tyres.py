@@ -16,55 +16,10 @@ MIN_UPRIGHT = 0.2
 
 
 @pasted_kernel
-def arc_tangent(x: float) -> float:
-    """atan x for x ≥ 0, to a unit in the last place or two; without branches, so that loops become vector instructions.
-
-    Argument reduction and rational approximation of S. Moshier's Cephes library.
-    """
-    far, middle = x > 2.414213562373095, x > 0.66
-    above = -1.0 if far else (x - 1.0 if middle else x)
-    below = x if far else (x + 1.0 if middle else 1.0)
-    base = 1.5707963267948966 if far else (0.7853981633974483 if middle else 0.0)
-    rest = 6.123233995736766e-17 if far else (3.061616997868383e-17 if middle else 0.0)
-    t = above / below
-    z = t * t
-    p = -8.750608600031904122785e-1
-    p = p * z - 1.615753718733365076637e1
-    p = p * z - 7.500855792314704667340e1
-    p = p * z - 1.228866684490136173410e2
-    p = p * z - 6.485021904942025371773e1
-    q = z + 2.485846490142306297962e1
-    q = q * z + 1.650270098316988542046e2
-    q = q * z + 4.328810604912902668951e2
-    q = q * z + 4.853903996359136964868e2
-    q = q * z + 1.945506571482613964425e2
-    return base + (t * (z * p / q) + t + rest)
-
-
-@pasted_kernel
-def sine(x: float) -> float:
-    """sin x for 0 ≤ x ≤ π, to about 2e-16: Taylor's series up to the 21st power, mirrored at π/2."""
-    mirrored = (3.141592653589793 - x) + 1.2246467991473532e-16
-    x = mirrored if x > 1.5707963267948966 else x
-    z = x * x
-    s = 1.9572941063391263e-20
-    s = s * z - 8.2206352466243297e-18
-    s = s * z + 2.8114572543455206e-15
-    s = s * z - 7.6471637318198165e-13
-    s = s * z + 1.6059043836821613e-10
-    s = s * z - 2.5052108385441720e-08
-    s = s * z + 2.7557319223985893e-06
-    s = s * z - 1.9841269841269841e-04
-    s = s * z + 8.3333333333333332e-03
-    s = s * z - 1.6666666666666666e-01
-    return x + x * (z * s)
-
-
-@pasted_kernel
 def magic_formula(slip: float, shape: float, curvature: float) -> float:
     """f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. Eq. 5.11."""
     z = slip / shape
-    return sine(shape * arc_tangent(z - curvature * (z - arc_tangent(z))))
+    return math.sin(shape * math.atan(z - curvature * (z - math.atan(z))))
 
 
 @inlined_kernel

@@ -76,8 +76,8 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
 
 
 @inner_kernel
-def innovation(x: Any, p: Any, row: Any, stage: int, c: Any, ground: Any, h: Any, residual: Any, variance: Any) -> int:
-    """Jacobian (6, 27), residual and variance (6,) of a row's measurement; `stage`: its first or second.
+def innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any) -> int:
+    """Jacobian (6, 27), residual and variance (6,) of a row's measurement, no height; `stage`: its first or second.
 
     -> which sensor's it is; NOTHING where there is none.
     """
@@ -113,11 +113,16 @@ def innovation(x: Any, p: Any, row: Any, stage: int, c: Any, ground: Any, h: Any
         for i in range(3):
             variance[i] = c.ahrs_white * c.ahrs_white
         return at.ORIENTATION
-    if kind == at.KIND_PRESSURE:
-        expect_pressure(x, c.lever_baro, c.altitude, h, residual)
-        variance[0] = c.pressure_white * c.pressure_white
-        residual[0] = row[at.LOG_VALUES] - residual[0]
-        return at.BAROMETER
+    expect_pressure(x, c.lever_baro, c.altitude, h, residual)
+    variance[0] = c.pressure_white * c.pressure_white
+    residual[0] = row[at.LOG_VALUES] - residual[0]
+    return at.BAROMETER
+
+
+@inner_kernel
+def height_innovation(x: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, residual: Any, variance: Any) -> int:
+    """As `innovation`, of a height above the ground."""
+    h[:] = 0.0
     spread_x = max(0.05, math.sqrt(p[at.E_POSITION, at.E_POSITION]))
     spread_y = max(0.05, math.sqrt(p[at.E_POSITION + 1, at.E_POSITION + 1]))
     bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
@@ -171,8 +176,13 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
             if not coasts:
                 interpolate_imu(before, after, (now - begin) / (end - begin), force, rates)
                 set_motion(x, force, rates)
-            for stage in range(2):
-                sensor = innovation(x, p, measurements[cursor], stage, c, ground, h, residual, variance)
+            row = measurements[cursor]
+            is_height = row[at.LOG_KIND] == at.KIND_HEIGHT
+            for stage in range(1 if is_height else 2):
+                if is_height:
+                    sensor = height_innovation(x, p, row, c, ground, h, residual, variance)
+                else:
+                    sensor = innovation(x, row, stage, c, h, residual, variance)
                 if sensor == at.NOTHING:
                     break
                 m = at.DEGREES[sensor]

@@ -12,6 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
@@ -79,7 +80,7 @@ class Buckets(NamedTuple):
     """m: the widest side of all boxes; cells of level k are largest / 2^k wide"""
     used: Bools
     """(LEVELS,) which levels hold a box"""
-    start: Ints
+    start: NDArray[np.int32]
     """(buckets + 1,) the rank at which a bucket begins; their number is a power of two"""
     box: Floats
     """(n, 6) m, by rank: the lower and the upper corner"""

@@ -1,9 +1,8 @@
-"""The kernels' own pieces: the ground they see, their elementary functions, and the path without numba."""
+"""The kernels' own pieces: the ground they see, and the path without numba."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -17,17 +16,9 @@ from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
 from rfly_amphibious.dynamics.environment import ground_normal, heights_above_ground
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.scratch import SCRATCH
-from rfly_amphibious.dynamics.tyres import arc_tangent, sine
 from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = pytest.mark.needs("numba")
-
-
-def test_elementary_functions():
-    for x in np.concatenate([np.linspace(0.0, 3.0, 4001), np.geomspace(1e-9, 1e9, 2001)]):
-        assert arc_tangent(x) == pytest.approx(math.atan(x), rel=4e-16, abs=0)
-    for x in np.linspace(0.0, math.pi, 4001):
-        assert sine(x) == pytest.approx(math.sin(x), rel=0, abs=4e-16)
 
 
 def test_the_ground_is_the_height_maps():
