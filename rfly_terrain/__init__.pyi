@@ -24,7 +24,11 @@ from rfly_terrain.height_map.height_map import TerrainQuery as TerrainQuery
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
 from rfly_terrain.occupancy.image import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.image import image_to_cells as image_to_cells
+from rfly_terrain.occupancy.lidar_scan import LidarScan as LidarScan
+from rfly_terrain.occupancy.mat_files import load_mat_maps as load_mat_maps
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap as BinaryOccupancyMap
+from rfly_terrain.occupancy.random_maps import map_clutter as map_clutter
+from rfly_terrain.occupancy.random_maps import map_maze as map_maze
 from rfly_terrain.planning.drive import PlanPose as PlanPose
 from rfly_terrain.planning.plan import DRIVE as DRIVE
 from rfly_terrain.planning.plan import FLY as FLY
@@ -40,6 +44,7 @@ from rfly_terrain.plots.relief import draw_relief as draw_relief
 from rfly_terrain.plots.relief import write_relief as write_relief
 from rfly_terrain.plots.traversability import draw_traversability as draw_traversability
 from rfly_terrain.plots.traversability import write_traversability as write_traversability
+from rfly_terrain.sdk import matlab_mapping as matlab_mapping
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData
 from rfly_terrain.sdk.matlab_tools import getTerrainAltData as getTerrainAltData
 from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe

@@ -21,6 +21,7 @@ from rfly_trajectory.missions.items import MissionCommand as MissionCommand
 from rfly_trajectory.missions.items import MissionItem as MissionItem
 from rfly_trajectory.missions.items import MissionMode as MissionMode
 from rfly_trajectory.missions.items import MissionParams as MissionParams
+from rfly_trajectory.missions.items import UAVPathManagerBus as UAVPathManagerBus
 from rfly_trajectory.missions.land_air import LandAir as LandAir
 from rfly_trajectory.missions.multirotor import Multirotor as Multirotor
 from rfly_trajectory.missions.multirotor import MultirotorLimits as MultirotorLimits

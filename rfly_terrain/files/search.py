@@ -10,14 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rfly_common.errors import TerrainFileNotFound
-from rfly_common.files import StrPath
+from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import StrPath, open_regular
+from rfly_common.readers.reader_errors import reader_errors
 
 DEFAULT_PSP_PATH = "C:/PX4PSP" if os.name == "nt" else ""
 """RflySim's installation folder where the environment variable PSP_PATH names none: under Windows only"""
 _MAP_FOLDER = Path("CopterSim", "external", "map")
 MATLAB_MAP_FOLDERS = (Path("map"), Path("..", "..") / _MAP_FOLDER)
 """where RflySim's MATLAB tool looks, seen from the current folder, before the installation"""
+FIRMWARE_VERSION_FILE = Path(
+    "Add-Ons", "Toolboxes", "PX4PSP", "code", "+codertarget", "+pixhawk", "+CMAKE_Utils", "FirmwareVersion.mat"
+)
+"""below MATLAB's user folder (Documents/MATLAB): where the PX4PSP toolbox keeps the place of its installation"""
+INSTALLATION_VARIABLE = "RflyPSP_Px4_Base_Dir"
+MAX_FIRMWARE_BYTES = 1_000_000
 _EXTENSIONS = (".png", ".txt")
 
 
@@ -38,8 +45,9 @@ def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: 
 
     Places, the first that holds both files wins: the path as given (a name with a folder or an extension),
     `search_path`, ./map, the folder of the started script (or `script_folder`), the current folder,
-    ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, under Windows C:/PX4PSP/CopterSim/external/map, the
-    maps that come with this package. Relative places hang on the current folder.
+    ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, that of the installation which FirmwareVersion.mat
+    of MATLAB's PX4PSP toolbox names, under Windows C:/PX4PSP/CopterSim/external/map, the maps that come with this
+    package. Relative places hang on the current folder.
 
     Raises TerrainFileNotFound that lists the places and what each lacks.
     """
@@ -80,9 +88,24 @@ def search_folders(script_folder: StrPath | None = None) -> list[Path]:
 
 
 def installation_folders() -> list[Path]:
-    """CopterSim's map folders: below $PSP_PATH where it is set, and under Windows below C:/PX4PSP."""
-    roots = [os.environ.get("PSP_PATH", "").strip(), DEFAULT_PSP_PATH]
+    """CopterSim's map folders: below $PSP_PATH where it is set, below the installation that MATLAB's PX4PSP toolbox
+    names, and under Windows below C:/PX4PSP."""
+    roots = [os.environ.get("PSP_PATH", "").strip(), _toolbox_installation(), DEFAULT_PSP_PATH]
     return [Path(root.replace("\\", "/") if os.name != "nt" else root) / _MAP_FOLDER for root in roots if root]
+
+
+def _toolbox_installation() -> str:
+    """RflySim's folder as MATLAB's PX4PSP toolbox keeps it, "" where there is no such toolbox or nothing in it."""
+    path = Path.home() / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
+    try:
+        with reader_errors(TerrainFormatError), open_regular(path, MAX_FIRMWARE_BYTES) as file:
+            from scipy.io import loadmat
+
+            value = loadmat(file, variable_names=(INSTALLATION_VARIABLE,), chars_as_strings=True)[INSTALLATION_VARIABLE]
+            text = str(value.item()).strip() if value.size == 1 and value.dtype.kind == "U" else ""
+    except (OSError, RuntimeError, TerrainFormatError):
+        return ""
+    return text
 
 
 def script_folders() -> list[Path]:

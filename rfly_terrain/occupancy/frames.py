@@ -28,12 +28,14 @@ class MapFrames:
         grid_origin_in_local: ArrayLike,
         local_origin_in_world: ArrayLike,
         default_value: Any,
+        layer_name: str = "binaryLayer",
     ) -> None:
         self._rows, self._columns = shape
         self._resolution = number(resolution, "resolution", above=0.0)
         self._grid_origin = pair(grid_origin_in_local, "grid_origin_in_local")
         self._local_origin = pair(local_origin_in_world, "local_origin_in_world")
         self._default_value = binary(default_value, "default_value")
+        self._layer_name = str(layer_name)
 
     @property
     def resolution(self) -> float:
@@ -112,8 +114,8 @@ class MapFrames:
 
     @property
     def layer_name(self) -> str:
-        """The name of the only layer, "binaryLayer"."""
-        return "binaryLayer"
+        """The name of the only layer, "binaryLayer" unless the constructor got another."""
+        return self._layer_name
 
     def _grid(self, frame: str) -> MatrixGrid:
         """The grid in metres of the world or of the local frame."""

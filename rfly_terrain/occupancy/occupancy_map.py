@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import StrPath
 from rfly_terrain.height_map.grid import snap
+from rfly_terrain.occupancy.call_forms import CALL_FORMS, arguments, in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
     Block,
@@ -72,48 +73,106 @@ class BinaryOccupancyMap(MapFrames):
     array([[3.5, 3.9]])
     """
 
+    @in_call_forms
     def __init__(
         self,
-        width: float = 10,
-        height: float = 10,
-        resolution: float = 1,
+        width: Any = 10,
+        height: Any = None,
+        resolution: Any = None,
         *,
-        grid_origin_in_local: ArrayLike = (0, 0),
-        local_origin_in_world: ArrayLike = (0, 0),
-        default_value: Any = False,
+        grid_origin_in_local: ArrayLike | None = None,
+        local_origin_in_world: ArrayLike | None = None,
+        grid_location_in_world: ArrayLike | None = None,
+        default_value: Any = None,
+        layer_name: str | None = None,
+        frame: str = "world",
     ) -> None:
-        """A map of width x height metres, rounded up to whole cells, filled with `default_value`."""
-        width, height = number(width, "width", above=0.0), number(height, "height", above=0.0)
+        """A map of width x height metres (10 x 10), rounded up to whole cells, filled with `default_value` (free).
+
+        As MATLAB constructs it too: `(rows, cols, resolution, "grid")`, `(matrix)`, `(matrix, resolution)`, `(map)`,
+        `(map, resolution)`, with properties as keywords in either spelling.
+        """
+        check_frame(frame, ("world", "grid"))
+        given = {
+            "grid_origin_in_local": grid_origin_in_local,
+            "local_origin_in_world": local_origin_in_world,
+            "grid_location_in_world": grid_location_in_world,
+            "default_value": default_value,
+            "layer_name": layer_name,
+        }
+        properties = {name: value for name, value in given.items() if value is not None}
+        is_map = isinstance(width, BinaryOccupancyMap)
+        if is_map or np.ndim(width) == 2:
+            if (height is not None and resolution is not None) or frame == "grid":
+                raise ValueError("expected (matrix), (matrix, resolution), (map) or (map, resolution)")
+            per_metre = height if resolution is None else resolution
+            if is_map:
+                properties = {**width._properties(), **properties}
+                cells, per_metre = width._resampled(per_metre)
+            else:
+                cells, per_metre = _matrix(width), 1 if per_metre is None else per_metre
+            self._become(cells, per_metre, properties)
+            return
+        per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
+        height = 10 if height is None else height
+        if frame == "grid":
+            shape = checked_size(number(width, "rows"), number(height, "cols"))
+        else:
+            width, height = number(width, "width", above=0.0), number(height, "height", above=0.0)
+            shape = checked_size(cells_for(height, per_metre), cells_for(width, per_metre))
+        value = binary(properties.get("default_value", False), "default_value")
+        self._become(np.full(shape, value), per_metre, properties)
+
+    def _become(self, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> None:
+        """A map of these cells and properties, those by Python's names."""
+        properties = dict(properties)
+        location = properties.pop("grid_location_in_world", None)
+        if location is not None and "local_origin_in_world" in properties:
+            raise ValueError("grid_location_in_world and local_origin_in_world both say where the map is, expected one")
+        known = {
+            "grid_origin_in_local": (0, 0),
+            "local_origin_in_world": (0, 0),
+            "default_value": False,
+            "layer_name": "binaryLayer",
+        }
+        unknown = set(properties) - set(known)
+        if unknown:
+            raise TypeError(f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+        super().__init__((cells.shape[0], cells.shape[1]), resolution, **{**known, **properties})
+        if location is not None:
+            self.grid_location_in_world = location
+        self._set_cells(cells)
+
+    def _properties(self) -> dict[str, Any]:
+        return {
+            "grid_origin_in_local": self.grid_origin_in_local,
+            "local_origin_in_world": self.local_origin_in_world,
+            "default_value": self.default_value,
+            "layer_name": self.layer_name,
+        }
+
+    def _resampled(self, resolution: Any) -> tuple[Bools, float]:
+        """A copy of the cells, or the same area in cells of another resolution, and the resolution."""
+        if resolution is None:
+            return self._cells.copy(), self.resolution
         per_metre = number(resolution, "resolution", above=0.0)
-        shape = checked_size(cells_for(height, per_metre), cells_for(width, per_metre))
-        super().__init__(shape, per_metre, grid_origin_in_local, local_origin_in_world, default_value)
-        self._set_cells(np.full(shape, self.default_value))
+        return resample(self._cells, per_metre / self.resolution), per_metre
 
     @classmethod
     def _of(cls, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> Self:
         made = cls.__new__(cls)
-        known = {"grid_origin_in_local": (0, 0), "local_origin_in_world": (0, 0), "default_value": False}
-        unknown = set(properties) - set(known)
-        if unknown:
-            raise TypeError(f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}")
-        MapFrames.__init__(made, (cells.shape[0], cells.shape[1]), resolution, **{**known, **properties})
-        made._set_cells(cells)
+        made._become(cells, resolution, arguments("from_…", CALL_FORMS["__init__"], (), properties)[1])
         return made
 
     @classmethod
     def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
         """A map of that many cells, filled with `default_value`. Keywords as those of the class."""
-        value = binary(properties.get("default_value", False), "default_value")
-        return cls._of(np.full(checked_size(rows, cols), value), resolution, properties)
+        return cls(rows, cols, resolution, frame="grid", **properties)
 
     @classmethod
     def from_matrix(cls, p: ArrayLike, resolution: float = 1, **properties: Any) -> Self:
         """A map from a matrix, row 0 on top: occupied where p is not 0. Keywords as those of the class."""
-        cells = not_zero(p, "p")
-        if cells.ndim != 2:
-            raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")
-        checked_size(*cells.shape)
-        return cls._of(cells, resolution, properties)
+        return cls._of(_matrix(p), resolution, properties)
 
     @classmethod
     def from_map(cls, source: BinaryOccupancyMap, resolution: float | None = None) -> Self:
@@ -121,15 +180,8 @@ class BinaryOccupancyMap(MapFrames):
 
         A new cell is occupied if it shares area with an occupied cell of the source.
         """
-        properties = {
-            "grid_origin_in_local": source.grid_origin_in_local,
-            "local_origin_in_world": source.local_origin_in_world,
-            "default_value": source.default_value,
-        }
-        if resolution is None:
-            return cls._of(source._cells.copy(), source.resolution, properties)
-        per_metre = number(resolution, "resolution", above=0.0)
-        return cls._of(resample(source._cells, per_metre / source.resolution), per_metre, properties)
+        cells, per_metre = source._resampled(resolution)
+        return cls._of(cells, per_metre, source._properties())
 
     def copy(self) -> Self:
         """An independent map with the same cells and properties."""
@@ -169,6 +221,7 @@ class BinaryOccupancyMap(MapFrames):
     def get_occupancy(
         self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
     ) -> tuple[Bools, Bools]: ...
+    @in_call_forms
     def get_occupancy(
         self,
         points: ArrayLike | None = None,
@@ -199,6 +252,7 @@ class BinaryOccupancyMap(MapFrames):
     def check_occupancy(
         self, points: OptionalArray = ..., size: OptionalArray = ..., *, frame: str = ..., return_valid: Literal[True]
     ) -> tuple[NDArray[np.int8], Bools]: ...
+    @in_call_forms
     def check_occupancy(
         self,
         points: ArrayLike | None = None,
@@ -236,6 +290,7 @@ class BinaryOccupancyMap(MapFrames):
         inside[in_block] = True
         return values, inside
 
+    @in_call_forms
     def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
         """Writes one value, or one per point, (n,) or (n, 1); not 0 is occupied; later points win.
 
@@ -260,6 +315,7 @@ class BinaryOccupancyMap(MapFrames):
         self._changed()
         return inside
 
+    @in_call_forms
     def inflate(self, radius: float, frame: str = "world") -> None:
         """Grows every occupied cell by a disc of cells whose centres are radius, rounded up to whole cells, or less
         away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the frame "grid"."""
@@ -357,6 +413,7 @@ class BinaryOccupancyMap(MapFrames):
         self._cells[row, column] = True
         self._changed()
 
+    @in_call_forms
     def move(
         self,
         value: ArrayLike,
@@ -403,6 +460,7 @@ class BinaryOccupancyMap(MapFrames):
         """(values, covered), both (rows, columns): another map at the centres of this one's cells."""
         return sampled(source._cells, source._grid("world"), self._grid("world"))
 
+    @in_call_forms
     def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
         """Draws the map, free white and occupied black, into Matplotlib axes (the current ones) in a frame's units.
 
@@ -453,10 +511,20 @@ class BinaryOccupancyMap(MapFrames):
         cells = occupied(image.cells, 50, binary(unknown, "unknown"))
         return cls._of(cells, image.resolution, {"local_origin_in_world": image.origin})
 
+    # MATLAB's names; what they take is in call_forms.CALL_FORMS
     occupancyMatrix = occupancy_matrix
-    getOccupancy = get_occupancy
-    checkOccupancy = check_occupancy
-    setOccupancy = set_occupancy
+    getOccupancy: Callable[..., Any] = get_occupancy
+    checkOccupancy: Callable[..., Any] = check_occupancy
+    setOccupancy: Callable[..., Any] = set_occupancy
     rayIntersection = ray_intersection
     insertRay = insert_ray
     syncWith = sync_with
+
+
+def _matrix(p: ArrayLike) -> Bools:
+    """A new matrix of cells: occupied where p is not 0."""
+    cells = not_zero(p, "p")
+    if cells.ndim != 2:
+        raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")
+    checked_size(*cells.shape)
+    return cells

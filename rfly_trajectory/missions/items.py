@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import check_choice, finite_array
@@ -114,11 +114,47 @@ class MissionItem:
         return "MissionItem({}, position={}, params={})".format(self.mode.name, *numbers)
 
 
+def bus_type(data_type: Literal["double", "single"] = "double") -> np.dtype[np.void]:
+    """The elements of UAV Toolbox's `UAVPathManagerBus`: mode uint8, position (3,) and params (4,) of a data type.
+
+    Source: reference page uav/ref/pathmanager. ValueError for any other data type.
+    """
+    check_choice("data_type", data_type, ("double", "single"), error=ValueError)
+    real = np.float64 if data_type == "double" else np.float32
+    return np.dtype([("mode", np.uint8), ("position", real, 3), ("params", real, 4)])
+
+
+UAVPathManagerBus = bus_type()
+"""MATLAB's name of the bus of a mission's items, in double"""
+
+
+def item_of(value: Any, name: str) -> MissionItem:
+    """A MissionItem, or the one that an element of a bus or a structure with its three fields holds.
+
+    ValueError that begins with `name` for anything else.
+    """
+    if isinstance(value, MissionItem):
+        return value
+    try:
+        mode, position, params = (np.asarray(value[field]) for field in ("mode", "position", "params"))
+        return MissionItem(mode.item(), position.reshape(-1), params.reshape(-1))
+    except (TypeError, KeyError, IndexError):
+        pass
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    raise ValueError(f"{name}: {value!r}, expected a MissionItem, or a structure of mode, position and params")
+
+
 class MissionParams(NamedTuple):
     """What guidance is told at a step: the item to fly now, and the one that was current before the last switch."""
 
     current: MissionItem
     previous: MissionItem
+
+    def to_bus(self, data_type: Literal["double", "single"] = "double") -> NDArray[np.void]:
+        """(2,) of `bus_type`: current and previous, as the Path Manager block puts them out."""
+        rows = [(item.mode.value, item.position, item.params) for item in self]
+        return np.array(rows, bus_type(data_type))
 
 
 def _member(enum: type[Any], value: Any, name: str) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
@@ -26,6 +26,7 @@ from rfly_trajectory.missions.items import (
     check_uav_type,
     command_of,
     finite_numbers,
+    item_of,
 )
 
 NO_PARAMS = (-1.0, -1.0, -1.0, -1.0)
@@ -101,14 +102,15 @@ class PathManager:
     def step(
         self,
         pose: ArrayLike,
-        mission: Sequence[MissionItem],
+        mission: Sequence[MissionItem] | NDArray[np.void],
         is_mode_done: bool = False,
         command: MissionCommand | int = MissionCommand.DEFAULT,
         home: ArrayLike = (0.0, 0.0, 0.0),
     ) -> MissionParams:
         """What to fly now.
 
-        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be empty.
+        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be empty; also as an
+        array of `UAVPathManagerBus`, in single or double, or structures with its fields. All is computed in double.
         `is_mode_done`: the item returned by the previous step has been carried out. `home`: launch position, NED m.
         ValueError names the input that is wrong; such a step changes nothing.
         """
@@ -128,13 +130,11 @@ class PathManager:
             state.current = replace(state.current, position=home_position)
         return MissionParams(state.current, with_line(state.previous, state.current))
 
-    def _checked(self, mission: Sequence[MissionItem]) -> tuple[MissionItem, ...]:
+    def _checked(self, mission: Sequence[MissionItem] | NDArray[np.void]) -> tuple[MissionItem, ...]:
         if mission is self.state.items:  # only a tuple can be, and those were checked
             return self.state.items
-        items = tuple(mission)
+        items = tuple(item_of(value, f"mission item {number}") for number, value in enumerate(mission))
         for number, item in enumerate(items):
-            if not isinstance(item, MissionItem):
-                raise ValueError(f"mission item {number}: {item!r}, expected a MissionItem")
             if item.mode in (MissionMode.ARMED, MissionMode.HOLD):
                 raise ValueError(
                     f"mission item {number}: mode {item.mode.value} ({item.mode.name}) is the manager's own, "

@@ -13,11 +13,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_terrain.files.calibration import parse_calibration
 from rfly_terrain.files.png_header import read_png_header
 from rfly_terrain.files.png_txt import MapFiles, find_map, read_header, read_map, to_height_map
+from rfly_terrain.files.search import FIRMWARE_VERSION_FILE
 from rfly_terrain.height_map.height_map import HeightMap
 
 E_COUNTS = [[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 500]]
@@ -406,6 +408,11 @@ def clean_places(tmp_path, monkeypatch):
     monkeypatch.chdir(cwd)
     monkeypatch.setenv("PSP_PATH", str(tmp_path / "psp"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "script"), *sys.path[1:]])
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    version_file = tmp_path / "home" / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
+    version_file.parent.mkdir(parents=True)
+    savemat(version_file, {"RflyPSP_Px4_Base_Dir": str(tmp_path / "toolbox"), "FirmwareVersion": "1.12"})
     monkeypatch.setattr("rfly_terrain.files.search.DEFAULT_PSP_PATH", str(tmp_path / "default"))
     monkeypatch.setattr("rfly_terrain.files.search.package_maps", lambda: tmp_path / "package")
     return [
@@ -415,6 +422,7 @@ def clean_places(tmp_path, monkeypatch):
         cwd,
         tmp_path / "CopterSim" / "external" / "map",
         tmp_path / "psp" / "CopterSim" / "external" / "map",
+        tmp_path / "toolbox" / "CopterSim" / "external" / "map",
         tmp_path / "default" / "CopterSim" / "external" / "map",
         tmp_path / "package",
     ]
@@ -447,6 +455,22 @@ def test_not_found_lists_places_and_the_next_step(clean_places):
     assert "PSP_PATH" in text
     assert "\n" not in text
     assert isinstance(caught.value, FileNotFoundError)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"MATLAB 5.0" + bytes(200), {"RflyPSP_Px4_Base_Dir": 7.0}, {"RflyPSP_Px4_Base_Dir": {"a": "b"}}, {}],
+)
+def test_a_toolbox_without_its_installation_is_no_place(clean_places, tmp_path, content):
+    version_file = tmp_path / "home" / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
+    if isinstance(content, bytes):
+        version_file.write_bytes(content)
+    else:
+        savemat(version_file, {"FirmwareVersion": "1.12", **content})
+    with pytest.raises(TerrainFileNotFound) as caught:
+        find_map("E")
+    assert str(tmp_path / "toolbox") not in str(caught.value)
+    assert str(tmp_path / "default") in str(caught.value)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has such a folder")

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from path_manager_scenarios import NAMES, SCENARIOS
 
-from rfly_trajectory import MissionCommand, MissionItem, MissionMode, PathManager
+from rfly_trajectory import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
+from rfly_trajectory.missions.items import bus_type
 
 
 def number(text):
@@ -233,3 +234,41 @@ def test_any_run_shows_what_the_rules_say(length, lands, steps):
             assert got.previous.mode == before.current.mode
             assert np.array_equal(got.previous.position, before.current.position)
         before = got
+
+
+@pytest.mark.parametrize(("data_type", "real"), [("double", np.float64), ("single", np.float32)])
+def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
+    """The Path Manager block's UAVPathManagerBus in and out, mode uint8, the same items as in Python's form."""
+    items = [MissionItem.takeoff((0, 0, -10)), MissionItem.waypoint((100.25, 0, -10), 0.5, 5.0)]
+    bus = np.array([(item.mode.value, item.position, item.params) for item in items], bus_type(data_type))
+    structures = [
+        {"mode": np.uint8(row["mode"]), "position": row["position"][:, None], "params": row["params"]} for row in bus
+    ]
+    pose = np.array([0.0, 0.0, 0.0, 0.0], real)
+    for mission in (bus, bus[:, None].ravel(), structures):
+        manager, plain = PathManager(), PathManager()
+        for done in (False, True):
+            params = manager.step(pose, mission, done)
+            assert params == plain.step((0, 0, 0, 0), items, done)
+        out = params.to_bus(data_type)
+        assert (out.dtype, out.shape) == (bus_type(data_type), (2,))
+        assert out["mode"].tolist() == [2, 1]
+        np.testing.assert_array_equal(out["position"], [(100.25, 0, -10), (0, 0, -10)])
+        assert out["params"].dtype == real
+    assert UAVPathManagerBus.names == ("mode", "position", "params")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "mission item 0: 7, expected a MissionItem, or a structure"),
+        ({"mode": 2, "position": (0, 0, 0)}, "mission item 0: .*expected a MissionItem, or a structure"),
+        ({"mode": 9, "position": (0, 0, 0), "params": (0, 0, 0, 0)}, "mission item 0: mode: 9"),
+        ({"mode": 2, "position": (0, 0), "params": (0, 0, 0, 0)}, "mission item 0: WAYPOINT position"),
+    ],
+)
+def test_structures_that_are_no_item(value, text):
+    with pytest.raises(ValueError, match=text):
+        PathManager().step((0, 0, 0, 0), [value])
+    with pytest.raises(ValueError, match="data_type: 'half'"):
+        bus_type("half")

@@ -1,0 +1,121 @@
+"""MATLAB's call forms beside Python's: frame texts in position, name-value pairs, both spellings of an option.
+
+One table, CALL_FORMS, says what each method takes. Source: MathWorks, Navigation Toolbox, the reference pages of
+binaryOccupancyMap and its functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class CallFormError(TypeError, ValueError):
+    """Arguments that fit no form of a call: an option without a value, or given twice."""
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """What a method takes beside numbers in position."""
+
+    options: Mapping[str, str]
+    """Python's name -> MATLAB's"""
+    text: str = ""
+    """the option that a text in position is"""
+    words: tuple[str, ...] = ()
+    """options whose value is a word, in any case"""
+
+    @cached_property
+    def spellings(self) -> dict[str, str]:
+        """Either spelling in lower case -> Python's name."""
+        return {spelt.lower(): option for option, matlab in self.options.items() for spelt in (option, matlab)}
+
+
+_MAP_PROPERTIES = {
+    "resolution": "Resolution",
+    "grid_origin_in_local": "GridOriginInLocal",
+    "local_origin_in_world": "LocalOriginInWorld",
+    "grid_location_in_world": "GridLocationInWorld",
+    "default_value": "DefaultValue",
+    "layer_name": "LayerName",
+}
+_FRAME = CallForm({"frame": "Frame"}, "frame", ("frame",))
+CALL_FORMS: dict[str, CallForm] = {
+    "__init__": CallForm({**_MAP_PROPERTIES, "frame": "Frame"}, "frame", ("frame",)),
+    "get_occupancy": _FRAME,
+    "check_occupancy": _FRAME,
+    "set_occupancy": _FRAME,
+    "inflate": _FRAME,
+    "move": CallForm(
+        {"move_type": "MoveType", "fill_value": "FillValue", "sync_with": "SyncWith"}, words=("move_type",)
+    ),
+    "show": CallForm({"frame": "Frame", "ax": "Parent", "fast_update": "FastUpdate"}, "frame", ("frame",)),
+    "remove_invalid_data": CallForm({"range_limits": "RangeLimits", "angle_limits": "AngleLimits"}),
+    "map_maze": CallForm(
+        {"map_size": "MapSize", "map_resolution": "MapResolution", "wall_thickness": "WallThickness"},
+    ),
+    "map_clutter": CallForm(
+        {
+            "shapes": "Shapes",
+            "map_size": "MapSize",
+            "map_resolution": "MapResolution",
+            "collision_free": "CollisionFree",
+        },
+        "shapes",
+    ),
+}
+
+
+def in_call_forms(method: _Method) -> _Method:
+    """The method, called in any form of its row of CALL_FORMS."""
+    name = method.__name__
+    form = CALL_FORMS[name]
+
+    @wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not any(isinstance(value, str) for value in args):
+            return method(*args)
+        values, options = arguments(name, form, args, kwargs)
+        return method(*values, **options)
+
+    return cast(_Method, called)
+
+
+def arguments(
+    name: str, form: CallForm, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Values in position and options by Python's names, of a call in either spelling."""
+    spelling = form.spellings
+    values: list[Any] = []
+    options: dict[str, Any] = {}
+
+    def take(option: str, value: Any) -> None:
+        if option in options:
+            known = form.options.get(option)
+            raise CallFormError(
+                f"{name}: {f'{option} and {known} are' if known else option} the same option, given twice"
+            )
+        options[option] = value.lower() if option in form.words and isinstance(value, str) else value
+
+    remaining = list(args)
+    while remaining:
+        value = remaining.pop(0)
+        option = spelling.get(value.lower()) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            if options:
+                raise CallFormError(f"{name}: {value!r} after an option, expected the name of another option")
+            values.append(value)
+        elif option is not None and remaining:
+            take(option, remaining.pop(0))
+        elif form.text and option is None:
+            take(form.text, value)
+        else:
+            known = ", ".join(form.options.values())
+            raise CallFormError(f"{name}: {value!r}, expected the name of an option and its value: {known}")
+    for key, value in kwargs.items():
+        take(spelling.get(key.lower(), key), value)
+    return values, options

@@ -1,0 +1,140 @@
+"""Random occupancy maps to try planners on: mazes and scattered obstacles.
+
+They take what MATLAB's `mapMaze` and `mapClutter` take (MathWorks, Navigation Toolbox, reference page mapMaze: 50 x
+50 m, 5 cells/m, passages of 4 cells, walls of 1); which maze comes out is our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_common.arrays import Bools
+from rfly_terrain.occupancy.call_forms import in_call_forms
+from rfly_terrain.occupancy.cell_grid import cells_for, checked_size, number, pair
+from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+
+MAP_SIZE, MAP_RESOLUTION = (50.0, 50.0), 5.0
+SHAPES = ("box", "circle")
+SMALLEST, LARGEST = 0.02, 0.08
+"""of the map's shorter side: half the width of an obstacle"""
+TRIES = 1000
+"""places that are tried for each obstacle"""
+
+
+@in_call_forms
+def map_maze(
+    passage_width: int = 4,
+    wall_thickness: int = 1,
+    *,
+    map_size: ArrayLike = MAP_SIZE,
+    map_resolution: float = MAP_RESOLUTION,
+    seed: int | None = None,
+) -> BinaryOccupancyMap:
+    """A random maze: passages and walls of so many cells, one way between any two places, closed outside.
+
+    `map_size`: width and height, m; `map_resolution`: cells/m. What is left over at the right and the bottom is wall.
+    The same `seed` gives the same maze. ValueError where not one passage has room.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    shape, per_metre = _shape(map_size, map_resolution)
+    passage, wall = _whole(passage_width, "passage_width"), _whole(wall_thickness, "wall_thickness")
+    pitch = passage + wall
+    rooms = [(side - wall) // pitch for side in shape]
+    if min(rooms) < 1:
+        raise ValueError(
+            f"map_size: {shape[1]} x {shape[0]} cells, expected at least {pitch + wall} each way for a passage of "
+            f"{passage} between walls of {wall}"
+        )
+    index = np.arange(rooms[0] * rooms[1]).reshape(rooms)
+    first = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
+    second = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
+    weight = 1.0 + np.random.default_rng(seed).random(first.size)
+    tree = minimum_spanning_tree(coo_array((weight, (first, second)), shape=(index.size, index.size))).tocoo()
+    cells = np.ones(shape, bool)
+    top, left = (wall + pitch * axis for axis in np.divmod(np.arange(index.size), rooms[1]))
+    _free(cells, top, left, passage, passage)
+    low, beside = np.minimum(tree.row, tree.col), np.abs(tree.row - tree.col) == 1
+    if rooms[1] == 1:
+        beside = np.zeros_like(beside)
+    _free(cells, top[low[beside]], left[low[beside]], passage, passage + pitch)
+    _free(cells, top[low[~beside]], left[low[~beside]], passage + pitch, passage)
+    return BinaryOccupancyMap.from_matrix(cells, per_metre)
+
+
+@in_call_forms
+def map_clutter(
+    number_of_obstacles: int = 20,
+    shapes: str | Sequence[str] = ("Box", "Circle"),
+    *,
+    map_size: ArrayLike = MAP_SIZE,
+    map_resolution: float = MAP_RESOLUTION,
+    collision_free: bool = True,
+    seed: int | None = None,
+) -> BinaryOccupancyMap:
+    """An empty map with so many random boxes and circles, all of them whole on the map.
+
+    `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same `seed` gives the
+    same map. ValueError where there is no room for so many.
+    """
+    shape, per_metre = _shape(map_size, map_resolution)
+    names = [shapes] if isinstance(shapes, str) else list(shapes)
+    kinds = [str(name).lower() for name in names]
+    if not kinds or not set(kinds) <= set(SHAPES):
+        raise ValueError(f"shapes: {names!r}, expected 'Box', 'Circle' or both")
+    count = _whole(number_of_obstacles, "number_of_obstacles")
+    cells, random = np.zeros(shape, bool), np.random.default_rng(seed)
+    side = min(shape)
+    least, most = max(0, round(SMALLEST * side)), max(1, round(LARGEST * side))
+    for placed in range(count):
+        for _ in range(TRIES):
+            half = random.integers(least, most + 1, 2)
+            is_circle = kinds[random.integers(len(kinds))] == "circle"
+            if is_circle:
+                half[1] = half[0]
+            if (2 * half + 1 > shape).any():
+                continue
+            row, column = random.integers(half, np.array(shape) - half)
+            if _place(cells, int(row), int(column), half, is_circle, bool(collision_free)):
+                break
+        else:
+            size = f"{shape[1]} x {shape[0]} cells"
+            raise ValueError(f"number_of_obstacles: {count}, there is room for {placed} in {size}")
+    return BinaryOccupancyMap.from_matrix(cells, per_metre)
+
+
+def _place(cells: Bools, row: int, column: int, half: Any, is_circle: bool, collision_free: bool) -> bool:
+    """Occupy an obstacle's cells, and whether they were free, and those around them, where that is asked for."""
+    above, beside = int(half[0]), int(half[1])
+    around = cells[max(0, row - above - 1) : row + above + 2, max(0, column - beside - 1) : column + beside + 2]
+    if collision_free and around.any():
+        return False
+    target = cells[row - above : row + above + 1, column - beside : column + beside + 1]
+    i, j = np.ogrid[-above : above + 1, -beside : beside + 1]
+    target |= (i * i + j * j <= above * above + above) if is_circle else True
+    return True
+
+
+def _shape(map_size: ArrayLike, map_resolution: Any) -> tuple[tuple[int, int], float]:
+    width, height = pair(map_size, "map_size")
+    per_metre = number(map_resolution, "map_resolution", above=0.0)
+    return checked_size(cells_for(height, per_metre), cells_for(width, per_metre)), per_metre
+
+
+def _whole(value: Any, what: str) -> int:
+    result = number(value, what, at_least=1.0)
+    if result != int(result):
+        raise ValueError(f"{what}: {result:g}, expected a whole number")
+    return int(result)
+
+
+def _free(cells: Bools, top: Any, left: Any, rows: int, columns: int) -> None:
+    """Free a block of cells at each place."""
+    for i in range(rows):
+        for j in range(columns):
+            cells[top + i, left + j] = False

@@ -1,0 +1,81 @@
+"""MATLAB's occupancy maps and lidar scans by their names, as functions: `getOccupancy(map, xy, "local")`.
+
+For scripts that were written for Navigation Toolbox: `from rfly_terrain.sdk.matlab_mapping import *`. Each function is
+the method of that name of its first argument; `occupancy.call_forms` says what it takes. Rows and columns count from 0.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from rfly_common.files import StrPath
+from rfly_terrain.occupancy.lidar_scan import LidarScan
+from rfly_terrain.occupancy.mat_files import load_mat_maps
+from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+from rfly_terrain.occupancy.random_maps import map_clutter, map_maze
+
+METHODS = (
+    "checkOccupancy",
+    "copy",
+    "getOccupancy",
+    "grid2local",
+    "grid2world",
+    "inflate",
+    "insertRay",
+    "local2grid",
+    "local2world",
+    "move",
+    "occupancyMatrix",
+    "raycast",
+    "rayIntersection",
+    "removeInvalidData",
+    "setOccupancy",
+    "show",
+    "syncWith",
+    "world2grid",
+    "world2local",
+)
+
+binaryOccupancyMap = BinaryOccupancyMap
+lidarScan = LidarScan
+mapMaze = map_maze
+mapClutter = map_clutter
+
+__all__ = (*METHODS, "binaryOccupancyMap", "lidarScan", "load", "mapClutter", "mapMaze", "plot", "transformScan")  # noqa: PLE0604  names in a tuple
+
+
+def transformScan(*scan_and_pose: Any) -> Any:
+    """`transformScan(scan, pose)`: a scan; `transformScan(ranges, angles, pose)`: its ranges and angles."""
+    if len(scan_and_pose) == 3:
+        moved = LidarScan(*scan_and_pose[:2]).transformed(scan_and_pose[2])
+        return moved.ranges, moved.angles
+    scan, pose = scan_and_pose
+    return scan.transformed(pose)
+
+
+def plot(scan: LidarScan, ax: Any = None) -> Any:
+    """Draws a scan into Matplotlib axes (the current ones)."""
+    return scan.plot(ax)
+
+
+def load(path: StrPath) -> SimpleNamespace:
+    """The matrices of a .mat file as attributes: `load("exampleMaps.mat").complexMap`, see `load_mat_maps`."""
+    return SimpleNamespace(**load_mat_maps(path))
+
+
+def _as_function(name: str) -> Any:
+    def function(map: Any, *args: Any, **options: Any) -> Any:
+        return getattr(map, name)(*args, **options)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The method `{name}` of a map, or of a scan."
+    return function
+
+
+globals().update({name: _as_function(name) for name in METHODS})
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """What a checker sees of METHODS."""
