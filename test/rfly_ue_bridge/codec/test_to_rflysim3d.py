@@ -480,7 +480,7 @@ def test_round_trip(packet):
 
 
 def _simple(**changes):
-    return {"checksum": 1234567890, **WRITTEN_BY_HAND[3][2], **changes}
+    return {"checksum": 1234567890, **_SIMPLE_VALUES, **changes}
 
 
 def test_floats_round_to_nearest_even_and_overflow_to_infinity():
@@ -512,8 +512,7 @@ def test_what_does_not_fit_is_named(changes, named):
 
 
 def test_uint16_of_the_fleet_packet():
-    values = dict(WRITTEN_BY_HAND[-1][2])
-    values["vehicleType"] = (200150, *values["vehicleType"][1:])
+    values = {**_MULTI_VALUES, "vehicleType": (200150, *_MULTI_VALUES["vehicleType"][1:])}
     with pytest.raises(ValueError, match=r"vehicleType: 200150 is out of range, allowed are 0 to 65535"):
         BY_NAME["Multi3DData100New"].pack(values)
 
