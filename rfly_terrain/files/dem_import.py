@@ -99,8 +99,8 @@ def import_dem(
     crs: what the raster's coordinates are (such as EPSG:4326), where the file does not say it or is wrong.
     local_grid: resample a metric raster too, so that y is true north at the origin, not the projection's grid north.
     origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x = y = 0.
-    fill_nodata: fill cells without data as a membrane fixed at their rims would; else they are refused. Called
-        with their number: `on_filled`.
+    fill_nodata: fill cells without data as a membrane fixed at their rims would; else they are refused.
+    on_filled: called with the number of filled cells.
     resampling: for all cells that are not kept as they are.
 
     Raises TerrainFileNotFound, TerrainFormatError (a raster that cannot be used), ConfigError (an argument, or rasterio
