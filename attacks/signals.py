@@ -193,6 +193,8 @@ def node_targets() -> Iterator[Target]:
                 ports.add(given["feedback_port"])
             elif name in ("link_node", "mavlink_hil_node"):
                 given = {"port": 0}
+            elif name == "recorder_node":
+                given = {"file": str(folder / "{time}.mcap"), "overwrite": True}
             return node_command(name, given)
 
         return command

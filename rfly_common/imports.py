@@ -36,6 +36,7 @@ def attach_stub(package: str, file: str) -> tuple[Callable[[str], Any], Callable
 
 _EXTRAS = {
     "distributed": "sweep",
+    "foxglove": "foxglove",
     "matplotlib": "plot",
     "mcap": "log",
     "mcap_ros2": "log",
@@ -45,7 +46,7 @@ _EXTRAS = {
     "viser": "view",
 }
 """of pyproject.toml, by module"""
-_DISTRIBUTIONS = {"mcap_ros2": "mcap-ros2-support"}
+_DISTRIBUTIONS = {"foxglove": "foxglove-sdk", "mcap_ros2": "mcap-ros2-support"}
 
 
 def how_to_install(extra: str) -> str:

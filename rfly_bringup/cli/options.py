@@ -6,11 +6,15 @@ that was not given.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
 
 import typer
+
+from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_terrain.files.png_txt import RflySimMap
@@ -112,6 +116,17 @@ def given(values: Numbers, option: str) -> Numbers | None:
 def check_target(out: Path, overwrite: bool) -> None:
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
+
+
+@contextmanager
+def needs_ros(what: str) -> Iterator[None]:
+    """Around imports of ROS's modules. Raises ConfigError that says what needs them."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not importable: {what} needs ROS 2 (rclpy and the interfaces of rfly_suite)"
+        ) from None
 
 
 def status(text: str) -> Any:

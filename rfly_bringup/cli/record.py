@@ -4,15 +4,28 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli.options import MaybeTexts, needs_ros
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
+
+_TopicOption = Annotated[
+    MaybeTexts,
+    typer.Option(metavar="REGEX", help="with MCAP: only topics whose whole name matches; may be repeated"),
+]
+_ExcludeOption = Annotated[
+    MaybeTexts, typer.Option(metavar="REGEX", help="with MCAP: no topics whose whole name matches; may be repeated")
+]
 
 
 def record(
-    out: Annotated[str, typer.Argument(metavar="OUT.pcap", help="file to write; - is standard output")],
+    ctx: typer.Context,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="file to write; - is standard output")],
+    mcap: Annotated[bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")] = False,
+    topic: _TopicOption = None,
+    exclude: _ExcludeOption = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
     bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
@@ -23,7 +36,7 @@ def record(
             help="pass everything on, so that a window still sees it; PORT is that of its window 0, by default --port",
         ),
     ] = "",
-    count: Annotated[int, typer.Option(min=0, help="end after so many datagrams; 0: no limit")] = 0,
+    count: Annotated[int, typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit")] = 0,
     duration: Annotated[float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")] = 0.0,
     max_size: Annotated[float, typer.Option(min=0, help="end before the file has so many MB; 0: no limit")] = 4000.0,
     force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
@@ -31,6 +44,8 @@ def record(
     """Record the datagrams that RflySim3D would get, as a pcap file for Wireshark, tcpdump and `rfly replay`.
 
     It takes RflySim3D's place; with --forward a window elsewhere, or on other ports, sees everything all the same.
+
+    With --mcap it records what ROS nodes publish: a file for `ros2 bag play`, Foxglove, PlotJuggler, `rfly replay`.
 
     Examples:
 
@@ -41,15 +56,37 @@ def record(
         rfly record replies.pcap --port 20006 --windows 1 --duration 60
 
         rfly record - | wireshark -k -i -
+
+        rfly record --mcap flight.mcap
+
+        rfly record --mcap poses.mcap --topic "/.*/pose" --topic "/tf.*"
     """
-    from rfly_bringup.cli.recording import RecordLimits, record_to
+    from rfly_bringup.recording.topics import RecordLimits
+
+    _refuse(ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS)
+    if mcap:
+        if out == "-":
+            raise typer.BadParameter("-: an MCAP file ends with an index of itself, so it takes a name, not a pipe")
+        with needs_ros("recording topics"):
+            from rfly_bringup.ros.record_topics import record_topics
+
+        record_topics(out, topic or (), exclude or (), RecordLimits(count, duration, max_size * 1e6), overwrite=force)
+        return
+    from rfly_bringup.cli.recording import record_to
 
     limits = RecordLimits(count, duration, max_size * 1e6)
     record_to(out, bind, range(port, port + windows), _host_and_port(forward, port), limits, overwrite=force)
 
 
+_OF_TOPICS = ("topic", "exclude")
+_OF_DATAGRAMS = ("port", "windows", "bind", "forward", "host", "ports")
+
+
 def replay(
-    recording: Annotated[Path, typer.Argument(metavar="IN.pcap", help="pcap or pcapng, of rfly, tcpdump or Wireshark")],
+    ctx: typer.Context,
+    recording: Annotated[
+        Path, typer.Argument(metavar="IN", help="pcap or pcapng, of rfly, tcpdump or Wireshark; or MCAP, of ROS topics")
+    ],
     speed: Annotated[float, typer.Option(min=0, help="2 is twice as quick; 0: without waiting")] = 1.0,
     loop: Annotated[int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")] = 1,
     pause: Annotated[float, typer.Option(min=0.001, help="seconds from the end of a pass to the next")] = 0.02,
@@ -60,8 +97,12 @@ def replay(
     ports: Annotated[
         str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
+    topic: _TopicOption = None,
+    exclude: _ExcludeOption = None,
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
+
+    The messages of an MCAP file, of `rfly record --mcap` or `ros2 bag record`, are published on their topics.
 
     Window numbers stay: what went to the third of --ports goes to the third port from --port on. The addresses in the
     recording do not count: without --host everything goes to this machine.
@@ -75,9 +116,23 @@ def replay(
         rfly replay flight.pcap --host 192.168.1.20
 
         rfly replay replies.pcap --ports 20006
+
+        rfly replay flight.mcap --topic /vehicle_states
     """
-    from rfly_bringup.cli.recording import replay_from
+    from rfly_bringup.cli.recording import play_from, replay_from
+    from rfly_bringup.recording.mcap_file import is_mcap
+    from rfly_bringup.recording.topics import TopicChoice
     from rfly_ue_bridge.recording.replay import Target
+
+    is_of_topics = is_mcap(recording)
+    _refuse(
+        ctx,
+        f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",
+        _OF_DATAGRAMS if is_of_topics else _OF_TOPICS,
+    )
+    if is_of_topics:
+        play_from(recording, TopicChoice(topic or (), exclude or ()), speed=speed, passes=loop, pause_s=pause)
+        return
 
     target = Target(_port_range(ports), host, port or None)
     replay_from(recording, target, speed=speed, passes=loop, pause_s=pause)
@@ -102,6 +157,14 @@ def dissector(
         typer.echo(wireshark_dissector.dissector(), nl=False)
     else:
         out.write_text(wireshark_dissector.dissector(), encoding="utf-8")
+
+
+def _refuse(ctx: typer.Context, reason: str, names: tuple[str, ...]) -> None:
+    """Raises BadParameter for an option that was given and means nothing here."""
+    for name in names:
+        source: Any = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name}: {reason} it has no meaning")
 
 
 def _host_and_port(text: str, default: int) -> tuple[str, int] | None:

@@ -8,13 +8,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from rfly_bringup.cli.options import needs_ros
+from rfly_bringup.recording.mcap_file import McapReader
+from rfly_bringup.recording.topics import RecordLimits, TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
@@ -31,15 +33,6 @@ _MAX_RECORD = 16 + 65535
 _CALM_NS = 10_000_000
 """the bar is drawn in gaps at least so long, since drawing takes about a millisecond"""
 _OVERDUE_NS = 5_000_000_000
-
-
-@dataclass(frozen=True)
-class RecordLimits:
-    """When a recording ends by itself; 0: no limit."""
-
-    datagrams: int = 0
-    seconds: float = 0.0
-    bytes: float = 0.0
 
 
 def record_to(
@@ -87,8 +80,8 @@ def _record(
         shown_ns = 0
         while True:
             rooms = []  # datagrams that surely may be taken still
-            if limits.datagrams:
-                rooms.append(limits.datagrams - recorder.datagrams)
+            if limits.number:
+                rooms.append(limits.number - recorder.datagrams)
             if limits.bytes:
                 rooms.append(int((limits.bytes - writer.bytes) // _MAX_RECORD))
             if min(rooms, default=1) < 1:
@@ -163,11 +156,25 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
         console.print(text, style="yellow", markup=False)
 
 
+def play_from(path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float) -> None:
+    """Publish the messages of an MCAP file until its end or Ctrl-C, and print what was done."""
+    with needs_ros("replaying topics"):
+        from rfly_bringup.ros.play_topics import play_topics
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    with McapReader(path) as reader, _ProgressBar(reader, passes, console, "messages") as bar:
+        done, *notes = play_topics(reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=bar.progress)
+    print(done)
+    for text in notes:
+        console.print(text, style="yellow", markup=False)
+
+
 class _ProgressBar:
     """The progress bar, drawn only where the next datagram is some way off."""
 
-    def __init__(self, reader: RecordingReader, passes: int, console: Console) -> None:
-        self._reader = reader
+    def __init__(
+        self, reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
+    ) -> None:
+        self._reader, self._things = reader, things
         self._passes = passes
         self._columns = Progress(
             TextColumn("{task.description}"),
@@ -192,7 +199,7 @@ class _ProgressBar:
         self._shown_ns += since_ns
         of = "" if self._passes == 1 else f" pass {report.passes + 1}" + (f"/{self._passes}" if self._passes else "")
         self._columns.update(
-            self._task, completed=self._reader.position, description=f"{report.sent:,} datagrams{of}", refresh=True
+            self._task, completed=self._reader.position, description=f"{report.sent:,} {self._things}{of}", refresh=True
         )
 
     def __enter__(self) -> _ProgressBar:

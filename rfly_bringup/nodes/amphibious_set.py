@@ -16,11 +16,13 @@ from typing import Any
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     BRIDGE,
+    RECORDER,
     TERRAIN,
     Argument,
     NodeDescription,
     check_arguments,
     node_parameters,
+    started_nodes,
 )
 
 FIRST_ID = 601
@@ -123,7 +125,7 @@ AMPHIBIOUS_ARGUMENTS = (
         choices=("true", "false"),
     ),
     Argument("autostart", "begin with the mission by itself", default="true", choices=("true", "false")),
-    *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES, "rviz", "rviz_config")),
+    *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES, "record", "rviz", "rviz_config")),
 )
 
 
@@ -175,7 +177,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         SensorParameters.load(given["sensors"])
     given["map_search_path"] = os.pathsep.join(part for part in (given["map_search_path"], facts.folder) if part)
     shared = {**given, "map": facts.map}
-    of_all = [TERRAIN, BRIDGE] if facts.map else [BRIDGE]
+    of_all = [*started_nodes(given, [RECORDER]), *([TERRAIN] if facts.map else []), BRIDGE]
     started = [StartedNode(node.executable, "", node_parameters(node, shared)) for node in of_all]
     for number in range(count):
         started += _vehicle_nodes(given, facts, number)

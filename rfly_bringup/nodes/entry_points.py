@@ -24,6 +24,7 @@ _NODES = {
         "mavlink_hil_node",
         "betaflight_node",
     ),
+    "rfly_bringup": ("recorder_node",),
 }
 
 MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}

@@ -69,6 +69,12 @@ ARGUMENTS = (
         default="false",
         choices=("true", "false"),
     ),
+    Argument(
+        "record",
+        "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or the file's name: "
+        "starts recorder_node too",
+        default="false",
+    ),
     Argument("rviz", "start RViz too", default="false", choices=("true", "false")),
     Argument("rviz_config", "RViz configuration (default: the shipped one)"),
 )
@@ -126,8 +132,9 @@ PLANNER = NodeDescription(
     {"goal_vehicle": "goal_vehicle", "vehicle_classes": "vehicle_classes", "map_search_path": "map_search_path"},
     needs="planner goal_vehicle",
 )
+RECORDER = NodeDescription("recorder_node", "records topics to an MCAP file", {"file": "record"}, needs="record")
 
-NODES = (TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION, PLANNER)
+NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION, PLANNER)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})
@@ -144,7 +151,7 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
     parameters: dict[str, Any] = {}
     for parameter, argument in node.parameters.items():
         text = arguments.get(argument, "")
-        if text == "":
+        if text == "" or (argument, text) == ("record", "true"):
             continue
         if argument in _INTEGERS:
             try:

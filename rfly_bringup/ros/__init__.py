@@ -1,1 +1,1 @@
-"""ROS nodes inside commands."""
+"""recorder_node, and ROS nodes inside commands."""

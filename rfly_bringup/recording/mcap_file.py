@@ -1,0 +1,233 @@
+"""MCAP files of ROS 2 messages, with channels and schemas as rosbag2 writes them: `cdr` and `ros2msg`.
+
+Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). Needs mcap, the extra `log`.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import yaml
+
+from rfly_bringup.recording.topics import Topic
+from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
+from rfly_common.imports import require
+
+MAGIC = b"\x89MCAP0\r\n"
+_PURPOSE = "recording and replaying MCAP files"
+_FOR_EVER = {"sec": 9223372036, "nsec": 854775807}
+"""rmw's RMW_DURATION_INFINITE"""
+_KEEP_LAST, _RELIABLE, _BEST_EFFORT, _TRANSIENT_LOCAL, _VOLATILE, _AUTOMATIC = 1, 1, 2, 1, 2, 1
+"""of rmw_qos_…_policy_e; rosbag2 reads these numbers in every release, their names from Jazzy on"""
+
+
+def is_mcap(path: Path) -> bool:
+    """True for a file that begins as MCAP does, also where it was cut. OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+class McapWriter:
+    """Writes a file; after `flush` all that was written is readable, even if the process is killed then.
+
+    Raises ConfigError for a file that exists (without `overwrite`), OSError for one that cannot be written.
+    """
+
+    def __init__(self, path: Path, *, overwrite: bool = False) -> None:
+        require("mcap", _PURPOSE)
+        from mcap.writer import Writer
+
+        try:
+            self._file = path.open("wb" if overwrite else "xb")
+        except FileExistsError:
+            raise ConfigError(f"{path} exists; choose another name, or have it written over") from None
+        self.path, self.messages = path, 0
+        self._schemas: dict[str, int] = {}
+        self._sequence: list[int] = [0]
+        self._writer = Writer(self._file)
+        self._writer.start(profile="ros2", library="rfly_suite")
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file, without the last messages since `flush`."""
+        return self.path.stat().st_size if self._file.closed else self._file.tell()
+
+    @property
+    def topics(self) -> int:
+        """How many there are."""
+        return len(self._sequence) - 1
+
+    def add_topic(self, topic: Topic) -> int:
+        """Its channel's number, from 1 on."""
+        if topic.type not in self._schemas:
+            data = topic.definition.encode()
+            self._schemas[topic.type] = self._writer.register_schema(topic.type, "ros2msg", data)
+        self._sequence.append(0)
+        metadata = {"offered_qos_profiles": _qos_text(topic)}
+        channel: int = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type], metadata)
+        return channel
+
+    def write(self, channel: int, data: bytes, time_ns: int) -> None:
+        """One serialised message; OSError where the disk is full."""
+        sequence = self._sequence[channel]
+        self._sequence[channel] += 1
+        self.messages += 1
+        self._writer.add_message(channel, time_ns, data, time_ns, sequence)
+
+    def flush(self) -> None:
+        """Hand everything over to the system; about once a second, as a chunk ends here."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """End the file with its index. OSError where that cannot be written: what was flushed is readable."""
+        with self._file:
+            self._writer.finish()
+
+
+def _qos_text(topic: Topic) -> str:
+    """What `ros2 bag play` publishes with; a list of profiles, in YAML."""
+    profile = {
+        "history": _KEEP_LAST,
+        "depth": 10,
+        "reliability": _RELIABLE if topic.reliable else _BEST_EFFORT,
+        "durability": _TRANSIENT_LOCAL if topic.latched else _VOLATILE,
+        "deadline": _FOR_EVER,
+        "lifespan": _FOR_EVER,
+        "liveliness": _AUTOMATIC,
+        "liveliness_lease_duration": _FOR_EVER,
+        "avoid_ros_namespace_conventions": False,
+    }
+    return str(yaml.safe_dump([profile], sort_keys=False))
+
+
+@dataclass(frozen=True)
+class RecordedMessage:
+    """One message of a file."""
+
+    time_ns: int
+    """when it was received"""
+    channel: int
+    data: bytes
+
+
+class McapReader:
+    """Messages of a file in the order of time, as often as it is iterated; `topics` by the number of their channel.
+
+    A file whose writer was killed is read in its own order as far as it goes: iterating it then ends with a
+    TruncatedCaptureError. Raises CaptureError for a file that cannot be read, and leaves out what is not of ROS 2.
+    """
+
+    def __init__(self, path: Path) -> None:
+        require("mcap", _PURPOSE)
+        from mcap.exceptions import McapError
+        from mcap.reader import SeekingReader
+
+        self.path = path
+        self._file: BinaryIO = path.open("rb")
+        self.position = 0
+        """messages read in this pass"""
+        channels: dict[int, Any]
+        try:
+            summary = SeekingReader(self._file).get_summary()
+            statistics = None if summary is None else summary.statistics
+        except (McapError, ValueError, struct.error, OSError):
+            summary, statistics = None, None
+        self._is_whole = summary is not None and statistics is not None
+        if summary is not None and statistics is not None:
+            channels, schemas = summary.channels, summary.schemas
+            self.counts: dict[int, int] = statistics.channel_message_counts
+            """messages by channel"""
+        else:
+            channels, schemas, self.counts = self._scan()
+        self.size = sum(self.counts.values())
+        """messages of the file"""
+        self.topics = {
+            number: _topic(channel, schemas[channel.schema_id])
+            for number, channel in channels.items()
+            if channel.message_encoding == "cdr"
+            and getattr(schemas.get(channel.schema_id), "encoding", "") == "ros2msg"
+        }
+
+    def __iter__(self) -> Iterator[RecordedMessage]:
+        from mcap.records import Message
+
+        self.position = 0
+        for record in self._in_order() if self._is_whole else self._as_they_stand():
+            if isinstance(record, Message):
+                self.position += 1
+                if record.channel_id in self.topics:
+                    yield RecordedMessage(record.log_time, record.channel_id, record.data)
+
+    def _in_order(self) -> Iterator[Any]:
+        from mcap.exceptions import McapError
+        from mcap.reader import SeekingReader
+
+        self._file.seek(0)
+        try:
+            for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
+                yield message
+        except (McapError, ValueError, struct.error) as error:
+            raise CaptureError(f"{self.path}: damaged before byte {self._file.tell()}: {error}") from error
+
+    def _as_they_stand(self) -> Iterator[Any]:
+        """All records of a file without an end."""
+        from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+        from mcap.stream_reader import StreamReader
+
+        self._file.seek(0)
+        try:
+            yield from StreamReader(self._file, validate_crcs=True, record_size_limit=_size(self._file)).records
+        except InvalidMagic as error:
+            self._file.close()
+            raise CaptureError(f"{self.path}: no MCAP file: it begins otherwise") from error
+        except (EndOfFile, struct.error, McapError, ValueError) as error:
+            raise TruncatedCaptureError(
+                f"{self.path} has no end, as if its writer was killed: it can be read to byte {self._file.tell()}"
+            ) from error
+
+    def _scan(self) -> tuple[dict[int, Any], dict[int, Any], dict[int, int]]:
+        """(channels, schemas, number of messages of each channel) of a file without its summary."""
+        from mcap.records import Channel, Message, Schema
+
+        channels, schemas, messages = dict[int, Any](), dict[int, Any](), Counter[int]()
+        try:
+            for record in self._as_they_stand():
+                if isinstance(record, Channel):
+                    channels[record.id] = record
+                elif isinstance(record, Schema):
+                    schemas[record.id] = record
+                elif isinstance(record, Message):
+                    messages[record.channel_id] += 1
+        except TruncatedCaptureError:
+            pass
+        return channels, schemas, messages
+
+    def __enter__(self) -> McapReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _topic(channel: Any, schema: Any) -> Topic:
+    """With the QoS that ours and rosbag2's files tell: latched only where all publishers were."""
+    try:
+        profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []
+        latched = bool(profiles) and all(p["durability"] in (_TRANSIENT_LOCAL, "transient_local") for p in profiles)
+        reliable = all(p["reliability"] in (_RELIABLE, "reliable") for p in profiles)
+    except (yaml.YAMLError, KeyError, TypeError):
+        latched, reliable = False, True
+    return Topic(channel.topic, schema.name, schema.data.decode(errors="replace"), latched, reliable)

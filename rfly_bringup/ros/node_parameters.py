@@ -1,0 +1,25 @@
+"""Parameters of recorder_node. No ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rfly_common.ros.node_parameters import parameter
+
+
+@dataclass(frozen=True)
+class RecorderParameters:
+    """What is recorded, and where to."""
+
+    file: str = parameter(
+        "", "MCAP file to write, with {time} for date and time", shown="rfly_{time}.mcap in the current folder"
+    )
+    overwrite: bool = parameter(False, "write over a file that exists")
+    topics: list[str] = parameter([], "regular expressions for whole names of topics; none: all")
+    exclude: list[str] = parameter([], "regular expressions for topics that are left out")
+    max_size: float = parameter(
+        0.0, "the recording ends before the file has this size; 0: no limit", unit="MB", low=0.0
+    )
+
+
+NODES: dict[str, tuple[type, ...]] = {"recorder_node": (RecorderParameters,)}

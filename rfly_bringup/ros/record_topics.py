@@ -1,0 +1,56 @@
+"""`rfly record --mcap`: recorder_node within the command, with a line that says how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import rclpy
+from rich.console import Console
+
+from rfly_bringup.recording.topics import RecordLimits
+from rfly_bringup.ros.command_session import command_node
+from rfly_bringup.ros.recorder_node import RecorderNode
+from rfly_common.errors import ConfigError
+from rfly_common.startup import stop_by_signal
+
+_LAST_S = 0.3
+"""so long what others have sent before a signal is taken"""
+
+
+def record_topics(
+    out: str, topics: Sequence[str], exclude: Sequence[str], limits: RecordLimits, *, overwrite: bool
+) -> None:
+    """Record until a limit, Ctrl-C, SIGTERM or SIGHUP, and print what was recorded.
+
+    Raises ConfigError for a file or an expression that cannot be, and where the disk is full.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    given: dict[str, Any] = {"file": out, "overwrite": overwrite, "topics": list(topics), "exclude": list(exclude)}
+    overrides = [rclpy.Parameter(name, value=value) for name, value in given.items() if value != []]
+    start = time.monotonic()
+    with stop_by_signal() as stopped:
+        make = lambda: RecorderNode(parameter_overrides=overrides, use_global_arguments=False)  # noqa: E731
+        with command_node(make) as (node, executor), console.status("waiting for the first message") as status:
+            writer = node.writer
+            console.print(f"recording to {writer.path}; Ctrl-C ends", style="dim")
+            shown, last = start, 0.0
+            while not node.ended and not (last and time.monotonic() > last):
+                executor.spin_once(timeout_sec=0.05)
+                now = time.monotonic()
+                is_over = 0 < limits.number <= writer.messages or 0 < limits.seconds <= now - start
+                if is_over or 0 < limits.bytes <= writer.size:
+                    break
+                if stopped() and not last:
+                    last = now + _LAST_S
+                if writer.messages and now - shown > 0.5:
+                    shown = now
+                    size = f"{writer.size / 1e6:.1f} MB, {now - start:.0f} s"
+                    status.update(f"{writer.messages:,} messages on {writer.topics} topics, {size}")
+    seconds_taken = time.monotonic() - start
+    console.print(f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {seconds_taken:.1f} s")
+    for reason in node.left_out:
+        console.print(f"left out: {reason}", style="yellow", markup=False)
+    if node.ended:
+        raise ConfigError(f"the recording has ended: {node.ended}")

@@ -1,0 +1,105 @@
+"""recorder_node: topics of the graph to an MCAP file, as they come."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from rfly_bringup.recording.mcap_file import McapWriter
+from rfly_bringup.recording.topics import Topic, TopicChoice
+from rfly_bringup.ros.node_parameters import RecorderParameters
+from rfly_bringup.ros.topic_taps import TopicTaps
+from rfly_common.errors import ConfigError
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.run_loop import run
+
+REFRESH_S = 0.5
+"""between two looks at the graph; so long a message may wait in memory before it is in the file"""
+
+
+class RecorderNode(Node):
+    """Writes every message of the chosen topics; the file is whole when the node has been destroyed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("recorder_node", **options)
+        self._settings = declare_parameters(self, RecorderParameters)
+        self.ended = ""
+        """why nothing is recorded any more; "" while it is"""
+        choice = TopicChoice(self._settings.topics, self._settings.exclude)
+        text = self._settings.file or "rfly_{time}.mcap"
+        path = Path(text.replace("{time}", f"{datetime.now():%Y-%m-%d_%H-%M-%S}"))
+        try:
+            self.writer = McapWriter(path, overwrite=self._settings.overwrite)
+        except OSError as error:
+            raise ConfigError(f"parameter file: {path}: {error.strerror}") from error
+        self._taps = TopicTaps(self, self, choice)
+        self._diagnostics = Diagnostics(
+            self, "recording", str(path), refresh=self._update_diagnostics, check_peers=False
+        )
+        self.create_timer(REFRESH_S, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info(f"recording to {path}")
+
+    @property
+    def left_out(self) -> list[str]:
+        """Topics that cannot be recorded, each with the reason."""
+        return [f"{name}: {reason}" for name, reason in self._taps.left_out.items()]
+
+    def add_topic(self, topic: Topic) -> int:
+        """As a `Sink`."""
+        return self.writer.add_topic(topic)
+
+    def write(self, channel: int, data: bytes, time_ns: int) -> None:
+        """As a `Sink`."""
+        if not self.ended:
+            try:
+                self.writer.write(channel, data, time_ns)
+            except OSError as error:
+                self._end(f"{self.writer.path}: {error.strerror}")
+
+    def _on_timer(self) -> None:
+        if self.ended:
+            return
+        self._taps.refresh()
+        try:
+            self.writer.flush()
+        except OSError as error:
+            self._end(f"{self.writer.path}: {error.strerror}")
+            return
+        if 0.0 < self._settings.max_size * 1e6 <= self.writer.size:
+            self._end(f"{self.writer.path} has {self._settings.max_size:g} MB (max_size)")
+
+    def _end(self, reason: str) -> None:
+        self.ended = reason
+        self.get_logger().error(f"the recording has ended: {reason}")
+
+    def _update_diagnostics(self) -> None:
+        left_out = "; ".join(self.left_out)
+        self._diagnostics.set_first(
+            [
+                (self.ended, ERROR, lambda: f"the recording has ended: {self.ended}"),
+                (left_out, WARN, lambda: f"topics left out: {left_out}"),
+                (True, OK, "recording"),
+            ],
+            topics=self.writer.topics,
+            messages=self.writer.messages,
+            bytes=self.writer.size,
+        )
+
+    def destroy_node(self) -> None:
+        """End the file; what the system holds for this node is in it."""
+        if hasattr(self, "writer"):
+            try:
+                self.writer.close()
+            except OSError as error:
+                self.get_logger().error(f"{self.writer.path}: {error.strerror}; what came before is readable")
+        super().destroy_node()
+
+
+def main() -> None:
+    """Entry point of the executable `recorder_node`."""
+    run(RecorderNode, often=True)

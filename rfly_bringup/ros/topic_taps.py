@@ -1,0 +1,86 @@
+"""Raw subscriptions to all topics of the graph that somebody publishes on, as bytes to a sink. Part of nodes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+from rfly_bringup.recording.topics import Sink, Topic, TopicChoice
+from rfly_bringup.ros.message_definitions import message_class, message_definition
+from rfly_common.errors import ConfigError
+from rfly_common.ros.callback_errors import guarded
+
+_DEPTH = 100
+
+
+@dataclass
+class _Tap:
+    topic: Topic
+    channel: int
+    subscription: Subscription
+
+
+class TopicTaps:
+    """Listens to what others publish; `refresh` looks for new topics, and is to be called about twice a second.
+
+    A subscription asks for what all publishers of its topic offer, and is made anew where one offers less.
+    Hidden topics (a part of the name begins with _) are left out, as `ros2 bag` does.
+    """
+
+    def __init__(self, node: Node, sink: Sink, choice: TopicChoice) -> None:
+        self._node, self._sink, self._choice = node, sink, choice
+        self._taps: dict[str, _Tap] = {}
+        self.left_out: dict[str, str] = {}
+        """topics that cannot be passed on, and why"""
+
+    def refresh(self) -> None:
+        """Look at the graph."""
+        for name, kinds in self._node.get_topic_names_and_types():
+            if name not in self._choice or name in self.left_out or "/_" in name:
+                continue
+            offers = [each.qos_profile for each in self._node.get_publishers_info_by_topic(name)]
+            if not offers:
+                continue
+            latched = all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
+            reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+            tap = self._taps.get(name)
+            if tap is None:
+                self._add(name, kinds, latched, reliable)
+            elif (tap.topic.latched and not latched) or (tap.topic.reliable and not reliable):
+                self._node.destroy_subscription(tap.subscription)
+                tap.topic = replace(tap.topic, latched=latched, reliable=reliable)
+                tap.subscription = self._subscribe(tap.topic, tap.channel)
+
+    def _add(self, name: str, kinds: list[str], latched: bool, reliable: bool) -> None:
+        try:
+            if len(kinds) > 1:
+                raise ConfigError(f"it has several types: {', '.join(kinds)}")
+            topic = Topic(name, kinds[0], message_definition(kinds[0]), latched, reliable)
+        except ConfigError as error:
+            self.left_out[name] = str(error)
+            self._node.get_logger().warning(f"{name} is left out: {error}")
+            return
+        channel = self._sink.add_topic(topic)
+        self._taps[name] = _Tap(topic, channel, self._subscribe(topic, channel))
+
+    def _subscribe(self, topic: Topic, channel: int) -> Subscription:
+        def on_message(data: bytes) -> None:  # rclpy's executor of events hands over no times
+            self._sink.write(channel, bytes(data), time.time_ns())
+
+        qos = topic_qos(topic, _DEPTH)
+        return self._node.create_subscription(
+            message_class(topic.type), topic.name, guarded(self._node, on_message), qos, raw=True
+        )
+
+
+def topic_qos(topic: Topic, depth: int) -> QoSProfile:
+    """The QoS with which a topic is heard, or published again."""
+    return QoSProfile(
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if topic.latched else DurabilityPolicy.VOLATILE,
+    )

@@ -1,0 +1,148 @@
+"""MCAP files without ROS: whole ones, cut ones, foreign ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from rfly_bringup.recording.mcap_file import McapReader, McapWriter, is_mcap
+from rfly_bringup.recording.topics import Topic, TopicChoice
+from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
+
+pytestmark = pytest.mark.needs("mcap")
+
+TEXT = Topic("/said", "std_msgs/msg/String", "string data\n")
+MAP = Topic("/map", "std_msgs/msg/String", "string data\n", latched=True)
+FAST = Topic("/fast", "std_msgs/msg/Byte", "byte data\n", reliable=False)
+SECOND = 1_000_000_000
+
+
+def written(path, seconds):
+    """A message of each topic each second, handed to the system after each; {topic: (time, data)}."""
+    writer = McapWriter(path)
+    channels = {topic.name: writer.add_topic(topic) for topic in (TEXT, MAP, FAST)}
+    content = {name: [] for name in channels}
+    for second in range(seconds):
+        for name, channel in channels.items():
+            data = f"{name} {second}".encode() * 40
+            writer.write(channel, data, second * SECOND)
+            content[name].append((second * SECOND, data))
+        writer.flush()
+    return writer, content
+
+
+def read(reader, found=None):
+    """{topic: (time, data)}; `found` has what came before an error."""
+    found = {} if found is None else found
+    found |= {topic.name: [] for topic in reader.topics.values()}
+    for message in reader:
+        found[reader.topics[message.channel].name].append((message.time_ns, message.data))
+    return found
+
+
+def test_what_was_written_is_read_with_its_topics_twice(tmp_path):
+    file = tmp_path / "a.mcap"
+    writer, content = written(file, 5)
+    writer.close()
+    assert is_mcap(file)
+    assert (writer.messages, writer.topics, writer.size) == (15, 3, file.stat().st_size)
+    with McapReader(file) as reader:
+        assert sorted(reader.topics.values(), key=lambda topic: topic.name) == [FAST, MAP, TEXT]
+        assert read(reader) == read(reader) == content
+        assert reader.position == reader.size == 15
+
+
+def test_a_message_that_came_later_but_is_older_is_read_in_its_place(tmp_path):
+    writer = McapWriter(tmp_path / "a.mcap")
+    channel = writer.add_topic(TEXT)
+    for time_ns in (3, 1, 2):
+        writer.write(channel, bytes([time_ns]), time_ns)
+        writer.flush()
+    writer.close()
+    with McapReader(tmp_path / "a.mcap") as reader:
+        assert [message.data for message in reader] == [b"\1", b"\2", b"\3"]
+
+
+def test_a_file_that_was_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
+    """At each byte from the header on: a beginning of what was written, and an error that says so."""
+    file, cut = tmp_path / "a.mcap", tmp_path / "cut.mcap"
+    writer, content = written(file, 3)
+    flushed = file.read_bytes()
+    writer.close()
+    seen = set()
+    for length in range(60, len(flushed) + 1, 7):
+        cut.write_bytes(flushed[:length])
+        found = {}
+        with McapReader(cut) as reader, pytest.raises(TruncatedCaptureError, match=r"cut\.mcap"):
+            read(reader, found)
+        assert all(found[name] == content[name][: len(found[name])] for name in found)
+        seen.add(sum(map(len, found.values())))
+    assert seen == {0, 3, 6, 9}
+
+
+def test_what_was_flushed_is_in_the_file_while_it_is_written(tmp_path):
+    writer, content = written(tmp_path / "a.mcap", 4)
+    found = {}
+    with McapReader(tmp_path / "a.mcap") as reader, pytest.raises(TruncatedCaptureError, match="its writer was killed"):
+        read(reader, found)
+    writer.close()
+    assert found == content
+
+
+def test_files_that_are_none_are_named(tmp_path):
+    other = tmp_path / "other.mcap"
+    other.write_bytes(b"\xd4\xc3\xb2\xa1" * 20)
+    assert not is_mcap(other)
+    with pytest.raises(CaptureError, match=r"other\.mcap: no MCAP file"):
+        McapReader(other)
+
+
+def test_a_damaged_chunk_is_an_error_with_its_place(tmp_path):
+    file = tmp_path / "a.mcap"
+    writer, _ = written(file, 1)
+    flushed = len(file.read_bytes())
+    writer.close()
+    content = bytearray(file.read_bytes())
+    content[flushed // 2] ^= 0xFF
+    file.write_bytes(content)
+    with McapReader(file) as reader, pytest.raises(CaptureError, match=r"a\.mcap"):
+        list(reader)
+
+
+def test_an_existing_file_is_kept_unless_it_may_be_written_over(tmp_path):
+    file = tmp_path / "a.mcap"
+    file.write_text("mine")
+    with pytest.raises(ConfigError, match="exists; choose another name"):
+        McapWriter(file)
+    assert file.read_text() == "mine"
+    McapWriter(file, overwrite=True).close()
+    assert is_mcap(file)
+
+
+@pytest.mark.parametrize("names", [("keep_last", "transient_local", "best_effort"), (1, 1, 2)], ids=["jazzy", "humble"])
+def test_rosbag2s_files_tell_their_qos(tmp_path, names):
+    """rosbag2 writes names from Jazzy on, numbers before (rosbag2_storage/qos.cpp)."""
+    from mcap.writer import Writer
+
+    history, durability, reliability = names
+    qos = f"- {{history: {history}, depth: 3, reliability: {reliability}, durability: {durability}}}\n"
+    with (tmp_path / "bag.mcap").open("wb") as file:
+        writer = Writer(file)
+        writer.start(profile="ros2")
+        schema = writer.register_schema(TEXT.type, "ros2msg", TEXT.definition.encode())
+        writer.register_channel("/said", "cdr", schema, {"offered_qos_profiles": qos})
+        writer.register_channel("/plain", "cdr", schema)
+        json = writer.register_schema("thing", "jsonschema", b"{}")
+        writer.register_channel("/foreign", "json", json)
+        writer.finish()
+    with McapReader(tmp_path / "bag.mcap") as reader:
+        topics = {topic.name: (topic.latched, topic.reliable) for topic in reader.topics.values()}
+    assert topics == {"/said": (True, False), "/plain": (False, True)}
+
+
+def test_topics_are_chosen_by_whole_names():
+    choice = TopicChoice(["/tf.*", "/.*/pose"], ["/hidden/.*"])
+    names = ["/tf", "/tf_static", "/lead/pose", "/lead/pose_2", "/hidden/pose", "/a/tf"]
+    assert [name for name in names if name in choice] == ["/tf", "/tf_static", "/lead/pose"]
+    assert "/any" in TopicChoice()
+    with pytest.raises(ConfigError, match=r"topics '\*': .*expected a regular expression"):
+        TopicChoice(["*"])

@@ -1,0 +1,358 @@
+"""`rfly record --mcap`, `rfly replay` and recorder_node between a test's own node and libraries that are not ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from array import array
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.ros, pytest.mark.needs("mcap", "mcap_ros2", "rosbags")]
+
+RFLY = [sys.executable, "-c", "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"]
+ROUNDS = 20
+TYPES = {
+    "/vehicle_states": "rfly_suite/msg/VehicleStateArray",
+    "/lead/pose": "geometry_msgs/msg/PoseStamped",
+    "/tf_static": "tf2_msgs/msg/TFMessage",
+    "/terrain_map": "rfly_suite/msg/TerrainMap",
+    "/lidar/points": "sensor_msgs/msg/PointCloud2",
+    "/diagnostics": "diagnostic_msgs/msg/DiagnosticArray",
+}
+LOSSY = "/lidar/points"
+"""best effort: what is published before a subscriber knows its publisher is lost"""
+LATCHED_ONES = ("/tf_static", "/terrain_map")
+
+
+class Rfly:
+    """An `rfly` command in a domain, its output kept."""
+
+    def __init__(self, domain_id, *arguments):
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id), "COLUMNS": "300"}
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        self.process = subprocess.Popen(
+            [*RFLY, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
+
+    def end(self, number=None):
+        """(exit code, output), after a signal."""
+        if number is not None:
+            self.process.send_signal(number)
+        output, _ = self.process.communicate(timeout=20.0)
+        return self.process.returncode, output
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def messages(number):
+    """One message of each topic, told apart by a number."""
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+    from geometry_msgs.msg import PoseStamped, TransformStamped
+    from rfly_suite.msg import TerrainMap, VehicleStateArray
+    from sensor_msgs.msg import PointCloud2
+    from tf2_msgs.msg import TFMessage
+
+    states = VehicleStateArray(id=array("i", [number, 7]), position=array("d", [0.5 * number, 2.0, -3.25] * 2))
+    pose = PoseStamped()
+    pose.header.frame_id, pose.pose.position.x = "map", 0.25 * number
+    transform = TransformStamped(child_frame_id=f"frame_{number}")
+    terrain = TerrainMap(name="Two", height=array("f", [1.5, -2.0, 3.0, 4.0]))
+    cloud = PointCloud2(height=1, width=3, data=array("B", [number, 2, 255]))
+    status = DiagnosticStatus(level=DiagnosticStatus.WARN, name="ä node: task", message=f"{number}")
+    return dict(
+        zip(TYPES, [states, pose, TFMessage(transforms=[transform]), terrain, cloud, DiagnosticArray(status=[status])],
+            strict=True)
+    )  # fmt: skip
+
+
+def told(topic, message):
+    """What tells a message apart, from any library's object of it."""
+    return {
+        "/vehicle_states": lambda: (list(message.id), list(message.position)),
+        "/lead/pose": lambda: (message.header.frame_id, message.pose.position.x),
+        "/tf_static": lambda: message.transforms[0].child_frame_id,
+        "/terrain_map": lambda: (message.name, list(message.height)),
+        "/lidar/points": lambda: bytes(message.data),
+        "/diagnostics": lambda: (message.status[0].name, message.status[0].message, _number(message.status[0].level)),
+    }[topic]()
+
+
+def _number(level):
+    return level if isinstance(level, int) else level[0]
+
+
+def expected():
+    """{topic: what was published}; latched ones once."""
+    return {
+        topic: [told(topic, messages(number)[topic]) for number in range(1 if topic in LATCHED_ONES else ROUNDS)]
+        for topic in TYPES
+    }
+
+
+def check(found):
+    """All of it in its order; of the lossy topic, a part in its order."""
+    lossy, everything = list(found[LOSSY]), expected()
+    assert lossy == [each for each in everything[LOSSY] if each in lossy]
+    assert {**found, LOSSY: everything[LOSSY]} == everything
+
+
+def publishers(peer, count):
+    """For all topics, matched with so many subscriptions; best effort, latched or reliable."""
+    from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+    from rfly_bringup.ros.message_definitions import message_class
+    from rfly_common.ros.qos import LATCHED
+
+    best_effort = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
+    qos = {LOSSY: best_effort} | dict.fromkeys(LATCHED_ONES, LATCHED)
+    made = {
+        topic: peer.node.create_publisher(message_class(kind), topic, qos.get(topic, QoSProfile(depth=50)))
+        for topic, kind in TYPES.items()
+    }
+    peer.spin_until(lambda: all(each.get_subscription_count() >= count for each in made.values()))
+    return made
+
+
+def publish(made):
+    for number in range(ROUNDS):
+        for topic, message in messages(number).items():
+            if number == 0 or topic not in LATCHED_ONES:
+                made[topic].publish(message)
+
+
+def read_by_mcap_ros2(path):
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
+    found = defaultdict(list)
+    with path.open("rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        for _, channel, _, message in reader.iter_decoded_messages(topics=list(TYPES)):
+            found[channel.topic].append(told(channel.topic, message))
+    return found
+
+
+def read_by_rosbags(path):
+    """{topic: messages}, {topic: (durability, reliability)}."""
+    from rosbags.rosbag2 import Reader
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.EMPTY)
+    found, qos = defaultdict(list), {}
+    with Reader(path) as reader:
+        for connection in reader.connections:
+            store.register(get_types_from_msg(connection.msgdef.data, connection.msgtype))
+            (profile,) = connection.ext.offered_qos_profiles
+            qos[connection.topic] = (profile.durability.name, profile.reliability.name)
+        for connection, _, data in reader.messages([c for c in reader.connections if c.topic in TYPES]):
+            found[connection.topic].append(told(connection.topic, store.deserialize_cdr(data, connection.msgtype)))
+    return found, qos
+
+
+def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(domain_id, tmp_path, monkeypatch, capsys):
+    """Ctrl-C, kill, a closed terminal; and what kill -9 leaves is played to a node."""
+    from node_harness import Peer
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+    files = {number: tmp_path / f"{number.name}.mcap" for number in signals}
+    peer = Peer(domain_id)
+    # its own /diagnostics and those of the other recorders are no part of the count
+    choice = [word for topic in TYPES for word in ("--topic", topic)]
+    with (
+        Rfly(domain_id, "record", "--mcap", files[signal.SIGINT], *choice) as first,
+        Rfly(domain_id, "record", "--mcap", files[signal.SIGTERM]) as second,
+        Rfly(domain_id, "record", "--mcap", files[signal.SIGHUP], "--exclude", "/rosout") as third,
+        Rfly(domain_id, "record", "--mcap", files[signal.SIGKILL], *choice) as fourth,
+    ):
+        made = publishers(peer, 4)
+        publish(made)
+        cut = files[signal.SIGKILL]
+        peer.spin_until(lambda: cut.stat().st_size > 2000)
+        peer.spin_for(1.2)  # two more flushes; everything was received long before
+        code, _ = fourth.end(signal.SIGKILL)
+        assert code == -signal.SIGKILL
+        for each, number in ((first, signal.SIGINT), (second, signal.SIGTERM), (third, signal.SIGHUP)):
+            each.process.send_signal(number)
+        for each, number in ((first, signal.SIGINT), (second, signal.SIGTERM), (third, signal.SIGHUP)):
+            code, output = each.end()
+            assert code in (0, 128 + number, -number), output
+            assert re.search(r"\d+ messages on \d+ topics, \d+ bytes in", output), output
+            assert not re.search("Traceback|Error", output), output
+    for number in signals[:3]:
+        by_rosbags, qos = read_by_rosbags(files[number])
+        for found in (by_rosbags, read_by_mcap_ros2(files[number])):
+            found["/diagnostics"] = [each for each in found["/diagnostics"] if each[0] == "ä node: task"]
+            check(found)
+        assert all(qos[topic] == ("TRANSIENT_LOCAL", "RELIABLE") for topic in LATCHED_ONES)
+        assert qos[LOSSY] == ("VOLATILE", "BEST_EFFORT")
+        assert qos["/vehicle_states"] == ("VOLATILE", "RELIABLE")
+        assert ("/rosout" in qos) == (number == signal.SIGTERM)
+    files[signal.SIGINT].rename(tmp_path / "flight.mcap")
+    monkeypatch.chdir(tmp_path)
+    exec(example_of_the_page(), {})
+    lines = re.findall(r"^\d+ \[\s*(\d+)\s+7\] \[\[\s*([\d.]+) ", capsys.readouterr().out, re.MULTILINE)
+    assert [(int(first), float(x)) for first, x in lines] == [(number, 0.5 * number) for number in range(ROUNDS)]
+    for each in made.values():  # what they have latched is no part of the replay
+        peer.node.destroy_publisher(each)
+    played = play(peer, domain_id, cut, "--speed", "0")
+    assert "has no end, as if its writer was killed" in played.output
+    check(played.found)
+    peer.close()
+
+
+def example_of_the_page():
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "record-and-replay.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    return example
+
+
+class Played:
+    def __init__(self, found, times, output):
+        self.found, self.times, self.output = found, times, output
+
+
+def play(peer, domain_id, file, *options):
+    """What a node hears of `rfly replay`."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+    from rfly_bringup.ros.message_definitions import message_class
+
+    found, times = defaultdict(list), defaultdict(list)
+
+    def listen(topic):
+        def on_message(message):
+            if topic != "/diagnostics" or message.status[0].name == "ä node: task":
+                found[topic].append(told(topic, message))
+                times[topic].append(time.monotonic())
+
+        qos = QoSProfile(depth=500)
+        if topic == LOSSY:
+            qos.reliability = ReliabilityPolicy.BEST_EFFORT
+        if topic in LATCHED_ONES:
+            qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
+        return peer.node.create_subscription(message_class(TYPES[topic]), topic, on_message, qos)
+
+    subscriptions = [listen(topic) for topic in TYPES]
+    with Rfly(domain_id, "replay", file, *options) as process:
+        peer.spin_until(lambda: process.process.poll() is not None)
+        code, output = process.end()
+    peer.spin_for(0.2)
+    for each in subscriptions:
+        peer.node.destroy_subscription(each)
+    assert code == 0, output
+    return Played(found, times, output)
+
+
+def written(path, period_ns=0):
+    """A file with all rounds, without ROS's own recorder, so that a replay's errors are its own."""
+    from rclpy.serialization import serialize_message
+
+    from rfly_bringup.recording.mcap_file import McapWriter
+    from rfly_bringup.recording.topics import Topic
+    from rfly_bringup.ros.message_definitions import message_definition
+
+    writer = McapWriter(path)
+    channels = {
+        topic: writer.add_topic(Topic(topic, kind, message_definition(kind), topic in LATCHED_ONES))
+        for topic, kind in TYPES.items()
+    }
+    for number in range(ROUNDS):
+        for topic, message in messages(number).items():
+            if number == 0 or topic not in LATCHED_ONES:
+                writer.write(channels[topic], serialize_message(message), number * period_ns)
+    return writer
+
+
+def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
+    """20 poses 50 ms apart, at double speed twice: from the first to the last 2 · 19 · 25 ms."""
+    from node_harness import Peer
+
+    file = tmp_path / "flight.mcap"
+    written(file, period_ns=50_000_000).close()
+    peer = Peer(domain_id)
+    options = ("--speed", "2", "--loop", "2", "--topic", "/.*/pose", "--topic", "/terrain_map")
+    played = play(peer, domain_id, file, *options)
+    peer.close()
+    assert played.found == {
+        "/lead/pose": expected()["/lead/pose"] * 2,
+        "/terrain_map": expected()["/terrain_map"] * 2,
+    }
+    assert "published 42 messages on 2 topics" in played.output
+    duration = float(re.search(r"topics in ([\d.]+) s", played.output)[1])
+    assert 0.95 <= duration < 3.0
+    heard = played.times["/lead/pose"]
+    assert heard[-1] - heard[0] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["record", "--mcap", "-"], "takes a name, not a pipe"),
+        (["record", "--mcap", "{file}"], "exists; choose another name"),
+        (["record", "--mcap", "/no/such/folder/a.mcap"], "a.mcap: No such file or directory"),
+        (["record", "--mcap", "{file}x", "--port", "20020"], "--port: with --mcap it has no meaning"),
+        (["record", "a.pcap", "--topic", "/tf"], "--topic: without --mcap it has no meaning"),
+        (["replay", "{file}", "--host", "10.0.0.1"], "holds topics it has no meaning"),
+        (["replay", "{file}", "--topic", "/tf"], "no messages on topics that are to be published; there are "),
+        (["replay", "{file}", "--topic", "*"], "expected a regular expression"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_mistakes_are_named_in_one_line(domain_id, tmp_path, monkeypatch, capfd, arguments, text):
+    from rfly_bringup.cli.main import main
+
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain_id))
+    file = tmp_path / "flight.mcap"
+    written(file).close()
+    monkeypatch.setattr(sys, "argv", ["rfly", *(word.format(file=file) for word in arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert text in capfd.readouterr().err
+
+
+def test_a_type_with_other_fields_is_left_out_of_a_replay(tmp_path):
+    from rfly_bringup.ros.message_definitions import message_definition, same_fields
+
+    pose = message_definition("geometry_msgs/msg/PoseStamped")
+    assert same_fields(pose, "\n".join(line.partition("#")[0] for line in pose.splitlines()))
+    assert not same_fields(pose, pose.replace("float64 x", "float32 x"))
+    assert not same_fields(pose, pose.replace("string frame_id", "string frame"))
+    status = message_definition("diagnostic_msgs/msg/DiagnosticStatus")
+    assert same_fields(status, status.replace("byte STALE=3", "byte OLD = 4"))
+    assert "MSG: diagnostic_msgs/KeyValue" in status
+
+
+def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tmp_path):
+    from diagnostic_msgs.msg import DiagnosticArray
+    from node_harness import NodeProcess, Peer, diagnostic
+
+    from rfly_common.ros.qos import STATE_OUT
+
+    peer = Peer(domain_id)
+    with NodeProcess("recorder_node", domain_id, {"file": str(tmp_path / "{time}.mcap")}) as node:
+        statuses = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        publish(publishers(peer, 1))
+        level, text, values = peer.spin_until(
+            lambda: (found := diagnostic(statuses, "recording")) and int(found[2].get("messages", 0)) > 60 and found
+        )
+        assert (level, text) == (0, "recording")
+        assert int(values["topics"]) >= len(TYPES)
+        assert node.stop(signal.SIGTERM) == 0
+    peer.close()
+    (file,) = tmp_path.glob("20*-*-*_*-*-*.mcap")
+    found, _ = read_by_rosbags(file)
+    assert found["/vehicle_states"] == expected()["/vehicle_states"]
