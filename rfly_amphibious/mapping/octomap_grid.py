@@ -116,16 +116,20 @@ class OctomapGrid:
 
     def _drop_far(self, place: Floats, keep: int) -> int:
         """Keep so many voxels, those nearest to a place (3,) m; how many are gone."""
-        table, odds = self._voxels
-        there = np.flatnonzero(table)
-        packed = table[there] - 1
+        there = self._voxels.table != 0
+        packed, odds = self._voxels.table[there], self._voxels.values[there]
+        del there
+        packed -= 1
         distance = np.zeros(len(packed), np.float32)
         for shift, middle in zip((32, 16, 0), place / self.parameters.resolution + kernels.HALF, strict=True):
-            distance += ((packed >> shift & 0xFFFF) + np.float32(0.5 - middle)) ** 2
+            distance += ((packed >> shift).astype(np.uint16) + np.float32(0.5 - middle)) ** 2
         dropped = max(len(packed) - keep, 0)
         if dropped:
-            near = np.sort(np.argpartition(distance, keep)[:keep])
-            self._voxels, self._count = kernels.refilled(packed[near], odds[there[near]]), keep
+            near = np.zeros(len(packed), bool)
+            near[np.argpartition(distance, keep)[:keep]] = True
+            packed, odds = packed[near], odds[near]
+            self.clear()  # first, so that the old table and the new one are not held both
+            self._voxels, self._count = kernels.refilled(packed, odds), keep
         return dropped
 
     def voxels(self, occupied: bool = True) -> Floats:
@@ -149,19 +153,22 @@ class OctomapGrid:
             return b""
         table, odds = self._voxels
         there = table != 0
-        paths = np.empty(self._count, np.int64)
-        kernels.octants(table[there] - 1, paths)
-        order = np.argsort(paths, kind="stable")
-        kinds = np.where(odds[there] >= 0.0, kernels.OCCUPIED, kernels.FREE).astype(np.uint8)[order]
-        paths = paths[order]
+        nodes = table[there]
+        nodes -= 1
+        kernels.octants(nodes, nodes)
+        nodes <<= 2  # below a path of 48 bits its kind, so that one sort in place is enough: a map of the largest size
+        nodes |= np.where(odds[there] >= 0.0, kernels.OCCUPIED, kernels.FREE)  # is not held five times over
+        nodes.sort()
+        paths, kinds = nodes >> 2, (nodes & 3).astype(np.uint8)
+        del nodes, there
         levels = []
         for _ in range(kernels.DEPTH):
             size = len(paths)
-            parents, bits, first = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-            parent_kinds = np.empty(size, np.uint8)
+            parents, parent_kinds = np.empty(size, np.int64), np.empty(size, np.uint8)
+            bits, first = np.empty(size, np.uint16), np.empty(size, np.int32)
             count = kernels.join(paths, kinds, parents, parent_kinds, bits, first)
-            levels.append((bits[:count], first[:count]))
-            paths, kinds = parents[:count], parent_kinds[:count]
+            levels.append((bits[:count].copy(), first[:count].copy()))
+            paths, kinds = parents[:count].copy(), parent_kinds[:count].copy()
         levels.reverse()
         starts = np.cumsum([0, *(len(bits) for bits, _ in levels)])
         bits, first = (np.concatenate(parts) for parts in zip(*levels, strict=True))
