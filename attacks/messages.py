@@ -50,6 +50,7 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
     "mission_node of a real vehicle": ("mission_node", {"vehicles": "[uav]", "simulate": "false"}),
+    "mavlink_node": ("mavlink_node", {"vehicles": "[uav]", "port": "0", "targets": "['127.0.0.1:29011']"}),
     "planner_node": ("planner_node", {"vehicles": "[uav]", "uav.id": "1", "goal_vehicle": "uav"}),
     "collision_node": ("collision_node", {}),
     "teleop_node": ("teleop_node", {}),

@@ -223,7 +223,7 @@ def link_over(transport: str, rng: random.Random, tries: int) -> Result:
 
 def autopilots(rng: random.Random, tries: int) -> Result:
     """Autopilots that speak MAVLink over TCP."""
-    from rfly_amphibious.links.mavlink_hil import load_dialect
+    from rfly_trajectory.mavlink.wire import load_dialect
 
     dialect = load_dialect()
     sender = dialect.MAVLink(None)

@@ -23,7 +23,7 @@ MODULES = {"python3-opencv": "cv2", "python3-yaml": "yaml"}
 EVERYWHERE = {MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")}
 """what a test file may import at once: not ROS, which is missing in `make test-lib`"""
 FROM_PIP = {
-    *("distributed", "foxglove", "mcap", "mcap_ros2", "numba", "pyarrow", "pymavlink", "pyoctomap", "pyproj"),
+    *("distributed", "foxglove", "mavsdk", "mcap", "mcap_ros2", "numba", "pyarrow", "pymavlink", "pyoctomap", "pyproj"),
     *("rasterio", "rosbags", "viser"),
     *("llvmlite", "msgspec", "PIL", "trimesh", "typing_extensions", "websockets"),  # come with numba, viser, matplotlib
 }

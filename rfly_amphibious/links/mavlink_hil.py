@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,8 +20,8 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
-from rfly_common.imports import require
 from rfly_common.physics import GRAVITY, pressure_altitude, standard_temperature
+from rfly_trajectory.mavlink.wire import load_dialect
 
 CONTROLS = 16
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
@@ -35,11 +34,6 @@ SYSTEM_ID, COMPONENT_ID = 1, 51
 _HEARTBEAT_VERSION = 3
 _GAUSS_PER_TESLA = 1e4
 _CM, _MM, _DEG_E7 = 1e2, 1e3, 1e7
-
-
-def load_dialect() -> types.ModuleType:
-    """pymavlink's `common`, MAVLink 2. Raises ConfigError that says how to install it."""
-    return require("pymavlink.dialects.v20.common", "MAVLink")
 
 
 @dataclasses.dataclass(frozen=True)

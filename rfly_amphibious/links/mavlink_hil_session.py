@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rfly_amphibious.links.controller_session import HEARTBEAT_EVERY_S, ControllerSession
-from rfly_amphibious.links.mavlink_hil import COMPONENT_ID, SYSTEM_ID, HilMessages, load_dialect
+from rfly_amphibious.links.mavlink_hil import COMPONENT_ID, SYSTEM_ID, HilMessages
 from rfly_amphibious.links.transport import TcpTransport
+from rfly_trajectory.mavlink.wire import load_dialect
 
 PORT = 4560
 FIRST_WORD_S = 1.0

@@ -43,6 +43,12 @@ ARGUMENTS = (
         f"{os.pathsep!r}",
     ),
     Argument("mission_vehicles", "names of vehicles that fly missions, separated by commas: starts mission_node too"),
+    Argument(
+        "mavlink",
+        "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too",
+        default="false",
+        choices=("true", "false"),
+    ),
     Argument("collision", "report what touches: starts collision_node too", default="false", choices=("true", "false")),
     Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
     Argument(
@@ -120,6 +126,12 @@ MISSION = NodeDescription(
     },
     needs="mission_vehicles",
 )
+MAVLINK = NodeDescription(
+    "mavlink_node",
+    "speaks MAVLink with ground stations",
+    {"vehicles": "mission_vehicles", "map_search_path": "map_search_path"},
+    needs="mavlink",
+)
 COLLISION = NodeDescription(
     "collision_node",
     "reports which vehicles, placed objects and ground touch",
@@ -134,7 +146,7 @@ PLANNER = NodeDescription(
 )
 RECORDER = NodeDescription("recorder_node", "records topics to an MCAP file", {"file": "record"}, needs="record")
 
-NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, COLLISION, PLANNER)
+NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLANNER)
 """In the order in which they start."""
 
 _INTEGERS = frozenset({"windows"})

@@ -24,7 +24,7 @@ from rfly_common.frames import (
 from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_trajectory.missions.items import MissionItem, MissionMode, MissionParams
-from rfly_trajectory.missions.multirotor import Follower
+from rfly_trajectory.missions.multirotor import Follower, Vector
 
 
 def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
@@ -68,6 +68,15 @@ def ned_to_point(position: Any, axes: str) -> Point:
 
 def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, float] | None:
     """x, y, z (NED) and heading of a geometry_msgs/Pose of base_link; None where it is no pose."""
+    found = pose_to_ned_euler(pose, frame)
+    if found is None:
+        return None
+    (north, east, down), (_, _, yaw) = found
+    return north, east, down, float(math.remainder(yaw, 2 * math.pi))
+
+
+def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] | None:
+    """Position (NED) and roll, pitch, yaw of a geometry_msgs/Pose of base_link; None where it is no pose."""
     p, q = pose.position, pose.orientation
     numbers = np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
     norm = float(np.linalg.norm(numbers[3:]))
@@ -79,8 +88,7 @@ def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, fl
         position = quat_rotate(frame.transform.quat_xyzw, position) + frame.transform.translation
         quat = quat_multiply(frame.transform.quat_xyzw, quat)
     convert = pose_enu_to_ned_euler if frame.axes == "enu" else pose_ned_to_ned_euler
-    (north, east, down), euler = convert(*position.tolist(), *quat.tolist())
-    return north, east, down, float(math.remainder(euler[2], 2 * math.pi))
+    return convert(*position.tolist(), *quat.tolist())
 
 
 def follower_to_pose(follower: Follower, axes: str, frame_id: str, stamp_ns: int) -> PoseStamped:

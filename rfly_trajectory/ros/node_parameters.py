@@ -117,7 +117,32 @@ class MissionVehicleParameters:
     home: list[float] = parameter([], "x, y, z (m) for goals with home_source 1")
 
 
+@dataclass(frozen=True)
+class MavlinkParameters:
+    """Of mavlink_node."""
+
+    vehicles: list[str] = parameter([], "names of mission_node's vehicles that speak MAVLink")
+    bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
+    port: int = parameter(14580, "UDP port to listen on; 0: the system chooses", low=0, high=65535)
+    targets: list[str] = parameter(
+        ["127.0.0.1:14550", "127.0.0.1:14540"], "host:port of ground stations that wait for vehicles"
+    )
+    signing_file: str = parameter("", "file with the passphrase that all messages are signed by; empty: none is signed")
+
+
+@dataclass(frozen=True)
+class MavlinkVehicleParameters:
+    """Of each vehicle of mavlink_node, after its name and a dot."""
+
+    PREFIX: ClassVar = "NAME."
+
+    system_id: int = parameter(1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names")
+    uav_type: UavType = parameter("multirotor", "how it flies, or drives; as mission_node's parameter")
+    parameters: list[str] = parameter([], "values of MAVLink parameters at the start, as MIS_TAKEOFF_ALT=20")
+
+
 NODES = {
     "trajectory_node": (TrajectoryParameters, RunControlParameters, FrameParameters, LatestTerrainParameters),
     "mission_node": (MissionParameters, MissionVehicleParameters, FrameParameters, LatestTerrainParameters),
+    "mavlink_node": (MavlinkParameters, MavlinkVehicleParameters, FrameParameters, LatestTerrainParameters),
 }

@@ -16,12 +16,13 @@ from optional_parts import late_module
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies, load_dialect
+from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies
 from rfly_amphibious.links.mavlink_hil_session import HilSession
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
+from rfly_trajectory.mavlink.wire import load_dialect
 
 pytestmark = pytest.mark.needs("pymavlink")
 

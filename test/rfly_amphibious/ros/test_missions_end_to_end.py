@@ -164,3 +164,32 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     assert loop.words == FLIGHT
     assert 4.0 < highest < 8.0
     assert np.linalg.norm(loop.place[:2] - (22.0, 0.0)) < 0.8
+
+
+@pytest.mark.needs("pymavlink")
+def test_a_ground_station_arms_flies_and_lands_it(loop):
+    """mavlink_node before mission_node before the vehicle's own controllers: by MAVLink alone."""
+    from mavlink_station import StationSocket
+    from node_harness import NodeProcess
+
+    peer = loop.peer
+    vehicles = {"vehicles": "['duck']", "duck.uav_type": "land-air", "use_sim_time": "true"}
+    with StationSocket(peer) as station:
+        mavlink = {**vehicles, "port": "0", "targets": f"['127.0.0.1:{station.port}']"}
+        for name, parameters in (("mission_node", {**vehicles, "simulate": "false"}), ("mavlink_node", mavlink)):
+            loop.nodes.append(loop.stack.enter_context(NodeProcess(name, loop.domain_id, parameters)))
+        peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
+        peer.spin_until(lambda: station.command(400, 1.0) == 0)  # as soon as mission_node answers
+        peer.spin_until(lambda: loop.mode == "DRIVE", 20.0)
+        start = loop.place
+        assert station.command(22, 0.0, 0.0, 0.0, math.nan, math.nan, math.nan, 500.0 + start[2] + 2.5) == 0
+        peer.spin_until(lambda: loop.place[2] - start[2] > 2.0, 60.0)
+        peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT").relative_alt > 1900)
+        here = station.last("GLOBAL_POSITION_INT")
+        there = here.lat * 1e-7 + 3.0 / 111_170.9  # 3 m to the north
+        assert station.command(192, -1.0, 1.0, 0.0, math.nan, there, here.lon * 1e-7, here.alt * 1e-3) == 0
+        peer.spin_until(lambda: abs(loop.place[1] - start[1] - 3.0) < 0.7)
+        assert station.command(21, *[math.nan] * 7) == 0
+        peer.spin_until(lambda: loop.mode == "DRIVE" and loop.words[-2] == "SPOOL_DOWN")
+        assert station.command(400, 0.0) == 0
+        peer.spin_until(lambda: loop.mode == "DISARMED")

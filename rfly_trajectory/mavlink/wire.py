@@ -1,0 +1,86 @@
+"""Datagrams ↔ MAVLink 2 messages of the dialect `common`, signed where there is a key. pymavlink is the codec."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+from rfly_common.imports import require
+
+AUTOPILOT_COMPONENT = 1
+"""MAV_COMP_ID_AUTOPILOT1"""
+_SIGNING_EPOCH = 1_420_070_400
+"""2015-01-01, from which signatures count time in 10 µs"""
+
+
+def load_dialect() -> types.ModuleType:
+    """pymavlink's `common`, MAVLink 2. Raises ConfigError that says how to install it."""
+    return require("pymavlink.dialects.v20.common", "MAVLink")
+
+
+def signing_key(passphrase: str) -> bytes:
+    """The key of 32 bytes that ground stations make of a passphrase: its SHA-256."""
+    return hashlib.sha256(passphrase.encode()).digest()
+
+
+class Reader:
+    """Messages of datagrams; with a key only those signed with it, each once."""
+
+    def __init__(self, key: bytes = b"", clock: Callable[[], float] = time.time) -> None:
+        self._parser = load_dialect().MAVLink(None)
+        self._parser.robust_parsing = True
+        self._clock = clock
+        self.bad_data = 0
+        """places that held no message, or one with a signature that is missing or wrong"""
+        if key:
+            self._parser.signing.secret_key = key
+            self._check = self._parser.check_signature
+            self._parser.check_signature = self._check_signature
+
+    def _check_signature(self, *message: Any) -> bool:
+        """pymavlink's; but what is refused does not make a stream's later messages old."""
+        signing = self._parser.signing
+        signing.timestamp = max(signing.timestamp, _signing_time(self._clock()))
+        before = dict(signing.stream_timestamps)
+        right = bool(self._check(*message))
+        if not right:
+            signing.stream_timestamps = before
+        return right
+
+    def read(self, datagram: bytes) -> list[Any]:
+        """The whole messages in a datagram; none goes on in the next one."""
+        parser = self._parser
+        found = parser.parse_buffer(datagram) or []
+        parser.buf, parser.buf_index, parser.have_prefix_error = bytearray(), 0, False
+        whole = [message for message in found if message.get_type() not in ("BAD_DATA", "UNKNOWN")]
+        self.bad_data += len(found) - len(whole)
+        return whole
+
+
+class Writer:
+    """One system's messages as datagrams, numbered one by one."""
+
+    def __init__(
+        self, system_id: int, key: bytes = b"", link_id: int = 0, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._packer = load_dialect().MAVLink(None, system_id, AUTOPILOT_COMPONENT)
+        self._clock = clock
+        if key:
+            self._packer.signing.secret_key = key
+            self._packer.signing.link_id = link_id
+            self._packer.signing.sign_outgoing = True
+
+    def write(self, message: Any) -> bytes:
+        """The datagram of a message."""
+        packer = self._packer
+        packer.signing.timestamp = max(packer.signing.timestamp, _signing_time(self._clock()))
+        data = bytes(message.pack(packer))
+        packer.seq = (packer.seq + 1) % 256
+        return data
+
+
+def _signing_time(unix_s: float) -> int:
+    return int((unix_s - _SIGNING_EPOCH) * 1e5)

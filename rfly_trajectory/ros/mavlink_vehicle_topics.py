@@ -1,0 +1,183 @@
+"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle, and what it is told."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from rfly_suite.action import ExecuteMission
+from rfly_suite.msg import MissionParams
+from sensor_msgs.msg import BatteryState
+from std_msgs.msg import String, UInt8
+
+from rfly_common.errors import FrameError
+from rfly_common.geodesy import GeoPoint, geodetic_to_ned
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.mavlink.endpoint import MavlinkEndpoint
+from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
+from rfly_trajectory.mavlink.parameter_protocol import Tunables
+from rfly_trajectory.missions.items import MissionCommand, MissionMode
+from rfly_trajectory.ros.mission_msgs import item_to_msg, ned_to_point, pose_to_ned_euler
+
+WORLD = "map"
+BATTERY_PERIOD_S = 1.0
+
+
+class MavlinkVehicleTopics:
+    """Flies by the action `<name>/execute_mission` and the topic `<name>/mission_command`; a `Pilot`."""
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        endpoint: MavlinkEndpoint,
+        system_id: int,
+        uav_type: str,
+        values: Tunables,
+        frames: Frames,
+        diagnostics: Diagnostics,
+    ) -> None:
+        self._node, self.name, self._frames, self._diagnostics = node, name, frames, diagnostics
+        self._terrain: HeightMap | None = None
+        self._heard_at = -math.inf
+        self._told_battery_at = -math.inf
+        self._goals = 0
+        self._client = ActionClient(node, ExecuteMission, f"{name}/execute_mission")
+        self._commands = publisher(node, UInt8, f"{name}/mission_command", COMMANDS)
+        self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS)
+        self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
+        self.vehicle = endpoint.add(system_id, uav_type, self, values)
+        subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
+        subscription(node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED)
+        subscription(node, String, f"{name}/mode", self._on_mode, LATCHED)
+
+    def destroy(self) -> None:
+        """Take the action's client off the graph."""
+        self._client.destroy()
+
+    # --- what is told of it
+
+    def take_terrain(self, terrain: HeightMap, origin: GeoPoint) -> None:
+        """The ground, and where it lies."""
+        self._terrain = terrain
+        world = self.vehicle.flight.world
+        world.origin = origin
+
+        def altitude(latitude: float, longitude: float) -> float:
+            north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
+            return origin[2] - float(terrain.altitude_ned(north, east))
+
+        world.altitude = altitude
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds
+        try:
+            frame = self._frames.resolve(message.header.frame_id or WORLD, stamp_ns)
+        except FrameError as error:
+            self._diagnostics.count("poses_without_a_frame")
+            self._node.get_logger().warning(f"{self.name}/pose: {error}", throttle_duration_sec=5.0)
+            return
+        found = pose_to_ned_euler(message.pose, frame)
+        if found is None:
+            self._diagnostics.count("poses_not_finite")
+            return
+        self._heard_at = time.monotonic()
+        flight = self.vehicle.flight
+        flight.pose.take(stamp_ns * 1e-9, *found)
+        if self._terrain is not None:
+            flight.world.ground = float(self._terrain.altitude_ned(*found[0][:2]))
+
+    def _on_mission_params(self, message: MissionParams) -> None:
+        if message.current.mode <= max(MissionMode):
+            self.vehicle.flight.world.shown = MissionMode(message.current.mode)
+
+    def _on_mode(self, message: String) -> None:
+        self.vehicle.flight.world.mode = message.data.strip().upper()
+
+    @property
+    def silence_s(self) -> float:
+        """Of wall time since the last pose."""
+        return time.monotonic() - self._heard_at
+
+    def update(self, wall: float) -> None:
+        """Before a tick: what changes by itself."""
+        self.vehicle.flight.world.silence = self.silence_s
+        if wall - self._told_battery_at >= BATTERY_PERIOD_S:
+            self._told_battery_at = wall
+            self._publish_battery()
+
+    def _publish_battery(self) -> None:
+        battery = self.vehicle.battery
+        cells = round(battery.model.cells)
+        message = BatteryState(
+            voltage=battery.voltage,
+            temperature=math.nan,
+            current=0.0 - battery.current,
+            charge=battery.model.capacity_ah * battery.charge,
+            capacity=battery.model.capacity_ah,
+            design_capacity=battery.model.capacity_ah,
+            percentage=battery.charge,
+            power_supply_status=BatteryState.POWER_SUPPLY_STATUS_DISCHARGING,
+            power_supply_health=BatteryState.POWER_SUPPLY_HEALTH_GOOD,
+            power_supply_technology=BatteryState.POWER_SUPPLY_TECHNOLOGY_LIPO,
+            present=True,
+            cell_voltage=[battery.voltage / cells] * cells,
+        )
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._battery.publish(message)
+
+    # --- a Pilot
+
+    def problem(self) -> str:
+        """Whether mission_node is there."""
+        return "" if self._client.server_is_ready() else "mission_node does not answer"
+
+    def command(self, command: MissionCommand) -> None:
+        """By the topic."""
+        self._commands.publish(UInt8(data=int(command)))
+
+    def request_mode(self, word: str) -> None:
+        """By the topic."""
+        self._requests.publish(String(data=word))
+
+    def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
+        """As a goal of the action; it replaces the one before."""
+        self._goals += 1
+        number = self._goals
+        goal = ExecuteMission.Goal(
+            items=[item_to_msg(item, "enu") for item in plan.items],
+            home=ned_to_point(home, "enu"),
+            home_source=ExecuteMission.Goal.HOME_FROM_GOAL,
+            start_index=start_index,
+        )
+        goal.header.frame_id = WORLD
+
+        def on_feedback(message: Any) -> None:
+            if number == self._goals:
+                self.vehicle.flight.progressed(int(message.feedback.index))
+
+        def on_accepted(future: Any) -> None:
+            handle = future.result()
+            if not handle.accepted:
+                on_end(False, "refused by mission_node")
+                return
+            handle.get_result_async().add_done_callback(on_result)
+
+        def on_result(future: Any) -> None:
+            result = future.result().result
+            on_end(bool(result.success), result.message)
+
+        def on_end(done: bool, why: str) -> None:
+            if number == self._goals:
+                self.vehicle.flight.ended(done, why)
+
+        self._client.send_goal_async(goal, feedback_callback=on_feedback).add_done_callback(on_accepted)

@@ -1,0 +1,171 @@
+"""A ground station of pymavlink alone, and a pilot that flies MissionRunner's multirotor: an endpoint without ROS."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+from typing import Any
+
+from rfly_trajectory.mavlink.endpoint import MavlinkEndpoint
+from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
+from rfly_trajectory.missions.items import MissionCommand
+from rfly_trajectory.missions.multirotor import Multirotor
+from rfly_trajectory.missions.runner import MissionRunner
+
+ORIGIN = (47.0, 8.0, 500.0)
+STATION = ("127.0.0.1", 14550)
+NAN = math.nan
+
+
+class SimulatedPilot:
+    """What mission_node does with goals and commands; `asked` keeps them."""
+
+    def __init__(self, position: Vector, yaw: float) -> None:
+        self.follower = Multirotor(position, yaw)
+        self.runner = MissionRunner(follower=self.follower)
+        self.runner.load((), (0.0, 0.0, 0.0))
+        self.asked: list[Any] = []
+        self.why_not = ""
+        self.vehicle: Any = None
+        self._running = False
+
+    def problem(self) -> str:
+        return self.why_not
+
+    def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
+        self.asked.append(plan)
+        self.runner.load(plan.items, home, start_index=start_index)
+        self._running = True
+
+    def command(self, command: MissionCommand) -> None:
+        self.asked.append(command)
+        self.runner.command = command
+
+    def request_mode(self, word: str) -> None:
+        self.asked.append(word)
+
+    def step(self, dt: float) -> None:
+        state = self.runner.step(dt)
+        flight = self.vehicle.flight
+        flight.world.shown = state.params.current.mode
+        flight.progressed(state.item_index) if self._running else None
+        if self._running and state.finished:
+            self._running = False
+            flight.ended(True, "")
+
+
+class Station:
+    """One endpoint with one vehicle on level ground at z = 0, and what it says to who listens."""
+
+    def __init__(
+        self, key: bytes = b"", systems: tuple[int, ...] = (1,), at: Vector = (0.0, 0.0, 0.0), yaw: float = 0.0
+    ) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self.d = common
+        self.endpoint = MavlinkEndpoint([STATION], key)
+        self.pilots = {}
+        for system in systems:
+            pilot = self.pilots[system] = SimulatedPilot(at, yaw)
+            pilot.vehicle = self.endpoint.add(system, "multirotor", pilot)
+        self.pilot, self.vehicle = self.pilots[systems[0]], self.endpoint.vehicles[systems[0]]
+        self.packer = common.MAVLink(None, 245, 190)
+        self.parser = common.MAVLink(None)
+        if key:
+            for end in (self.packer, self.parser):
+                end.signing.secret_key = key
+                end.signing.sign_outgoing = True
+        self.now = 100.0
+        self.heard: list[Any] = []
+        self.run(0.1)
+
+    def run(self, seconds: float, dt: float = 0.05) -> None:
+        """Time goes on; wall time and simulated time are the same."""
+        for _ in range(round(seconds / dt)):
+            self.now += dt
+            for system, pilot in self.pilots.items():
+                flight = self.endpoint.vehicles[system].flight
+                pilot.step(dt)
+                flight.pose.take(self.now, pilot.follower.position, pilot.follower.euler)
+                flight.world.origin, flight.world.ground, flight.world.silence = ORIGIN, 0.0, 0.0
+            self.endpoint.tick(self.now, self.now)
+            self.listen()
+
+    def listen(self) -> None:
+        for address, data in self.endpoint.datagrams():
+            if address == STATION:
+                self.heard += self.parser.parse_buffer(data) or []
+
+    def tell(self, message: Any) -> list[Any]:
+        """The answers to a message."""
+        before = len(self.heard)
+        self.endpoint.receive(bytes(message.pack(self.packer)), STATION, self.now)
+        self.listen()
+        return self.heard[before:]
+
+    def command(self, number: int, *params: float, system: int = 1) -> str:
+        """The result of COMMAND_LONG."""
+        filled = [*params, *[NAN] * (7 - len(params))]
+        acks = of_type("COMMAND_ACK", self.tell(self.d.MAVLink_command_long_message(system, 1, number, 0, *filled)))
+        (ack,) = [ack for ack in acks if ack.get_srcSystem() == system]
+        assert ack.command == number
+        name: str = self.d.enums["MAV_RESULT"][ack.result].name
+        return name.removeprefix("MAV_RESULT_")
+
+    def last(self, kind: str, system: int = 1) -> Any:
+        return [m for m in of_type(kind, self.heard) if m.get_srcSystem() == system][-1]
+
+    @property
+    def texts(self) -> list[str]:
+        """Of STATUSTEXT; those in pieces put together."""
+        texts: list[str] = []
+        for message in of_type("STATUSTEXT", self.heard):
+            texts += [message.text] if message.chunk_seq == 0 else [texts.pop() + message.text]
+        return texts
+
+
+def of_type(kind: str, messages: list[Any]) -> list[Any]:
+    return [message for message in messages if message.get_type() == kind]
+
+
+class StationSocket:
+    """A ground station on a port of its own, for nodes; `peer` spins while it waits."""
+
+    def __init__(self, peer: Any) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self._peer = peer
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        self.port = self._socket.getsockname()[1]
+        self._node: Any = None
+        self._mav = common.MAVLink(None, 245, 190)
+        self._newest: dict[str, Any] = {}
+
+    def __enter__(self) -> StationSocket:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._socket.close()
+
+    def last(self, kind: str) -> Any:
+        """The newest message of a kind, None before the first."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data, self._node = self._socket.recvfrom(4096)
+                for message in self._mav.parse_buffer(data) or []:
+                    self._newest[message.get_type()] = message
+        return self._newest.get(kind)
+
+    def command(self, number: int, *params: float) -> int:
+        """The result of COMMAND_LONG."""
+        self._newest.pop("COMMAND_ACK", None)
+        filled = [*params, *[NAN] * (7 - len(params))]
+        message = self._mav.command_long_encode(1, 1, number, 0, *filled)
+        self._socket.sendto(message.pack(self._mav), self._node)
+        ack = self._peer.spin_until(lambda: self.last("COMMAND_ACK"), 20.0)
+        assert ack.command == number
+        result: int = ack.result
+        return result

@@ -1,0 +1,122 @@
+"""A process of its own that flies a vehicle by MAVSDK alone, and prints what it saw as one line of JSON.
+
+python mavsdk_client.py PORT SYSTEM_ID
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+STEP_S = 30.0
+"""of wall time, for each thing that is waited for"""
+WAYPOINTS = ((47.0003, 8.0, 12.0), (47.0003, 8.0004, 14.0))
+"""latitude, longitude, metres above home"""
+
+
+async def first(stream: Any, wanted: Any) -> Any:
+    """The first of a stream that is wanted; its generator is closed."""
+
+    async def take() -> Any:
+        async for value in stream:
+            if wanted(value):
+                return value
+        raise RuntimeError("the stream ended")
+
+    try:
+        return await asyncio.wait_for(take(), STEP_S)
+    finally:
+        await stream.aclose()
+
+
+def raw_items() -> list[Any]:
+    """Take-off, two way-points, a speed between them, and home again."""
+    from mavsdk.plugins.mission_raw import MissionItem
+
+    def item(seq, command, place, *params):
+        latitude, longitude, height = place
+        x, y = round(latitude * 1e7), round(longitude * 1e7)
+        return MissionItem(seq, 6, command, int(seq == 0), 1, *params, x, y, height, 0)
+
+    nan = float("nan")
+    return [
+        item(0, 22, (47.0, 8.0, 10.0), 0.0, 0.0, 0.0, nan),
+        item(1, 16, WAYPOINTS[0], 0.0, 3.0, 0.0, nan),
+        MissionItem(2, 2, 178, 0, 1, 1.0, 12.0, -1.0, 0.0, 0, 0, 0.0, 0),
+        item(3, 16, WAYPOINTS[1], 1.0, 3.0, 0.0, nan),
+        item(4, 20, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0),
+    ]
+
+
+def plain(items: Any) -> list[list[Any]]:
+    """Raw items as text, which makes NaN equal to NaN."""
+    fields = ("seq", "frame", "command", "autocontinue", *(f"param{k}" for k in range(1, 5)), "x", "y", "z")
+    return [[str(getattr(item, name)) for name in fields] for item in items]
+
+
+async def fly(system: Any) -> dict[str, Any]:
+    from mavsdk.asyncio.plugins.action import ActionAsync, ActionError
+    from mavsdk.asyncio.plugins.mission_raw import MissionRawAsync
+    from mavsdk.asyncio.plugins.param import ParamAsync
+    from mavsdk.asyncio.plugins.telemetry import TelemetryAsync
+
+    action, mission, param = ActionAsync(system), MissionRawAsync(system), ParamAsync(system)
+    telemetry = TelemetryAsync(system)
+    seen: dict[str, Any] = {}
+    health = await first(telemetry.subscribe_health(), lambda h: h.is_global_position_ok and h.is_home_position_ok)
+    seen["armable"] = health.is_armable
+    home = await first(telemetry.subscribe_home(), lambda _: True)
+    seen["home"] = [home.latitude_deg, home.longitude_deg, home.absolute_altitude_m]
+    seen["battery"] = (await first(telemetry.subscribe_battery(), lambda _: True)).remaining_percent
+    try:
+        await action.return_to_launch()
+    except ActionError as error:
+        seen["return_disarmed"] = str(error)
+    await param.set_param_float("MIS_TAKEOFF_ALT", 6.0)
+    seen["takeoff_altitude"] = await action.get_takeoff_altitude()
+    items = raw_items()
+    await mission.upload_mission(items)
+    seen["equal"] = plain(await mission.download_mission()) == plain(items)
+    await action.arm()
+    await action.takeoff()
+    up = await first(telemetry.subscribe_position(), lambda p: p.relative_altitude_m > 5.5)
+    seen["height"] = up.relative_altitude_m
+    seen["flight_mode_up"] = (await first(telemetry.subscribe_flight_mode(), lambda m: m.name == "HOLD")).name
+    await action.goto_location(47.0001, 8.0001, home.absolute_altitude_m + 8.0, float("nan"))
+    await first(
+        telemetry.subscribe_position(),
+        lambda p: abs(p.latitude_deg - 47.0001) < 2e-5 and abs(p.longitude_deg - 8.0001) < 3e-5,
+    )
+    await mission.start_mission()
+    progress = []
+    stream = mission.subscribe_mission_progress()
+    await first(stream, lambda p: progress.append([p.current, p.total]) or p.current >= 4)
+    seen["progress"] = progress
+    await first(telemetry.subscribe_in_air(), lambda in_air: not in_air)
+    await first(telemetry.subscribe_armed(), lambda armed: not armed)
+    landed = await first(telemetry.subscribe_position(), lambda _: True)
+    seen["landed"] = [landed.latitude_deg, landed.longitude_deg, landed.relative_altitude_m]
+    seen["charge"] = (await first(telemetry.subscribe_battery(), lambda _: True)).remaining_percent
+    return seen
+
+
+async def main(port: int, system_id: int) -> None:
+    from mavsdk.asyncio import ComponentType, Configuration, Mavsdk
+
+    mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
+    await mavsdk.add_any_connection(f"udpin://127.0.0.1:{port}")
+
+    async def found() -> Any:
+        while True:
+            for system in await mavsdk.get_systems():
+                if await system.get_system_id() == system_id and await system.has_autopilot():
+                    return system
+            await asyncio.sleep(0.05)
+
+    print(json.dumps(await fly(await asyncio.wait_for(found(), STEP_S))), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,190 @@
+"""mavlink_node with mission_node behind it, and ground stations in processes of their own or of pymavlink."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rfly_terrain.height_map.height_map import HeightMap
+
+pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
+
+ORIGIN = (47.0, 8.0, 500.0)
+FASTER = 5
+"""simulated seconds in a second"""
+CLIENT = Path(__file__).parents[2] / "mavsdk_client.py"
+
+
+@pytest.fixture
+def peer(domain_id):
+    from node_harness import Peer
+
+    peer = Peer(domain_id)
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def clock(peer):
+    """Simulated time, and level ground 500 m above the sea."""
+    from rclpy.clock import Clock as RclpyClock
+    from rclpy.clock import ClockType
+    from rfly_suite.msg import TerrainMap
+    from rosgraph_msgs.msg import Clock
+
+    from rfly_common.ros.qos import LATCHED, STATE_OUT
+    from rfly_common.ros.stamps import ns_to_stamp
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    level = HeightMap(np.zeros((41, 41)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="level")
+    peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED).publish(height_map_to_msg(level, ORIGIN, 1, 10**9))
+    publisher = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
+    begun = time.monotonic_ns()
+
+    def tell():
+        publisher.publish(Clock(clock=ns_to_stamp(1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun))))
+
+    timer = peer.node.create_timer(0.005, tell, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
+    yield
+    peer.node.destroy_timer(timer)
+
+
+@pytest.fixture
+def start(domain_id, clock):
+    """Starts mission_node and mavlink_node for hawk (system 1) and kite (system 2); the port that they send to."""
+    from node_harness import NodeProcess
+
+    with ExitStack() as stack:
+
+        def begin(**parameters):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
+            mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{port}']", **parameters}
+            nodes = [
+                stack.enter_context(NodeProcess(name, domain_id, given))
+                for name, given in (("mission_node", both), ("mavlink_node", mavlink))
+            ]
+            return port, nodes
+
+        yield begin
+
+
+@pytest.mark.slow
+@pytest.mark.needs("mavsdk")
+def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer):
+    from sensor_msgs.msg import BatteryState
+
+    from rfly_common.ros.qos import STATE_IN
+
+    port, nodes = start()
+    batteries = peer.receive(BatteryState, "kite/battery_state", STATE_IN)
+    command = [sys.executable, str(CLIENT), str(port), "2"]
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        peer.spin_until(lambda: client.poll() is not None, 110.0)
+    finally:
+        client.kill()
+        output = client.communicate()[0]
+    seen = json.loads(next((line for line in output.splitlines() if line.startswith("{")), "{}"))
+    assert client.returncode == 0, output + nodes[0].output + nodes[1].output
+    assert seen["armable"]
+    assert "DENIED" in seen["return_disarmed"].upper() or "REJECTED" in seen["return_disarmed"].upper()
+    assert seen["home"] == pytest.approx([47.0, 8.0 + 10.0 / 76_056.1, 500.0], abs=5e-5)  # kite starts 10 m east
+    assert seen["takeoff_altitude"] == 6.0
+    assert seen["equal"]
+    assert 5.5 < seen["height"] < 6.5
+    assert [current for current, _ in seen["progress"]][-1] == 4
+    assert {total for _, total in seen["progress"]} == {5}
+    assert seen["landed"] == pytest.approx([47.0, 8.0 + 10.0 / 76_056.1, 0.0], abs=1e-5)
+    assert 80.0 < seen["charge"] < seen["battery"]
+    assert batteries[-1].percentage < 1.0
+    assert batteries[-1].current < 0.0  # of discharging, as sensor_msgs has it
+    assert [node.stop() for node in nodes] == [0, 0]
+
+
+def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
+    """MAVWPLoader, MAVParmDict and mavutil, as MAVProxy uses them."""
+    from pymavlink import mavparm, mavutil, mavwp
+
+    def heard(kind, timeout_s=20.0):
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            peer.spin_for(0.0)
+            peer._executor.spin_once(timeout_sec=0.002)
+            message = link.recv_match(type=kind, blocking=False)
+            if message is not None and message.get_srcSystem() == 1:
+                return message
+        raise AssertionError(f"no {kind}")
+
+    port, nodes = start(**{"hawk.parameters": "['MIS_TAKEOFF_ALT=7']"})
+    link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", source_system=245)
+    try:
+        heard("GLOBAL_POSITION_INT")
+        link.target_system, link.target_component = 1, 1
+        link.param_fetch_all()
+        first = heard("PARAM_VALUE")
+        names = {first.param_id: first.param_value}
+        while len(names) < first.param_count:
+            value = heard("PARAM_VALUE")
+            names[value.param_id] = value.param_value
+        assert names["MIS_TAKEOFF_ALT"] == 7.0
+        real = mavutil.mavlink.MAV_PARAM_TYPE_REAL32
+        assert mavparm.MAVParmDict().mavset(link, "NAV_ACC_RAD", 4.0, retries=3, parm_type=real)
+        link.param_set_send("NAV_ACC_RAD", 0.0, real)
+        assert heard("PARAM_ERROR").error == mavutil.mavlink.MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE
+        assert heard("PARAM_VALUE").param_value == 4.0
+
+        loader = mavwp.MAVWPLoader(1, 1)
+        loader.add_latlonalt(47.0001, 8.0, 12.0)
+        loader.add_latlonalt(47.0001, 8.0001, 15.0)
+        link.waypoint_count_send(loader.count())
+        for seq in (0, 1):
+            assert heard(["MISSION_REQUEST", "MISSION_REQUEST_INT"]).seq == seq
+            link.mav.send(loader.item(seq))
+        assert heard("MISSION_ACK").type == mavutil.mavlink.MAV_MISSION_ACCEPTED
+        link.waypoint_request_list_send()
+        assert heard("MISSION_COUNT").count == 2
+        link.mav.mission_request_int_send(1, 1, 1)
+        back = heard("MISSION_ITEM_INT")
+        assert (back.x, back.y, back.z) == pytest.approx((470001000, 80001000, 15.0), abs=20)  # it went up as floats
+
+        link.arducopter_arm()
+        assert heard("COMMAND_ACK").result == mavutil.mavlink.MAV_RESULT_ACCEPTED
+        link.set_mode_px4("TAKEOFF", None, None)
+        while heard("GLOBAL_POSITION_INT").relative_alt < 6500:
+            pass
+        assert heard("HEARTBEAT").base_mode & mavutil.mavlink.MAV_MODE_FLAG_SAFETY_ARMED
+    finally:
+        link.close()
+    assert [node.stop() for node in nodes] == [0, 0]
+    assert not any("Traceback" in node.output for node in nodes)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"targets": "['127.0.0.1']"}, "parameter targets: '127.0.0.1', expected host:port"),
+        ({"vehicles": "[a, a]"}, "parameter vehicles: 'a', expected names, each once"),
+        ({"vehicles": "[a, b]", "b.system_id": "1"}, "parameter b.system_id: 1 belongs to two vehicles"),
+        ({"vehicles": "[a]", "a.parameters": "['X=1']"}, "'X=1': expected NAME=value"),
+        ({"signing_file": "/nowhere/at/all"}, "parameter signing_file: /nowhere/at/all"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(domain_id, parameters, text):
+    from node_harness import NodeProcess
+
+    with NodeProcess("mavlink_node", domain_id, {"port": "0", **parameters}) as node:
+        assert node.process.wait(60.0) == 2
+        node._reader.join(2.0)
+        assert text in node.output
+        assert "Traceback" not in node.output
