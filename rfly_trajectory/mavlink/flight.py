@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_trajectory.mavlink.flight_modes import SHOWN_AS, FlightMode
 from rfly_trajectory.mavlink.mission_rows import FlightPlan, Refused, Row, Vector, plan_of, speed_item
@@ -18,6 +19,7 @@ from rfly_trajectory.mavlink.parameter_protocol import Tunables
 from rfly_trajectory.mavlink.pose_tracker import PoseTracker
 from rfly_trajectory.missions.items import MissionCommand, MissionItem, MissionMode
 from rfly_trajectory.missions.mavlink import CONDITION_YAW, LOITER_TIME, ImportSettings, TerrainAltitude
+from rfly_trajectory.missions.mission_checks import check_items
 from rfly_trajectory.missions.runner import GROUND_MODES
 
 SILENCE_S = 2.0
@@ -452,6 +454,10 @@ class FlightLogic:
         plan = FlightPlan(tuple(items), tuple(seqs) or (0,) * len(items))
         if speed and mode is not FlightMode.LAND:
             plan = plan.with_item(start_index, speed_item(speed))
+        try:
+            check_items(plan.items, range(1, len(plan.items) + 1), self._uav_type == "ground")
+        except ConfigError as error:
+            raise Denied(str(error), "MAV_RESULT_DENIED") from error
         self._plan, self._index = plan, start_index
         self.mode, self.flying, self.holding = mode, True, False
         self._pilot.fly(plan, self.home or self.place, start_index)

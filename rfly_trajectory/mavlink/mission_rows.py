@@ -24,7 +24,7 @@ from rfly_trajectory.missions.mavlink import (
     mavlink_command,
     to_mission_items,
 )
-from rfly_trajectory.missions.runner import MissionRunner
+from rfly_trajectory.missions.mission_checks import check_items
 
 Vector = tuple[float, float, float]
 MOST_ROWS = 1000
@@ -111,7 +111,7 @@ def plan_of(
     try:
         items, _ = to_mission_items([row.item(seq) for seq, row in enumerate(rows)], home, settings)
         plan = _plan(rows, items, geodetic_to_ned(home, origin), uav_type)
-        MissionRunner(uav_type).load(plan.items)  # type: ignore[arg-type]
+        check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
     except ValueError as error:  # MissionFileError and ConfigError are such, too
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
     for item, seq in zip(plan.items, plan.seqs, strict=True):
