@@ -61,10 +61,14 @@ class _State:
 _state = _State()
 
 
-def run_node_module(module: str) -> None:
-    """Import a `*_node` module and call its `main()`, quiet under signals from the start."""
+def run_node_module(module: str) -> NoReturn:
+    """Import a `*_node` module and call its `main()`, quiet under signals from the start.
+
+    After a signal the process ends without Python's own end: there a thread that still works in C++ aborts the process.
+    """
     install_handlers()
     importlib.import_module(module).main()
+    end(0)
 
 
 def install_handlers(*, shell_codes: bool = False) -> None:

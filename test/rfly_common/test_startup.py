@@ -111,21 +111,22 @@ def test_who_hangs_before_the_handler_can_run_ends_with_0(loop):
 
 def test_a_forked_child_that_is_ended_does_not_end_its_parent():
     forks = """
-    import os, signal
+    import os, signal, warnings
+    warnings.simplefilter("ignore")  # Python 3.12 and later: forks of a process with threads
     here, there = os.pipe()
     if not (child := os.fork()):
         os.write(there, b"!")
         time.sleep(60)
     os.read(here, 1)  # a signal before this is lost to the child: Python forgets those that came during a fork
     os.kill(child, signal.SIGTERM)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    assert os.waitpid(child, 0)[1] != 0  # 143, or by the alarm where the machine is busy
     time.sleep(startup.STOP_WITHIN_S + 0.3)
 """
     program = LOOP.replace('    print("up", flush=True)\n', '    print("up", flush=True)' + forks).replace(
         "while not stopped():", "if not stopped():"
     )
     code, _, output = run(program, signal.SIGCHLD)
-    assert (code, output) == (3, "143\ncleaned\n")
+    assert (code, output) == (3, "cleaned\n")
 
 
 @pytest.mark.parametrize("number", STOPS, ids=lambda s: s.name)
