@@ -91,7 +91,7 @@ def check(
     """
     from rfly_trajectory.missions.mission_checks import below_home, check_fence, check_items, check_returns
 
-    mission, terrain, _ = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    mission, terrain, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     latitude, longitude, altitude = mission.home
     print(f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, {altitude:g} m")
     _print_items(mission, len(mission.items) if all_items else SHOWN_ITEMS)
@@ -143,7 +143,7 @@ def convert(
     from rfly_trajectory.missions.files import write_mission
 
     check_target(target, overwrite)
-    mission, _, _ = _read(file, None, None, NO_TRIPLE, default_radius, loiter_radius)
+    mission, _, _ = read(file, None, None, NO_TRIPLE, default_radius, loiter_radius)
     changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
     for text in (*mission.lost, *changed):
         print(f"note: {text}")
@@ -182,7 +182,7 @@ def fly(
         if not Path(csv).absolute().parent.is_dir():
             raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
         check_target(Path(csv), overwrite)
-    mission, terrain, origin = _read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    mission, terrain, origin = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     for text in _items_without_end(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
@@ -220,7 +220,6 @@ def _fly(
     limit: float,
 ) -> _Flight:
     from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
-    from rfly_common.geodesy import geodetic_to_ned
     from rfly_trajectory.missions.ground import Ground
     from rfly_trajectory.missions.items import MissionMode
     from rfly_trajectory.missions.runner import MissionRunner
@@ -229,14 +228,7 @@ def _fly(
     ground = Ground(terrain, min_height)
     north, east, down = 0.0, 0.0, 0.0
     if terrain is not None:
-        north, east, down = geodetic_to_ned(mission.home, origin).tolist()
-        mission = mission.about(origin)
-        if not terrain.inside(east, north):
-            distance_km = math.hypot(north, east) / 1000
-            raise ConfigError(
-                f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from its origin; "
-                "choose another map, say with --geo-origin where this one lies, or fly without one"
-            )
+        mission, (north, east, down) = over_map(mission, terrain, origin)
     start = (north, east, min(ground.down(north, east), math.inf if terrain is not None else down))
     follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)
     flight = _Flight()
@@ -276,15 +268,30 @@ def _fly(
     return flight
 
 
+def over_map(mission: "Mission", terrain: "HeightMap", origin: Triple) -> "tuple[Mission, tuple[float, float, float]]":
+    """The mission about the map's origin, and its home there, NED m."""
+    from rfly_common.geodesy import geodetic_to_ned
+
+    north, east, down = geodetic_to_ned(mission.home, origin).tolist()
+    if not terrain.inside(east, north):
+        distance_km = math.hypot(north, east) / 1000
+        raise ConfigError(
+            f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from its origin; "
+            "choose another map, say with --geo-origin where this one lies, or fly without one"
+        )
+    return mission.about(origin), (north, east, down)
+
+
 def _write_track(path: Path, track: list[tuple[float, float, float, float, float]]) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write("time_s,x_east_m,y_north_m,z_up_m,yaw_enu_rad\n")
         file.writelines(",".join(f"{value:.4f}" for value in row) + "\n" for row in track)
 
 
-def _read(
+def read(
     file: Path, map_name: Any, search_path: Any, geo_origin: Triple, default_radius: float, loiter_radius: float
 ) -> "tuple[Mission, HeightMap | None, Triple]":
+    """A mission, the map that it is flown over, and where the map's origin lies."""
     from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
     from rfly_trajectory.missions.files import read_mission
 

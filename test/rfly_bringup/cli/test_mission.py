@@ -182,3 +182,65 @@ def test_a_mission_on_another_continent_is_told(rfly, tmp_path):
     code, _, err = rfly("fly", tmp_path / "far.waypoints", "--map", "JacksboroFault")
     assert code == 2
     assert "lies off the map 'JacksboroFault'" in err
+
+
+def test_preflight_names_item_and_place_and_repairs(rfly, plan, tmp_path):
+    """Over a real map: a way-point 5 m above the ground is named with its place; the plan that is written is clear."""
+    terrain = HeightMap.load("JacksboroFault")
+    above = [float(terrain.altitude(e, n)) - float(terrain.altitude(0, 0)) for n, e in ((0, 0), (60, 80), (40, 20))]
+    home = [*DEFAULT_GEO_ORIGIN[:2], DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))]
+    items = [
+        simple(22, 3, [0, 0, 0, None, *place(0, 0), 60]),
+        simple(16, 3, [0, 3, 0, None, *place(60, 80), above[1] + 5]),
+        simple(21, 3, [0, 0, 0, None, *place(40, 20), 0]),
+    ]
+    file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
+    where = ("--map", "JacksboroFault", *ORIGIN)
+    code, out, _ = rfly("preflight", file, *where)
+    assert code == 1
+    latitude = place(60, 80)[0]
+    assert "item 1 (WAYPOINT): ground: " in out
+    assert f"m over the ground, at {latitude:.4f}"[:-1] in out
+    assert "return height   " in out
+    target = tmp_path / "safe.plan"
+    code, out, _ = rfly("preflight", file, *where, "--repair", target)
+    assert f"{target}: " in out.splitlines()[0]
+    assert "ground: " not in out
+    assert "ground: " not in rfly("preflight", target, *where)[1]
+    assert read_mission(target).items[1].position[2] < -above[1] - 9.99
+    code, out, _ = rfly("preflight", target, *where, "--battery", 1, "--power", 300)
+    assert code == 1
+    assert "battery: " in out
+    assert " Wh\n" in out
+
+
+def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):
+    """A mast of 50 m beside the way, in a list as rfly objects reads it; x east, y north."""
+    (tmp_path / "mast.yaml").write_text("version: 1\nobjects: [{type: 151, x: 40, y: 33, id: 7, size: [2, 2, 50]}]\n")
+    terrain = HeightMap.load("JacksboroFault")
+    home = [*DEFAULT_GEO_ORIGIN[:2], DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))]
+    items = [simple(22, 3, [0, 0, 0, None, *place(0, 0), 30]), simple(16, 3, [0, 3, 0, None, *place(60, 80), 30])]
+    file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
+    where = ("--map", "JacksboroFault", *ORIGIN, "--clearance", 5)
+    assert "object: " not in rfly("preflight", file, *where)[1]
+    code, out, _ = rfly("preflight", file, *where, "--objects", tmp_path / "mast.yaml")
+    assert code == 1
+    assert "item 1 (WAYPOINT): object: " in out
+    assert "m from object 7 (type 151), at " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "--map: missing"),
+        (("--map", "JacksboroFault", "--battery", "9"), "--battery and --power: expected both or neither"),
+        (("--map", "JacksboroFault", "--repair", "some.plan"), "some.plan exists"),
+        (("--map", "JacksboroFault", *ORIGIN, "--objects", "none.yaml"), "none.yaml"),
+        (("--map", "JacksboroFault", "--clearance", "nan"), "--clearance"),
+    ],
+)
+def test_mistakes_of_a_preflight_are_one_line(rfly, plan, monkeypatch, arguments, text):
+    monkeypatch.chdir(plan(*ITEMS).parent)
+    code, _, err = rfly("preflight", "some.plan", *arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    assert text in err
