@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -23,6 +24,7 @@ MAX_LONG_BYTES = 249
 """Although the field of the long command holds 252 bytes: RflySim's own limit."""
 MAX_LAN_BYTES = 91
 
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
 _FLOAT_MAX = 3.4028234663852886e38
 """Unreal's numbers are floats."""
 
@@ -121,9 +123,25 @@ def clear_capture() -> str:
 # ---- vehicles
 
 
-def change_3d_model(copter_id: int, vehicle_type: int = 0) -> str:
-    """Show a vehicle as another model."""
+def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
+    """Show a vehicle as another model, by its number or by the name of a style, such as FSJ150_Orange_FBPanddles."""
+    if isinstance(vehicle_type, str):
+        return _command("RflyChange3DModel", _id(copter_id), _word("vehicle_type", vehicle_type))
     return _command("RflyChange3DModel", _id(copter_id), _integer("vehicle_type", vehicle_type, 0))
+
+
+def set_id_label(copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0) -> str:
+    """The first line over a vehicle: one word, its colour as #RRGGBB, and its size."""
+    words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
+    return _command("RflySetIDLabel", *words)
+
+
+def set_message_label(
+    copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0, seconds: float = 0.0, flag: int = -1
+) -> str:
+    """A further line over a vehicle: one word, colour, size, seconds (0: for ever), and which line (-1: one more)."""
+    words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
+    return _command("RflySetMsgLabel", *words, _number("seconds", seconds), _integer("flag", flag))
 
 
 def change_vehicle_size(copter_id: int, size: float = 0.0) -> str:
@@ -258,6 +276,12 @@ def _word(argument: str, value: Any) -> str:
         raise CommandError(f"{argument}: {value!r}, expected one word, without a blank")
     if not value.isprintable():
         raise CommandError(f"{argument}: {value!r} holds a character that cannot be printed")
+    return value
+
+
+def _colour(value: Any) -> str:
+    if not isinstance(value, str) or not _COLOUR.fullmatch(value):
+        raise CommandError(f"colour: {value!r}, expected #RRGGBB, such as #0080FF")
     return value
 
 

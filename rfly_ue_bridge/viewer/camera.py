@@ -52,6 +52,13 @@ class CameraPose:
         return self.axes_enu()[1]
 
 
+def on_board(position_ned: Floats, quat_ned_frd: Floats, mount: CameraPose) -> CameraPose:
+    """The pose of a camera on a vehicle; the mount's position is forward, right, down (m), its angles the body's."""
+    turned = quat_multiply(quat_ned_frd, euler_to_quat(mount.euler))
+    position = np.asarray(position_ned + quat_rotate(quat_ned_frd, mount.position_ned), np.float64)
+    return CameraPose(position, np.asarray(quat_to_euler(turned), np.float64))
+
+
 def from_browser(position_enu: ArrayLike, optical_wxyz: ArrayLike) -> CameraPose:
     """The pose of a camera given by position and the rotation of its optical axes into ENU."""
     wxyz = np.asarray(optical_wxyz, np.float64)

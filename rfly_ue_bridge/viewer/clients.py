@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, overview, position_enu, vertical_fov
+from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, on_board, overview, position_enu, vertical_fov
 from rfly_ue_bridge.viewer.console import MoveCamera
 from rfly_ue_bridge.viewer.picking import ground_distance
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
@@ -19,6 +19,9 @@ from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 DEFAULT_VERTICAL_FOV = math.radians(50.0)
 _ORBIT_M = (3.0, 2000.0)
 _FOLLOW_BACK_M = np.array((-12.0, -12.0, 7.0))
+FRONT_CAMERA = CameraPose(np.array((0.3, 0.0, 0.05)), np.zeros(3))
+"""forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by RflyCameraPosAng"""
+_AHEAD_M = 20.0
 _NEAR_M, _FAR_M = 0.1, 200_000.0
 
 
@@ -30,6 +33,8 @@ class Cameras:
         self._horizontal: float | None = None
         self._aspects: dict[int, float] = {}
         self._follows: int | None = None
+        self._mount: CameraPose | None = None
+        """on the vehicle that is followed; None: from outside"""
         self._untouched = True
         """no command has moved the camera, and no vehicle was seen"""
         self._place: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
@@ -58,9 +63,19 @@ class Cameras:
         position[2] = max(position[2], ground + 3.0)
         self._go(position, look_at, np.array((0.0, 0.0, 1.0)))
 
+    def mount(self, camera: int) -> None:
+        """RflyChangeViewKeyCmd V: 1 on the vehicle that is followed, looking ahead, 0 from outside."""
+        self._mount = FRONT_CAMERA if camera else None
+        self._follows = None
+
     def move(self, command: MoveCamera, terrain: HeightMap) -> None:
-        """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is."""
+        """RflyCameraPosAng, or RflyCameraPosAngAdd from where each camera is; on board both are the body's."""
         self._untouched = False
+        if self._mount is not None:
+            moved = self._mount.moved_by(command.position_ned, command.euler)
+            absolute = CameraPose(np.array(command.position_ned), np.array(command.euler))
+            self._mount = moved if command.relative else absolute
+            return
         if not command.relative:
             pose = CameraPose(np.array(command.position_ned), np.array(command.euler))
             self._go(*_orbit(pose, terrain))
@@ -98,6 +113,13 @@ class Cameras:
                     client.camera.fov = vertical_fov(self._horizontal, aspect)
         row = None if followed is None else poses.row(followed)
         if row is None:
+            self._follows = None
+            return
+        if self._mount is not None:
+            pose = on_board(poses.position_ned[row], poses.quat_ned_frd[row], self._mount)
+            at, (forward, up) = position_enu(pose), pose.axes_enu()
+            for client in clients.values():
+                _set(client, at, at + _AHEAD_M * forward, up)
             self._follows = None
             return
         target = ned_to_enu(poses.position_ned[row])

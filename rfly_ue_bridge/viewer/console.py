@@ -12,6 +12,17 @@ from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M
 Triple = tuple[float, float, float]
 
 DEFAULT_TEXT_S, LONGEST_TEXT_S = 5.0, 3600.0
+KEYS = {
+    "B": "follows a vehicle",
+    "V": "only camera 1 (ahead) and 0 (from outside) are known here",
+    "N": "a view of all, followed by nobody",
+    "S": "ids on or off",
+    "T": "trails on or off",
+    "P": "collision mode on or off",
+    "L": "the viewer has no small map",
+}
+"""RflySim3D's keys that are known here, and what they do, or why they don't. B, V, N, S, T, P and L are those of public
+scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, T 1, L 1, P)"""
 MAX_TEXT = 200
 """characters of a text that is shown"""
 
@@ -43,7 +54,7 @@ class CameraFov:
 
 @dataclass(frozen=True)
 class ChangeModel:
-    """RflyChange3DModel"""
+    """RflyChange3DModel; id -1: all vehicles"""
 
     vehicle_id: int
     vehicle_type: int
@@ -51,7 +62,7 @@ class ChangeModel:
 
 @dataclass(frozen=True)
 class ChangeSize:
-    """RflyChangeVehicleSize"""
+    """RflyChangeVehicleSize; id -1: all vehicles"""
 
     vehicle_id: int
     size: float
@@ -107,6 +118,46 @@ class CollisionMode:
 
 
 @dataclass(frozen=True)
+class SetLabel:
+    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times"""
+
+    vehicle_id: int
+    text: str
+    rgb: tuple[int, int, int]
+    size: float
+    seconds: float
+    flag: int
+
+
+@dataclass(frozen=True)
+class Focus:
+    """RflyChangeViewKeyCmd B n: follow vehicle n; None: the next one"""
+
+    vehicle_id: int | None
+
+
+@dataclass(frozen=True)
+class OnBoard:
+    """RflyChangeViewKeyCmd V n: n 1 looks ahead from the vehicle that is followed, 0 follows it from outside again"""
+
+    camera: int
+
+
+@dataclass(frozen=True)
+class GroundView:
+    """RflyChangeViewKeyCmd N: a view of its own again, of all vehicles"""
+
+
+@dataclass(frozen=True)
+class Show:
+    """RflyChangeViewKeyCmd S (ids) and T (trails); `on` None: the other way round"""
+
+    what: str
+    """ids or trails"""
+    on: bool | None
+
+
+@dataclass(frozen=True)
 class UnsupportedCommand:
     """A command that RflySim3D has and that means nothing here; `reason` is shown."""
 
@@ -126,6 +177,11 @@ Command = (
     | ScanTerrain
     | ShowText
     | CollisionMode
+    | SetLabel
+    | Focus
+    | OnBoard
+    | GroundView
+    | Show
     | UnsupportedCommand
 )
 
@@ -222,10 +278,42 @@ def _scan(words: Sequence[str]) -> ScanTerrain:
     return ScanTerrain((x_0, y_0), (x_1, y_1), interval)
 
 
+def _model(words: Sequence[str]) -> Command:
+    if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
+        text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
+        return UnsupportedCommand(text, "styles by name are RflySim3D's own, give the number of a vehicle type")
+    return ChangeModel(_integer(words, 0), _integer(words, 1, 0))
+
+
 def _key(words: Sequence[str]) -> Command:
-    if words[0].upper() == "P":
+    """Keys and numbers as public scripts for RflySim3D send them; `KEYS` says what each does here."""
+    key = words[0].upper()
+    number = _integer(words, 1) if len(words) > 1 else None
+    if key == "P":
         return CollisionMode()
-    return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], "only key P is known here")
+    if key == "B":
+        return Focus(number)
+    if key == "V" and number in (None, 0, 1):
+        return OnBoard(1 if number is None else number)
+    if key == "N":
+        return GroundView()
+    if key in ("S", "T"):
+        return Show("ids" if key == "S" else "trails", None if number is None else number != 0)
+    reason = KEYS.get(key, f"no such key is known here; known are {', '.join(KEYS)}")
+    return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], reason)
+
+
+def _label(words: Sequence[str], is_message: bool) -> SetLabel:
+    """copterID, text, #RRGGBB, size, and of a message seconds and flag."""
+    if len(words) < 3:
+        raise ValueError(f"argument {len(words) + 1} is missing")
+    colour = words[2].lstrip("#")
+    if len(colour) < 6:
+        raise ValueError(f"argument 3 is {words[2]}, expected a colour as #RRGGBB")
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (0, 2, 4))
+    size = min(max(_number(words, 3, 30.0), 1.0), 500.0)
+    seconds, flag = (_number(words, 4, 0.0), _integer(words, 5, -1)) if is_message else (0.0, 0)
+    return SetLabel(_integer(words, 0), words[1][:MAX_TEXT], (red, green, blue), size, seconds, flag)
 
 
 def _ignored(word: str, reason: str) -> Callable[[Sequence[str]], Command]:
@@ -239,7 +327,9 @@ _READERS: dict[str, Callable[[Sequence[str]], Command]] = {
     "RflyCameraPosAng": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False),
     "RflyCameraPosAngAdd": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True),
     "RflyCameraFovDegrees": _camera_fov,
-    "RflyChange3DModel": lambda words: ChangeModel(_integer(words, 0), _integer(words, 1, 0)),
+    "RflyChange3DModel": _model,
+    "RflySetIDLabel": lambda words: _label(words, is_message=False),
+    "RflySetMsgLabel": lambda words: _label(words, is_message=True),
     "RflyChangeVehicleSize": _size,
     "RflyMoveVehiclePosAng": lambda words: _move(words, relative=True),
     "RflySetVehiclePosAng": lambda words: _move(words, relative=False),
@@ -262,6 +352,8 @@ _USAGE = {
     "RflyCameraPosAngAdd": _POSE,
     "RflyCameraFovDegrees": "degrees",
     "RflyChange3DModel": "copterID type",
+    "RflySetIDLabel": "copterID text #RRGGBB size",
+    "RflySetMsgLabel": "copterID text #RRGGBB size seconds flag",
     "RflyChangeVehicleSize": "copterID size",
     "RflyMoveVehiclePosAng": f"copterID fitGround {_POSE}",
     "RflySetVehiclePosAng": f"copterID fitGround {_POSE}",

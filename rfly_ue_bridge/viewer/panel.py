@@ -97,6 +97,30 @@ class Panel:
         chosen = str(self._follow.value)  # a browser may say anything
         return int(chosen) if chosen in self._follow.options and chosen != _NOBODY else None
 
+    def follow(self, vehicle_id: int | None) -> None:
+        """Follow a vehicle, once it appears; None: the next one in the list."""
+        self._follow_first = None
+        if vehicle_id is not None:
+            self._follow_first = str(vehicle_id)
+            if self._follow_first in self._follow.options:
+                self._follow.value = self._follow_first  # type: ignore[misc]
+                self._follow_first = None
+            return
+        options = tuple(self._follow.options)
+        present = options.index(str(self._follow.value)) if str(self._follow.value) in options else 0
+        if len(options) > 1:
+            self._follow.value = options[present % (len(options) - 1) + 1]  # type: ignore[misc]
+
+    def follow_nobody(self) -> None:
+        """The cameras are the mouse's."""
+        self._follow_first = None
+        self._follow.value = _NOBODY  # type: ignore[misc]
+
+    def show(self, what: str, on: bool | None) -> None:
+        """Ids or trails, on or off, or (None) the other way round."""
+        box = {"ids": self._ids, "trails": self._trails}[what]
+        box.value = (not box.value) if on is None else on  # type: ignore[misc]
+
     @property
     def enlarge(self) -> float:
         """How many times their size vehicles are drawn."""

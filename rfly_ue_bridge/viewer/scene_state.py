@@ -26,7 +26,19 @@ MAX_EVENTS = 1000
 """that wait to be taken; a flood of commands loses the oldest"""
 FLAT_SIZE_M = 2000.0
 
-Event = console.MoveCamera | console.CameraFov | console.RequestObject | console.ScanTerrain | console.ShowText
+Event = (
+    console.MoveCamera
+    | console.CameraFov
+    | console.RequestObject
+    | console.ScanTerrain
+    | console.ShowText
+    | console.Focus
+    | console.OnBoard
+    | console.GroundView
+    | console.Show
+)
+ALL_VEHICLES = -1
+"""the copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel"""
 
 
 @dataclass(frozen=True)
@@ -83,8 +95,8 @@ class SceneState:
         self._events.clear()
         return taken
 
-    def run_command(self, text: str) -> None:
-        """A console command; what cannot be done is said in the log."""
+    def run_command(self, text: str, now_s: float = 0.0) -> None:
+        """A console command, given at a time of the clock of labels; what cannot be done is said in the log."""
         try:
             command = console.parse(text)
         except CommandError as error:
@@ -109,6 +121,9 @@ class SceneState:
             case console.CollisionMode():
                 self.collision_mode = not self.collision_mode
                 self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
+            case console.SetLabel():
+                line = (command.text, command.size, command.rgb)
+                self.labels.apply(command.vehicle_id, command.flag, command.seconds, line, now_s)
             case console.UnsupportedCommand(text, reason):
                 self.add_log_line(f"{text}: {reason}")
             case _:
@@ -143,7 +158,7 @@ class SceneState:
         self._set_column(command.vehicle_id, position_ned=position, euler=euler, on_ground=command.on_ground)
 
     def _set_column(self, vehicle_id: int, **values: Any) -> None:
-        row = self.vehicles.row(vehicle_id)
+        row: Any = slice(None) if vehicle_id == ALL_VEHICLES else self.vehicles.row(vehicle_id)
         if row is None:
             self.add_log_line(f"no vehicle {vehicle_id} was seen yet")
             return
@@ -151,7 +166,7 @@ class SceneState:
             self.vehicles[column][row] = value
 
     def _take_command(self, values: Any, now_s: float) -> None:
-        self.run_command(values["text"])
+        self.run_command(values["text"], now_s)
 
     def _take_attachments(self, values: Any, now_s: float) -> None:
         ids, parents, kinds = (np.asarray(values[name]) for name in ("CopterIDs", "AttatchIDs", "AttatchTypes"))

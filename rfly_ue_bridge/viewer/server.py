@@ -19,7 +19,17 @@ from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
-from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera, RequestObject, ScanTerrain, ShowText
+from rfly_ue_bridge.viewer.console import (
+    CameraFov,
+    Focus,
+    GroundView,
+    MoveCamera,
+    OnBoard,
+    RequestObject,
+    ScanTerrain,
+    Show,
+    ShowText,
+)
 from rfly_ue_bridge.viewer.drawing import TerrainLayer, VehicleLayer, draw_sky
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
@@ -84,7 +94,7 @@ class Viewer:
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayer(self.server)
         self._trails = TrailLayer(self.server)
-        callbacks = Callbacks(self.state.run_command, self._show_all, self._remove_all)
+        callbacks = Callbacks(self._run_command, self._show_all, self._remove_all)
         self.panel = Panel(self.server, callbacks, settings.follow)
         self.cameras = Cameras(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
@@ -164,6 +174,16 @@ class Viewer:
                     self.cameras.move(event, self.state.terrain)
                 case CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
+                case Focus(vehicle_id):
+                    self.panel.follow(vehicle_id)
+                case OnBoard(camera):
+                    self.cameras.mount(camera)
+                case GroundView():
+                    self.panel.follow_nobody()
+                    self.cameras.mount(0)
+                    self._show_all()
+                case Show(what, on):
+                    self.panel.show(what, on)
                 case ShowText(text, seconds):
                     self._notify(text, "", seconds)
                 case RequestObject():
@@ -187,6 +207,9 @@ class Viewer:
             return
         for client in self.server.get_clients().values():
             client.add_notification(title, body, auto_close_seconds=seconds or None)
+
+    def _run_command(self, text: str) -> None:
+        self.state.run_command(text, time.monotonic())
 
     def _show_all(self) -> None:
         self.cameras.show_all(self._poses, self.state.terrain)

@@ -76,6 +76,10 @@ BUILT = [
     (commands.camera_fov(72.5), "RflyCameraFovDegrees 72.5"),
     (commands.change_3d_model(7, 30), "RflyChange3DModel 7 30"),
     (commands.change_3d_model(7), "RflyChange3DModel 7 0"),
+    (commands.change_3d_model(7, "FSJ150_Orange_FBPanddles"), "RflyChange3DModel 7 FSJ150_Orange_FBPanddles"),
+    (commands.set_id_label(1, "U1", "#FFFFFF", 28), "RflySetIDLabel 1 U1 #FFFFFF 28"),
+    (commands.set_message_label(1, "low", "#ff8000", 20, 2.5, 3), "RflySetMsgLabel 1 low #ff8000 20 2.5 3"),
+    (commands.set_message_label(1, "low"), "RflySetMsgLabel 1 low #FF0000 30 0 -1"),
     (commands.change_vehicle_size(7, 2), "RflyChangeVehicleSize 7 2"),
     (commands.change_vehicle_size(7), "RflyChangeVehicleSize 7 0"),
     (commands.move_vehicle(7, 1, 2, 3, 4, 5, 6), "RflyMoveVehiclePosAng 7 0 1 2 3 4 5 6"),
@@ -176,10 +180,10 @@ def test_numbers_keep_their_value(number):
 
 
 def test_every_documented_command_has_a_builder():
-    """The list of RflySim's documentation."""
+    """The list of RflySim's documentation, and two of its public examples."""
     documented = """RflyShowTextTime RflyShowText RflyChangeMapbyID RflyChangeMapbyName RflyChangeViewKeyCmd
         RflyCameraPosAngAdd RflyCameraPosAng RflyCameraFovDegrees RflyChange3DModel RflyChangeVehicleSize
         RflyMoveVehiclePosAng RflySetVehiclePosAng RflyScanTerrainH RflyCesiumOriPos RflyClearCapture
         RflyReqVehicleData RflyReqObjData RflySetStencilValueByCopterID RflySetStencilValueByActorName
-        RflySetStencilValueByMeshComponentName"""
+        RflySetStencilValueByMeshComponentName RflySetIDLabel RflySetMsgLabel"""
     assert {text.split()[0] for _, text in BUILT} == set(documented.split())

@@ -11,7 +11,8 @@ import pytest
 from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.console import CameraFov, MoveCamera
+from rfly_ue_bridge.viewer.camera import CameraPose, on_board
+from rfly_ue_bridge.viewer.console import CameraFov, Focus, GroundView, MoveCamera, OnBoard, Show
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
 from rfly_ue_bridge.viewer.state_batches import read_batches
 
@@ -179,6 +180,13 @@ def test_camera_commands_wait_as_events_in_radians(state):
         ("RflyMoveVehiclePosAng 5 0 0 0 0 0 0 0", "no vehicle 5"),
         ("RflyChangeMapbyID 3", "use RflyChangeMapbyName"),
         ("t.MaxFPS 30", "not known here"),
+        ("RflyChangeViewKeyCmd L 1", "L 1: the viewer has no small map"),
+        ("RflyChangeViewKeyCmd V 3", "V 3: only camera 1 (ahead) and 0 (from outside) are known here"),
+        ("RflyChangeViewKeyCmd Z 1", "Z 1: no such key is known here; known are B, V, N, S, T, P, L"),
+        ("RflyChange3DModel 1 FSJ150_Yellow_FBPanddles", "styles by name are RflySim3D's own"),
+        ("RflySetIDLabel 1 U1", "argument 3 is missing"),
+        ("RflySetIDLabel 1 U1 red 28", "expected a colour as #RRGGBB"),
+        ("RflySetMsgLabel 1 U1 #00zz00 28", "invalid literal"),
         ("RflyChangeMapbyName ../secret/map", "not a path"),
         ("RflyChangeMapbyName C:\\\\maps\\\\x", "not a path"),
     ],
@@ -215,3 +223,44 @@ def test_reports_and_collision_mode_are_switched_by_commands(state):
     assert (state.reports_vehicles, state.collision_mode) == (True, True)
     tell(state, command("RflyReqVehicleData 0"), command("RflyChangeViewKeyCmd P 0"))
     assert (state.reports_vehicles, state.collision_mode) == (False, False)
+
+
+def test_keys_of_public_scripts_are_events_for_the_window(state):
+    keys = ("B 2", "B", "V 1", "V 0", "N 6", "S 1", "S 0", "T")
+    tell(state, *(command(f"RflyChangeViewKeyCmd {key}") for key in keys))
+    assert state.take_events() == [
+        Focus(2),
+        Focus(None),
+        OnBoard(1),
+        OnBoard(0),
+        GroundView(),
+        Show("ids", True),
+        Show("ids", False),
+        Show("trails", None),
+    ]
+    assert not state.log
+
+
+def test_labels_by_command_are_those_of_the_packet(state):
+    tell(state, pose(1), command("RflySetIDLabel 1 U1 #0080FF 28"), command("RflySetMsgLabel 1 low #FF0000 20 2 -1"))
+    assert texts(state, 1) == ["U1", "low"]
+    line = state.labels.lines_of(1)[0]
+    assert (line.rgb, line.font_size, line.until_s) == ((0, 128, 255), 28.0, float("inf"))
+    state.labels.expire(2.5)
+    assert texts(state, 1) == ["U1"]
+
+
+def test_a_size_for_all_vehicles(state):
+    tell(state, pose(1), pose(2), command("RflyChangeVehicleSize -1 4"), command("RflyChange3DModel -1 50"))
+    assert state.vehicles["scale"].tolist() == [[4.0] * 3] * 2
+    assert world(state)[1].kind.tolist() == [models.CAR] * 2
+
+
+def test_a_camera_on_board_turns_with_its_vehicle(state):
+    """0.3 m ahead and 0.1 m below, looking 90 degrees to the right of a vehicle that heads east at (5, 6, -7)."""
+    tell(state, pose(1, x=5.0, y=6.0, z=-7.0, yaw=QUARTER))
+    poses = world(state)[1]
+    mount = CameraPose(np.array((0.3, 0.0, 0.1)), np.array((0.0, 0.0, QUARTER)))
+    camera = on_board(poses.position_ned[0], poses.quat_ned_frd[0], mount)
+    assert camera.position_ned == pytest.approx([5.0, 6.3, -6.9])
+    assert np.abs(camera.euler) == pytest.approx([0.0, 0.0, np.pi], abs=1e-6)
