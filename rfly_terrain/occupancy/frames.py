@@ -129,12 +129,12 @@ class MapFrames:
         A point outside the map gets an index outside the array.
         """
         grid = self._grid("world")
-        return grid.indices(grid.cell_coordinates(points(xy, "xy")))
+        return grid.indices(_coordinates(grid, xy, "xy"))
 
     def local2grid(self, xy: ArrayLike) -> Ints:
         """(n, 2) metres in the local frame -> (n, 2) row, column, as `world2grid`."""
         grid = self._grid("local")
-        return grid.indices(grid.cell_coordinates(points(xy, "xy")))
+        return grid.indices(_coordinates(grid, xy, "xy"))
 
     def grid2world(self, ij: ArrayLike) -> Floats:
         """(n, 2) row, column -> (n, 2) centres of the cells, m; indices outside the map are taken too."""
@@ -157,13 +157,12 @@ class MapFrames:
     def _find(self, places: ArrayLike, frame: str) -> tuple[Ints, Any]:
         """((k, 2) row, column of those points that are on the map, (n,) bool which are)."""
         check_frame(frame)
-        where = points(places, "points")
         if frame == "grid":
-            ij = whole(where, "points")
+            ij = whole(points(places, "points"), "points")
             inside = self._grid("world").holds(*ij.T)
             return ij[inside], inside
         grid = self._grid(frame)
-        uv = grid.cell_coordinates(where)
+        uv = _coordinates(grid, places, "points")
         inside = grid.inside(uv)
         return grid.indices(uv[inside]), inside
 
@@ -179,3 +178,16 @@ class MapFrames:
     YWorldLimits = y_world_limits
     DataType = data_type
     LayerName = layer_name
+
+
+def _coordinates(grid: MatrixGrid, xy: ArrayLike, what: str) -> Floats:
+    """(n, 2) cell coordinates of points. Those of single precision that are whole numbers but for its rounding are
+    whole: 1.2 m of cells of 0.1 m is on the edge of the twelfth in either precision."""
+    places = points(xy, what)
+    uv = grid.cell_coordinates(places)
+    if not (isinstance(xy, np.ndarray) and xy.dtype == np.float32):
+        return uv
+    nearest = np.rint(uv)
+    rounding = np.finfo(np.float32).eps * np.abs(places) / grid.step_x
+    result: Floats = np.where(np.abs(uv - nearest) <= rounding, nearest, uv)
+    return result

@@ -88,10 +88,13 @@ def to_mission_items(
     items: list[MissionItem] = []
     lost: list[str] = []
     last = vehicle = (0.0, 0.0, 0.0)
-    for row in rows:
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no place is refused one by one
+        degrees = np.array([(*row.params[4:6], 0.0) for row in rows], float).reshape(-1, 3)
+        places = geodetic_to_ned(degrees, home)[:, :2].tolist()
+    for row, place in zip(rows, places, strict=True):
         _refuse(row)
         aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
-        item = _item(row, _placed(row, home, last if aside else vehicle, settings), settings)
+        item = _item(row, _placed(row, place, home, last if aside else vehicle, settings), settings)
         lost += _lost(row)
         items.append(item)
         last = tuple(item.position.tolist())
@@ -120,10 +123,10 @@ def _or_zero(value: float) -> float:
 
 
 def _placed(
-    row: MavlinkItem, home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+    row: MavlinkItem, place: Sequence[float], home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
 ) -> tuple[float, float, float]:
     """As `_position`, refused where it is nobody's place."""
-    north, east, down = _position(row, home, last, settings)
+    north, east, down = _position(row, place, home, last, settings)
     if not abs(down) <= MAX_HEIGHT:
         raise row.error("params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's")
     if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
@@ -132,9 +135,12 @@ def _placed(
 
 
 def _position(
-    row: MavlinkItem, home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
+    row: MavlinkItem, place: Sequence[float], home: GeoPoint, last: tuple[float, ...], settings: ImportSettings
 ) -> tuple[float, float, float]:
-    """NED about home. Latitude and longitude missing or both 0: TAKEOFF at home, all else where the last item was."""
+    """NED about home; `place`: north and east of its latitude and longitude.
+
+    Latitude and longitude missing or both 0: TAKEOFF at home, all else where the last item was.
+    """
     if row.frame not in FRAMES:
         raise row.error("frame", row.frame, f"one of {', '.join(map(str, sorted(FRAMES)))}")
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
@@ -165,7 +171,7 @@ def _position(
             raise row.error("params[4]", first, "a latitude within ±90°")
         if abs(second) > 180.0:
             raise row.error("params[5]", second, "a longitude within ±180°")
-        north, east, _ = geodetic_to_ned((first, second, 0.0), home).tolist()
+        north, east = place
     return north, east, _down(row, kind, here, (north, east, last[2]), home, settings)
 
 

@@ -38,6 +38,7 @@ from rfly_trajectory.missions.mavlink import (
     LAST_NAVIGATION,
     LOITER_TIME,
     LOITER_TO_ALTITUDE,
+    MAX_HEIGHT,
     TIMED_COMMANDS,
     mavlink_command,
 )
@@ -174,6 +175,8 @@ class MissionRunner:
         """
         mission = tuple(items)
         launch = tuple(finite_numbers(home, 3, "home").tolist())
+        if abs(launch[2]) > MAX_HEIGHT:
+            raise ConfigError(f"home: z {launch[2]:g}, expected at most {MAX_HEIGHT:,.0f} m up or down")
         PathManager().step((0, 0, 0, 0), mission)
         if not 0 <= start_index < max(1, len(mission)):
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
@@ -264,7 +267,7 @@ class MissionRunner:
             raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
         at = tuple(finite_numbers(pose, 4, "pose").tolist())
         self._now += dt
-        if self._ground_is_level and self._level < at[2] and self._items:
+        if self._ground_is_level and self._level < at[2] <= MAX_HEIGHT and self._items:
             self._level_ground(at[2])
         self._last_position = at[0], at[1]
         done = self._done(at, is_mode_done)

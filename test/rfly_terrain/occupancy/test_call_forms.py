@@ -259,3 +259,19 @@ def test_clutter_that_has_no_room_is_told():
     with pytest.raises(ValueError, match=r"shapes: .*expected 'Box', 'Circle' or both"):
         map_clutter(1, "Star")
     assert map_clutter(300, map_size=(10, 10), map_resolution=1, collision_free=False).occupancy_matrix().any()
+
+
+@pytest.mark.parametrize("resolution", [10, 20, 3])
+def test_points_in_single_and_double_lie_in_the_same_cells(resolution):
+    """On edges too: in single precision 1.2 m is a little more than twelve cells of 0.1 m."""
+    occupancy = BinaryOccupancyMap(10, 10, resolution, LocalOriginInWorld=(0.5, 0.25))
+    xy = np.arange(1, 9 * resolution)[:, None] / resolution + (0.0, 1.0)
+    single = xy.astype(np.float32)
+    for convert in (occupancy.world2grid, occupancy.local2grid):
+        assert np.array_equal(convert(single), convert(xy))
+    occupancy.setOccupancy(single[::2], 1)
+    twin = BinaryOccupancyMap(10, 10, resolution, LocalOriginInWorld=(0.5, 0.25))
+    twin.setOccupancy(xy[::2], 1)
+    assert np.array_equal(occupancy.occupancyMatrix(), twin.occupancyMatrix())
+    assert np.array_equal(occupancy.getOccupancy(single), twin.getOccupancy(xy))
+    assert np.array_equal(occupancy.checkOccupancy(single, "local"), twin.checkOccupancy(xy, "local"))

@@ -421,6 +421,8 @@ def test_missions_that_cannot_be_flown_are_refused_and_change_nothing(items, tex
     flight.run(5)
     with pytest.raises(ValueError, match=text):
         flight.runner.load(items)
+    with pytest.raises(ConfigError, match=r"home: z 1e\+300, expected at most 100,000 m up or down"):
+        flight.runner.load([T, A], (0, 0, 1e300))
     with pytest.raises(ConfigError, match="start_index: 2, the mission has 2 items"):
         flight.runner.load([T, A], start_index=2)
     flight.to_end()
