@@ -124,7 +124,9 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
     half = placed.box_half_extent
     middle = np.asarray(enu_to_ned(placed.box_origin)).reshape(-1, 3)
     names = tuple(f"object {o.id} (type {o.vehicle_type})" for o in placed.objects)
-    return Boxes(middle[:, :2], half[:, :2], np.asarray(yaw_ned_to_enu(placed.yaw)), middle[:, 2] - half[:, 2], names)
+    return Boxes(
+        middle[:, :2], half[:, :2], np.asarray(yaw_ned_to_enu(placed.yaw), float), middle[:, 2] - half[:, 2], names
+    )
 
 
 def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> None:
