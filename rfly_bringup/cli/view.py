@@ -38,6 +38,14 @@ def view(
         Optional[int],  # noqa: UP045
         typer.Option(metavar="ID", help="follow this vehicle once it appears", show_default=False),
     ] = None,
+    vehicle_xml: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            metavar="PATH",
+            help="vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types",
+            show_default=False,
+        ),
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = False,
 ) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
@@ -57,6 +65,7 @@ def view(
         raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
+    from rfly_ue_bridge.objects.vehicle_descriptions import NONE, read_vehicle_descriptions
     from rfly_ue_bridge.viewer.server import Settings
     from rfly_ue_bridge.viewer.server import view as run
 
@@ -73,5 +82,6 @@ def view(
         max_triangles=max_triangles,
         shadows=shadows,
         follow=follow,
+        descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
     )
     run(settings, typer.echo, open_browser)

@@ -29,7 +29,7 @@ from rfly_common.files import StrPath, open_regular
 MAX_BYTES = 1_000_000
 """RflySim's own descriptions have a few thousand"""
 MAX_DEPTH = 100
-MAX_HEIGHT_CM = 1e6
+MAX_HEIGHT_CM, MAX_SCALE = 1e6, 1e4
 ELEMENT = "CenterHeightAboveGroundCm"
 _PLACE = ("vehicle", "body", ELEMENT)
 
@@ -73,6 +73,8 @@ class VehicleXml:
     name: str
     center_height_cm: float | None
     """cm of the model's centre above the ground; None where the element is missing or empty"""
+    scale: tuple[float, float, float] | None
+    """factors of the model's size along its axes; None where the file does not say"""
     _elements: tuple[_Element, ...]
 
     def encode(self) -> bytes:
@@ -155,8 +157,20 @@ def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> Vehic
         class_id=None if class_id is None or not class_id.text else round(_number(class_id, text, file)),
         name="" if name is None else name.text,
         center_height_cm=_number(heights[0], text, file) if heights and heights[0].text else None,
+        scale=_scale(elements, text, file),
         _elements=elements,
     )
+
+
+def _scale(elements: tuple[_Element, ...], text: str, file: str) -> tuple[float, float, float] | None:
+    """<Scale> of <vehicle>: <x>, <y> and <z>."""
+    parts = [_at(elements, ("vehicle", "Scale", axis)) for axis in "xyz"]
+    found = [_number(part, text, file) for part in parts if part is not None and part.text]
+    if len(found) != 3:
+        return None
+    if not all(0.0 < factor <= MAX_SCALE for factor in found):
+        raise VehicleXmlError(f"{file}: Scale {found}, expected three factors above 0 and up to {MAX_SCALE:g}")
+    return found[0], found[1], found[2]
 
 
 def read_vehicle_xml(path: StrPath) -> VehicleXml:

@@ -163,9 +163,11 @@ class Panel:
         rows = []
         for i, colour in zip(range(min(len(poses), MAX_LISTED)), colour_of(poses.id).tolist(), strict=False):
             x, y, z = poses.position_ned[i].tolist()
+            vehicle_type = int(table["vehicle_type"][i])
+            name = html.escape(table.descriptions.name(vehicle_type) or MODELS[poses.kind[i]].name)
             rows.append(
                 f'<tr><td><span style="color:rgb{tuple(colour)}">&#9632;</span> {poses.id[i]}</td>'
-                f"<td>{MODELS[poses.kind[i]].name} {table['vehicle_type'][i]}</td>"
+                f"<td>{name} {vehicle_type}</td>"
                 f"<td style='text-align:right'>{x:.1f}&nbsp; {y:.1f}&nbsp; {z:.1f}</td></tr>"
             )
         more = f"and {len(poses) - MAX_LISTED} more" if len(poses) > MAX_LISTED else ""

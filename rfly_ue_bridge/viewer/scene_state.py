@@ -16,6 +16,7 @@ from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
+from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels
 from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M, StateBatch
@@ -58,8 +59,13 @@ class SceneState:
     `load` finds the terrain of a map's name, by default on the usual search path.
     """
 
-    def __init__(self, search_path: Sequence[StrPath] = (), load: Callable[[str], HeightMap] | None = None) -> None:
-        self.vehicles = VehicleTable()
+    def __init__(
+        self,
+        search_path: Sequence[StrPath] = (),
+        load: Callable[[str], HeightMap] | None = None,
+        descriptions: VehicleDescriptions = NONE,
+    ) -> None:
+        self.vehicles = VehicleTable(descriptions)
         self.labels = Labels()
         self.terrain = flat_ground()
         self.terrain_known = False

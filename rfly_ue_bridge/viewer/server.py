@@ -17,6 +17,7 @@ from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
+from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
 from rfly_ue_bridge.viewer.console import (
@@ -71,6 +72,8 @@ class Settings:
     shadows: bool = True
     follow: int | None = None
     """id of a vehicle that the cameras follow once it appears"""
+    descriptions: VehicleDescriptions = NONE
+    """what vehicle XML says of vehicle types"""
 
 
 class Viewer:
@@ -79,7 +82,7 @@ class Viewer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stopped = threading.Event()
-        self.state = SceneState(settings.search_path)
+        self.state = SceneState(settings.search_path, descriptions=settings.descriptions)
         if settings.map:
             self.state.change_map(settings.map)
         self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)

@@ -12,6 +12,7 @@ from rfly_collision.models import vehicle_models as models
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer.state_batches import StateBatch
 
 MAX_VEHICLES = 10_000
@@ -67,7 +68,9 @@ class WorldPoses:
 class VehicleTable:
     """Columns by name (`table["scale"]`), one row for each vehicle, sorted by `id`."""
 
-    def __init__(self) -> None:
+    def __init__(self, descriptions: VehicleDescriptions = NONE) -> None:
+        """`descriptions`: what vehicle XML says of types; it counts more than the shipped shapes."""
+        self.descriptions = descriptions
         self.refused = 0
         """states of ids that found no room"""
         self.clear()
@@ -126,12 +129,24 @@ class VehicleTable:
             self._follow_attachments(position, quat)
         kind = models.kind_of(self["vehicle_type"])
         grounded = np.flatnonzero(self["on_ground"])
+        centre_height, own_scale = self._described(kind)
         if len(grounded):
             ground = terrain.altitude_ned(position[grounded, 0], position[grounded, 1])
-            position[grounded, 2] = ground - models.CENTRE_HEIGHT[kind[grounded]] * self["scale"][grounded, 2]
-        scale, motors = self["scale"].copy(), self["motor_speed_rpm"].copy()
+            position[grounded, 2] = ground - centre_height[grounded] * self["scale"][grounded, 2]
+        scale, motors = self["scale"] * own_scale, self["motor_speed_rpm"].copy()
         wheels = self["wheel_speed_rpm"].copy()
         return WorldPoses(self.id, kind, position, quat, scale, motors, wheels, self["on_ground"].copy())
+
+    def _described(self, kind: Ints) -> tuple[Floats, Floats]:
+        """((n,) m of the centres above the ground, (n, 3) factors) by vehicle type."""
+        height, scale = models.CENTRE_HEIGHT[kind], np.ones((len(kind), 3))
+        if len(self.descriptions) and len(kind):
+            row, known = self.descriptions.find(self["vehicle_type"])
+            said = self.descriptions.centre_height[row]
+            height = np.where(known & np.isfinite(said), said, height)
+            factors = self.descriptions.scale[row]
+            scale = np.where(known[:, None] & np.isfinite(factors), factors, scale)
+        return height, scale
 
     def _add(self, batch: StateBatch, known: Bools) -> StateBatch:
         new = np.flatnonzero(~known)
