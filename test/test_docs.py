@@ -84,6 +84,7 @@ def files_of_a_user(tmp_path_factory) -> Path:
         MissionItem.land((20, 0, 0)),
     )
     write_mission(folder / "survey.plan", Mission(survey, origin))
+    (folder / "masts.yaml").write_text("version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n")
     if importlib.util.find_spec("rasterio"):
         from rfly_terrain.exports.geotiff import write_geotiff
 
@@ -181,7 +182,9 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         if any(word.endswith(needs) for word in line) and not importlib.util.find_spec(module):
             assert (code, how_to_install("plot")[:30] in err) == (2, True), f"{name(page)}: {err}"
             return
-    assert (code, err) == (0, ""), f"{name(page)}: {err}"
+    expected = (0, 1) if line[1:3] == ["mission", "preflight"] else (0,)  # 1: it has found problems
+    assert err == "", f"{name(page)}: {err}"
+    assert code in expected, name(page)
     if "--out" in line:
         out = Path(line[line.index("--out") + 1])
         made = [out] if out.suffix else [out.with_suffix(".png"), out.with_suffix(".txt")]
