@@ -122,10 +122,10 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
 
     placed = place(load_placements(name), terrain)
     half = placed.box_half_extent
-    middle = np.asarray(enu_to_ned(placed.box_origin)).reshape(-1, 3)
+    middle = np.asarray(enu_to_ned(placed.box_origin), np.float64).reshape(-1, 3)
     names = tuple(f"object {o.id} (type {o.vehicle_type})" for o in placed.objects)
     return Boxes(
-        middle[:, :2], half[:, :2], np.asarray(yaw_ned_to_enu(placed.yaw), float), middle[:, 2] - half[:, 2], names
+        middle[:, :2], half[:, :2], np.asarray(yaw_ned_to_enu(placed.yaw), np.float64), middle[:, 2] - half[:, 2], names
     )
 
 
