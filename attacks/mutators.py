@@ -5,6 +5,7 @@ MAKERS mutate a good file of their kind; BOMBS are files that become far more th
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -113,7 +114,7 @@ def mutated_tree(rng: random.Random, tree: Any) -> Any:
             case 3 if isinstance(holder, list):
                 holder *= rng.choice((0, 2, 100))
             case _:
-                holder[key] = rng.choice(ODD_VALUES)
+                holder[key] = copy.deepcopy(rng.choice(ODD_VALUES))  # else a later turn could put a list into itself
     return tree
 
 
