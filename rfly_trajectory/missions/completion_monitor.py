@@ -85,6 +85,12 @@ class CompletionMonitor:
         """Start afresh: the same item is to be flown once more (a new repetition of the mission)."""
         self._item: MissionItem | None = None
 
+    @property
+    def turned(self) -> float:
+        """rad of the present orbit, in the sense that has come farther; 0 for anything else."""
+        orbits = self._item is not None and self._item.mode is MissionMode.ORBIT
+        return max(self._turned) if orbits else 0.0
+
     def update(
         self,
         pose: ArrayLike,

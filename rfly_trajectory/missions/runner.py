@@ -19,6 +19,7 @@ from rfly_common.errors import ConfigError
 from rfly_trajectory.missions.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone
 from rfly_trajectory.missions.geofence import Geofence
 from rfly_trajectory.missions.ground import Ground
+from rfly_trajectory.missions.item_progress import ItemProgress
 from rfly_trajectory.missions.items import (
     MissionCommand,
     MissionItem,
@@ -82,6 +83,10 @@ class RunnerState(NamedTuple):
     """the area of the fence that was left, "" for none"""
     driven: bool = False
     """the current item is driven: its z is the terrain's"""
+    item_share: float = 0.0
+    """how much of the current item is carried out, 0 … 1"""
+    returned: bool = False
+    """a commanded return has come home, by the same measure as an item of that kind"""
     problem: str = ""
     """why the mission is not carried on and the vehicle holds, "" where it is; until a command is given"""
 
@@ -119,6 +124,7 @@ class MissionRunner:
         self._loiter_radius = loiter_radius
         self._now = 0.0
         self._log = log
+        self._progress = ItemProgress()
         self._monitor = CompletionMonitor(
             flies_as, loiter_radius=loiter_radius, custom=custom, clock=lambda: self._now, log=log
         )
@@ -280,6 +286,9 @@ class MissionRunner:
         flown = self._flown(params.current, at, driven)
         self._guide(params, flown, at, driven, dt)
         finished = mission.finished and not (self._command is MissionCommand.REPEAT and self._items)
+        distance = _distance(flown, (*at[:2], float(flown.position[2])) if driven else at)
+        if mission.kind == "item":
+            self._progress.update((mission.repetition, mission.index), flown, distance, self._monitor.turned)
         self._last = RunnerState(
             params,
             flown,
@@ -287,9 +296,11 @@ class MissionRunner:
             len(self._items),
             self._items_done,
             finished,
-            _distance(flown, (*at[:2], float(flown.position[2])) if driven else at),
+            distance,
             self._breach,
             driven,
+            self._progress.share,
+            mission.kind == "return" and self._monitor.update(at, flown, self._return_to),
             self._problem,
         )
         return self._last

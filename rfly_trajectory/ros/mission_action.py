@@ -98,6 +98,9 @@ class MissionAction:
             self._end(f"{state.breach} was breached: holding, then returning")
         elif state is not None and not waiting and state.problem:
             self._end(f"{state.problem}: holding")
+        elif state is not None and not waiting and state.returned:
+            self._publish_feedback(state)
+            self._end("returned by command")
         elif state is not None and not waiting and state.finished:
             self._publish_feedback(state)
             self._end("")
@@ -280,7 +283,7 @@ class MissionAction:
             message.current = item_to_msg(state.params.current, self._shared.axes)
             message.previous = params_to_msg(state.params, self._shared.axes, "", 0).previous
             message.distance = state.distance
-            done = state.item_count if state.finished else state.item_index
+            done = state.item_count if state.finished else state.item_index + state.item_share
             message.progress = done / state.item_count if state.item_count else 1.0
         self._goal.publish_feedback(message)
 

@@ -373,6 +373,41 @@ def test_hold_resume_and_return(kind):
     assert [index for mode, index in flight.shown if mode in ("TAKEOFF", "WAYPOINT", "LAND")] == [0, 1, 1, 2, 3]
 
 
+def test_progress_within_items_and_what_interrupts_them():
+    """Never back, in small steps, also along an orbit's turns and while it holds; told when a return has come home."""
+    orbit = MissionItem.orbit((60, 0, -30), radius=20.0, turn_direction=1, turns=2)
+    flight = Flight("multirotor", [T, orbit, A, L])
+    shares = []
+
+    def step():
+        flight.step()
+        shares.append((flight.state.item_index + flight.state.item_share) / 4)
+
+    while flight.state is None or flight.state.item_index < 2:
+        step()
+    turning = [share for share in shares if 0.25 < share < 0.5]
+    assert len(turning) > 100
+    for _ in range(40):
+        step()
+    flight.runner.command = MissionCommand.HOLD
+    before = shares[-1]
+    for _ in range(40):
+        step()
+    assert shares[-40:] == [before] * 40
+    assert not flight.state.returned
+    flight.runner.command = MissionCommand.RTL
+    flight.until(lambda: flight.state.returned)
+    assert np.hypot(*flight.vehicle.position[:2]) <= 1.0
+    flight.runner.command = MissionCommand.DEFAULT
+    step()
+    assert not flight.state.returned
+    while not flight.state.finished:
+        step()
+    assert (np.diff(shares) >= 0).all()
+    assert np.diff(shares).max() < 0.04
+    assert shares[-1] > 0.99
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_out_of_the_fence_it_holds_and_then_returns(kind):
     """The straight ways lie inside; blown out by a hand, the vehicle goes home, until a command is given inside."""

@@ -265,6 +265,7 @@ def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):
 
 def test_hold_resume_return_and_repeat(start_fast, peer):
     """By service and by topic; wrong numbers are refused by name."""
+    from geometry_msgs.msg import Point
     from std_msgs.msg import UInt8
 
     from rfly_common.ros.qos import COMMANDS
@@ -273,14 +274,15 @@ def test_hold_resume_return_and_repeat(start_fast, peer):
     publish_ground(peer)
     pilot = Pilot(peer)
     pilot.until_mode(7)
-    goal = pilot.send([takeoff(0, 0, 12), waypoint(14, 0, 14), waypoint(14, 10, 14)], repeat=True)
+    items = [takeoff(0, 0, 12), waypoint(14, 0, 14), waypoint(14, 10, 14)]
+    goal = pilot.send(items, repeat=True, home_source=0, home=Point(x=-150.0))
     pilot.until_mode(2)
     assert pilot.command(1).success
     assert pilot.until_mode(7).previous.position.x == 14.0
     topic = peer.publisher(UInt8, "hawk/mission_command", COMMANDS)
     topic.publish(UInt8(data=3))
     home = pilot.until_mode(5).current.position
-    assert (home.x, home.y) == (0, 0)
+    assert (home.x, home.y) == (-150, 0)
     wrong = pilot.command(4)
     assert not wrong.success
     assert "command: 4, expected one of 0 DEFAULT" in wrong.message
@@ -291,6 +293,24 @@ def test_hold_resume_return_and_repeat(start_fast, peer):
     again = pilot.until_mode(1)
     assert again.previous.position.y == 10.0
     assert not goal.done()
+
+
+def test_a_commanded_return_ends_the_goal_and_progress_moves_within_an_item(start_fast, peer):
+    start_fast(vehicles="[hawk]")
+    publish_ground(peer)
+    pilot = Pilot(peer)
+    pilot.until_mode(7)
+    goal = pilot.send([takeoff(0, 0, 12), waypoint(60, 0, 14), waypoint(60, 90, 14)])
+    peer.spin_until(lambda: pilot.feedback and pilot.feedback[-1].progress > 0.5)
+    shares = [feedback.progress for feedback in pilot.feedback]
+    assert len({share for share in shares if 1 / 3 < share < 2 / 3}) > 3
+    assert shares == sorted(shares)
+    assert pilot.command(3).success
+    status, result = pilot.result(goal)
+    assert (status, result.success, result.message, result.items_done) == (ABORTED, False, "returned by command", 1)
+    assert pilot.feedback[-1].current.mode == 5
+    assert pilot.feedback[-1].progress < 2 / 3
+    assert pilot.result(pilot.send([takeoff(0, 0, 12)]))[0] == SUCCEEDED
 
 
 def test_several_vehicles_at_once(start_fast, peer):
