@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -160,6 +161,43 @@ class Peer:
 
     def _graph(self) -> str:
         return f"topics: {self.node.get_topic_names_and_types()}"
+
+
+class RflyBeside:
+    """A command of `rfly` in a process of its own, while a peer goes on; `meanwhile` is called ten times a second."""
+
+    def __init__(self, peer: Peer, *words: str, meanwhile: Callable[[], Any] = lambda: None) -> None:
+        command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", *words]
+        self._peer, self._meanwhile, self._due = peer, meanwhile, 0.0
+        self._err = tempfile.TemporaryFile("w+")  # noqa: SIM115  read while the command runs
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._err, text=True)
+
+    @property
+    def err(self) -> str:
+        """What it has printed on stderr by now."""
+        self._err.seek(0)
+        return self._err.read()
+
+    def until(self, ready: Callable[[], Any], timeout_s: float = 60.0) -> None:
+        """Go on until `ready()`."""
+
+        def step() -> Any:
+            if time.monotonic() > self._due:
+                self._due = time.monotonic() + 0.1
+                self._meanwhile()
+            return ready()
+
+        self._peer.spin_until(step, timeout_s)
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr."""
+        try:
+            self.until(lambda: self.process.poll() is not None)
+            out, _ = self.process.communicate()
+        finally:
+            self.process.kill()
+            self.process.wait()
+        return self.process.returncode, out, self.err
 
 
 def diagnostic(messages: list[Any], task: str) -> Any:

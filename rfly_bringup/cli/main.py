@@ -10,7 +10,7 @@ import typer
 from rfly_bringup.cli.doctor import doctor, status
 from rfly_bringup.cli.drive import drive
 from rfly_bringup.cli.fleet import fleet_app
-from rfly_bringup.cli.mission_preflight import mission_app
+from rfly_bringup.cli.mission_run import mission_app
 from rfly_bringup.cli.objects import objects_app
 from rfly_bringup.cli.plan import plan
 from rfly_bringup.cli.record import dissector, record, replay

@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_bringup.progress import progress_bar
-from rfly_bringup.runner.supervisor import node_environment
+from rfly_bringup.ros.command_node import CommandNode
 from rfly_common.errors import PlacementError
 from rfly_ue_bridge.objects.placement import PlacedObject
 
-TIMEOUT_S = 10.0
 SHOWN = 20
 
 
-class BridgeClient:
-    """A node for the time of one command. Raises PlacementError for what the bridge refuses, or where none answers."""
+class BridgeClient(CommandNode):
+    """Raises PlacementError for what the bridge refuses, or where none answers."""
 
     def __init__(self, namespace: str) -> None:
-        os.environ.update(node_environment())
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        self._executor = SingleThreadedExecutor()
-        self._node = Node("rfly_objects", namespace=namespace or None)
-        self._executor.add_node(self._node)
-
-    def __enter__(self) -> BridgeClient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._node.destroy_node()
-        self._executor.shutdown(timeout_sec=0.5)
-        rclpy.try_shutdown()
+        super().__init__("rfly_objects", namespace, "ue_bridge_node", PlacementError)
 
     def place(self, objects: Sequence[PlacedObject]) -> None:
         """Place them one after the other; the first that is refused ends it."""
@@ -68,7 +46,7 @@ class BridgeClient:
                     scale=np.array(thing.scale, np.float32),
                 )
                 request.size.x, request.size.y, request.size.z = thing.size
-                answer = self._call(PlaceObject, "place_object", request)
+                answer = self.call(PlaceObject, "place_object", request)
                 if index < SHOWN:
                     print(f"{answer.id}: type {thing.vehicle_type} at {_point(answer.pose)}{_note(answer)}")
                 show((index + 1) / len(objects))
@@ -77,17 +55,17 @@ class BridgeClient:
     def move(self, object_id: int, x: float, y: float, yaw: float, frame_id: str) -> None:
         """Move one; x, y in m, yaw in rad, in that frame."""
         request = MoveObject.Request(id=object_id, x=x, y=y, yaw=yaw, frame_id=frame_id)
-        answer = self._call(MoveObject, "move_object", request)
+        answer = self.call(MoveObject, "move_object", request)
         print(f"{object_id}: now at {_point(answer.pose)} ({frame_id}){_note(answer)}")
 
     def remove(self, object_id: int) -> None:
         """Remove one."""
-        self._call(RemoveObject, "remove_object", RemoveObject.Request(id=object_id))
+        self.call(RemoveObject, "remove_object", RemoveObject.Request(id=object_id))
         print(f"{object_id}: removed")
 
     def list(self, as_json: bool) -> None:
         """Print all."""
-        array = self._call(ListObjects, "list_objects", ListObjects.Request()).objects
+        array = self.call(ListObjects, "list_objects", ListObjects.Request()).objects
         rows = [
             {
                 "id": array.id[i],
@@ -116,31 +94,6 @@ class BridgeClient:
             ground = "RflySim3D's" if row["ground_packet"] else "terrain"
             table.add_row(str(row["id"]), str(row["type"]), *position, f"{row['offset']:.3f}", ground)
         Console(width=None if sys.stdout.isatty() else 160).print(table)
-
-    def _call(self, kind: Any, name: str, request: Any) -> Any:
-        client = self._node.create_client(kind, name)
-        full_name = self._node.resolve_service_name(name)
-        try:
-            deadline = time.monotonic() + TIMEOUT_S
-            while not client.service_is_ready():
-                self._spin(
-                    deadline,
-                    f"no ue_bridge_node offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?",
-                )
-            future = client.call_async(request)
-            while not future.done():
-                self._spin(deadline, f"{full_name} does not answer")
-        finally:
-            self._node.destroy_client(client)
-        answer = future.result()
-        if not answer.success:
-            raise PlacementError(answer.message)
-        return answer
-
-    def _spin(self, deadline: float, problem: str) -> None:
-        if time.monotonic() > deadline:
-            raise PlacementError(f"{problem} (waited {TIMEOUT_S:.0f} s)")
-        self._executor.spin_once(timeout_sec=0.05)
 
 
 def _point(pose: Any) -> str:

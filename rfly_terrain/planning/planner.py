@@ -18,6 +18,7 @@ from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, Trav
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
 from rfly_terrain.planning.fly import Obstacles, plan_fly
+from rfly_terrain.planning.nearest_free import nearest_free
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass
 
@@ -78,7 +79,11 @@ class Planner:
                 raise
             pose = start if error.reason == "start_blocked" else goal
             why = self.why_blocked(vehicle, pose.x, pose.y)
-            raise PlanError(error.reason, f"{error}: {why}") from None
+            free = nearest_free(weight > 0, grid.origin, grid.resolution, pose.x, pose.y, (start.x, start.y))
+            there = "" if free is None else f"; the nearest free place is ({free[0]:g}, {free[1]:g}) in map"
+            if free is not None:
+                there += f", {math.hypot(free[0] - pose.x, free[1] - pose.y):.1f} m away"
+            raise PlanError(error.reason, f"{error}: {why}{there}") from None
         poses = path.poses(max(grid.resolution, path.length / MOST_POSES), MOST_TURN)
         z = self.terrain.altitude(poses[:, 0], poses[:, 1])
         position = np.column_stack([poses[:, :2], z])

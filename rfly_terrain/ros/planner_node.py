@@ -41,6 +41,8 @@ from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+MAP_PATIENCE_S = 5.0
+"""so long a request waits for the first map: nodes that are started together have it a little later"""
 MOST_NAMES = 1_000
 """vehicles for which a topic `<name>/follow_path` is made"""
 
@@ -153,6 +155,7 @@ class PlannerNode(Node):
             if request.name and not NAME.fullmatch(request.name):
                 raise PlanError("bad_name", f"name {request.name!r}: letters, digits, _ and /, a letter first")
             frame = self._frames.resolve(request.goal.header.frame_id or "map", stamp_to_ns(request.goal.header.stamp))
+            await self._ground.known(MAP_PATIENCE_S)
             job = self._job(request, frame)
             planner = self._ready_planner()
             plan = await in_thread(self, lambda: self._work(planner, job))
@@ -239,6 +242,7 @@ class PlannerNode(Node):
         """Plan for the goal's vehicle, and tell it, unless a newer goal has come meanwhile."""
         name, frame_id = self._given.goal_vehicle, message.header.frame_id or "map"
         try:
+            await self._ground.known(MAP_PATIENCE_S)
             frame = self._frames.resolve(frame_id)
             goal = pose_to_plan_pose(message.pose, frame, "goal")
             vehicle = vehicle_class(self._classes, self._class_name(name, self._given.goal_class))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.task import Future
 from rfly_suite.msg import TerrainMap
 
 from rfly_common.errors import RflyError
@@ -17,6 +19,8 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 
+MOST_WAITING = 100
+"""that wait for the first map at once; one more is not waited with"""
 NOT_YET = "no terrain_map has come yet: is terrain_node running?"
 
 
@@ -38,11 +42,31 @@ class LatestTerrain:
         self.error = ""
         self._node, self._changed, self._refused = node, changed, refused
         self._seen: tuple[Any, ...] | None = None
+        self._waiting: list[Future] = []
         self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
 
     def start(self) -> None:
         """Subscribe; called when the node is ready for what comes."""
         subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
+
+    async def known(self, patience_s: float) -> None:
+        """Wait for the first map, or until one is refused, but no longer than that (s). For `async` services."""
+        if self.terrain is not None or self.error or len(self._waiting) >= MOST_WAITING:
+            return
+        come: Future = Future(executor=self._node.executor)
+        self._waiting.append(come)
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        timer = self._node.create_timer(patience_s, lambda: come.done() or come.set_result(None), clock=clock)
+        try:
+            await come
+        finally:
+            self._waiting.remove(come)
+            self._node.destroy_timer(timer)
+
+    def _wake(self) -> None:
+        for come in self._waiting:
+            if not come.done():
+                come.set_result(None)
 
     @property
     def problem(self) -> str:
@@ -64,6 +88,8 @@ class LatestTerrain:
             self.error = " ".join(str(error).split())
             self._node.get_logger().error(self.error)
             self._refused()
+            self._wake()
             return
         self.terrain, self.error, self._seen = terrain, "", seen
         self._changed(terrain, geo_origin)
+        self._wake()

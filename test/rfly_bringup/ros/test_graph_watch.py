@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from bridge_harness import Window, fleet, pose
@@ -16,27 +15,6 @@ from bridge_harness import Window, fleet, pose
 pytestmark = pytest.mark.ros
 
 RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
-
-
-def rfly_while(peer, publish, *words):
-    """Exit code and output of a command, while messages are published ten times a second."""
-    process = subprocess.Popen([*RFLY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        due = 0.0
-
-        def ended():
-            nonlocal due
-            if time.monotonic() > due:
-                due = time.monotonic() + 0.1
-                publish()
-            return process.poll() is not None
-
-        peer.spin_until(ended, timeout_s=60.0)
-        out, err = process.communicate()
-    finally:
-        process.kill()
-        process.wait()
-    return process.returncode, out, err
 
 
 def findings_of(out):
@@ -47,7 +25,7 @@ def findings_of(out):
 def broken(shared_domain_id):
     """What the doctor finds in a graph in which everything is wrong at once; the key of each finding -> finding."""
     from geometry_msgs.msg import PoseStamped
-    from node_harness import NodeProcess, Peer
+    from node_harness import NodeProcess, Peer, RflyBeside
     from rclpy.qos import QoSProfile, ReliabilityPolicy
     from rfly_suite.msg import VehicleStateArray
 
@@ -95,7 +73,7 @@ def broken(shared_domain_id):
                 poses["boat"].publish(pose(frame="moon"))
                 poses["plane"].publish(pose())
 
-            code, out, err = rfly_while(peer, publish, "doctor", "--json", "--seconds", "7")
+            code, out, err = RflyBeside(peer, "doctor", "--json", "--seconds", "7", meanwhile=publish).end()
             try:
                 assert (code, err) == (1, "")
                 yield {**findings_of(out), "port": closed.port, "held": held.getsockname()[1]}
@@ -147,7 +125,7 @@ def test_nothing_else_is_said_to_be_wrong(broken):
 def healthy(tmp_path_factory):
     """A terrain, a bridge and a fleet of two; `run(*words)` gives exit code and output of a command beside them."""
     import conftest
-    from node_harness import NodeProcess, Peer
+    from node_harness import NodeProcess, Peer, RflyBeside
     from rfly_suite.msg import VehicleStateArray
 
     window = Window()
@@ -160,7 +138,9 @@ def healthy(tmp_path_factory):
         peer = Peer(domain)
         states = peer.publisher(VehicleStateArray, "vehicle_states", 10)
         peer.spin_until(lambda: peer.node.count_publishers("terrain_map"))
-        yield lambda *words: rfly_while(peer, lambda: states.publish(fleet([1, 2], source="/peer")), *words)
+        yield lambda *words: RflyBeside(
+            peer, *words, meanwhile=lambda: states.publish(fleet([1, 2], source="/peer"))
+        ).end()
         peer.close()
         window.socket.close()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
+import time
 
 import numpy as np
 import pytest
@@ -123,7 +125,12 @@ def test_what_cannot_be_planned_is_answered_and_the_node_lives(served):
         assert not answer.path.poses
         return answer.message
 
-    assert "slopes of 30° and more" in why((-100, 0), (12, 0))
+    steep = why((-100, 0), (12, 0))
+    assert "slopes of 30° and more" in steep
+    x, y = (float(number) for number in re.search(r"nearest free place is \((\S+), (\S+)\) in map", steep).groups())
+    assert 12 < abs(x) < 40
+    assert abs(y) < 30
+    assert ask(served, (-100, 0), (x, y)).success
     assert "lies off the map" in why((-100, 0), (5000, 0))
     assert "not finite" in why((-100, 0), (math.nan, 0))
     assert "frame 'nowhere'" in why((-100, 0), (1, 1), frame="nowhere")
@@ -216,6 +223,37 @@ def test_diagnostics_count_what_was_planned_and_refused(served):
     assert (level, text) == (0, "ready")
     assert int(values["plans"]) >= 1
     assert json.loads(values["last_plan_s"]) >= 0
+
+
+def test_a_plan_asked_for_before_there_is_a_map_waits_for_it(domain_id):
+    """Five seconds and no longer; a map that comes meanwhile serves."""
+    from node_harness import NodeProcess, Peer
+    from rfly_suite.msg import TerrainMap
+    from rfly_suite.srv import PlanPath
+
+    from rfly_common.ros.qos import LATCHED
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    with NodeProcess("planner_node", domain_id):
+        peer = Peer(domain_id)
+        client = peer.node.create_client(PlanPath, "plan_path")
+        peer.spin_until(client.service_is_ready)
+        goal = {"vehicle_class": "rover", "start": stamped("map", -100, 0), "goal": stamped("map", -50, 0)}
+        begun = time.monotonic()
+        refused = client.call_async(PlanPath.Request(**goal))
+        peer.spin_until(refused.done)
+        assert not refused.result().success
+        assert "no terrain_map has come yet" in refused.result().message
+        assert time.monotonic() - begun > 4.9
+        answer = client.call_async(PlanPath.Request(**goal))
+        peer.spin_for(0.3)
+        assert not answer.done()
+        peer.publisher(TerrainMap, "terrain_map", LATCHED).publish(
+            height_map_to_msg(terrain(), (0.0, 0.0, 0.0), 0, 10**6)
+        )
+        peer.spin_until(answer.done)
+        assert answer.result().success, answer.result().message
+        peer.close()
 
 
 def test_a_bad_parameter_ends_the_node_with_one_line(domain_id):

@@ -1,0 +1,155 @@
+"""`rfly mission start`, `hold`, `resume`, `return` and `status`: missions of a running mission_node.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rfly_bringup.cli.mission_preflight import mission_app
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_bringup.ros.mission_client import MissionClient, Show
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="the vehicle: one of mission_node's parameter vehicles")]
+_Namespace = Annotated[str, typer.Option(help="of mission_node")]
+
+
+@mission_app.command()
+def start(
+    name: _Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file on mission_node's machine")],
+    repeat: Annotated[bool, typer.Option("--repeat", help="begin again after the last item, until stopped")] = False,
+    start_index: Annotated[int, typer.Option(min=0, help="the item to begin with, from 0")] = 0,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="show how far it is, until it ends")] = True,
+    namespace: _Namespace = "",
+) -> None:
+    """Let a vehicle of the running mission_node fly a mission file, and show how far it is; Ctrl-C: hold.
+
+    Exit code 1 where the mission does not come to its end. The file must lie below one of mission_node's file_folders
+    (`rfly up --file-folders`).
+
+    Examples:
+
+        rfly mission start hawk survey.plan
+
+        rfly mission start hawk survey.plan --repeat --no-wait
+    """
+    from rfly_common.startup import stop_by_signal
+
+    with _client(namespace, name) as client, stop_by_signal() as stopped, _shown(name) as show:
+        done, text = client.start(file, show, stopped, repeat=repeat, start_index=start_index, wait=wait)
+    print(f"{name}: {text}", file=sys.stdout if done else sys.stderr)
+    raise typer.Exit(0 if done else 1)
+
+
+@mission_app.command()
+def hold(name: _Name, namespace: _Namespace = "") -> None:
+    """Interrupt a vehicle's mission: it stays where it is.
+
+    Example:
+
+        rfly mission hold hawk
+    """
+    _command(namespace, name, "HOLD", "holds")
+
+
+@mission_app.command()
+def resume(name: _Name, namespace: _Namespace = "") -> None:
+    """Carry on a mission that was interrupted.
+
+    Example:
+
+        rfly mission resume hawk
+    """
+    _command(namespace, name, "DEFAULT", "carries on")
+
+
+@mission_app.command("return")
+def return_(name: _Name, namespace: _Namespace = "") -> None:
+    """Interrupt a vehicle's mission: it returns to home, which ends the mission there.
+
+    Example:
+
+        rfly mission return hawk
+    """
+    _command(namespace, name, "RTL", "returns to home")
+
+
+@mission_app.command()
+def status(
+    name: _Name,
+    follow: Annotated[bool, typer.Option("--follow", help="show it until the mission ends")] = False,
+    namespace: _Namespace = "",
+) -> None:
+    """Show what a vehicle's mission is doing.
+
+    Examples:
+
+        rfly mission status hawk
+
+        rfly mission status hawk --follow
+    """
+    from rfly_common.startup import stop_by_signal
+
+    with _client(namespace, name) as client, stop_by_signal() as stopped:
+        if follow:
+            with _shown(name) as show:
+                text = client.status(show, stopped, follow=True)
+        else:
+            text = client.status(lambda _share, _text: None, stopped, follow=False)
+    print(f"{name}: {text}")
+
+
+def _command(namespace: str, name: str, command: str, done: str) -> None:
+    from rfly_trajectory.missions.items import MissionCommand
+
+    with _client(namespace, name) as client:
+        client.command(MissionCommand[command])
+    print(f"{name}: {done}")
+
+
+def _client(namespace: str, name: str) -> "MissionClient":
+    try:
+        from rfly_bringup.ros.mission_client import MissionClient
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not importable: this asks a running mission_node, which needs ROS 2 (rclpy and the "
+            "interfaces of rfly_suite); `rfly mission fly` does not"
+        ) from None
+    return MissionClient(namespace, name)
+
+
+@contextmanager
+def _shown(name: str) -> "Iterator[Show]":
+    """A bar on a terminal; elsewhere a line for each item."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _line_by_item(name)
+        return
+    columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()]
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda share, text: bar.update(task, completed=share, description=f"{name}: {text}")
+
+
+def _line_by_item(name: str) -> Callable[[float, str], None]:
+    last = ""
+
+    def show(_share: float, text: str) -> None:
+        nonlocal last
+        item = text.partition(",")[0]
+        if item != last:
+            last = item
+            print(f"{name}: {item}", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,75 @@
+"""A node for the time of one command: it calls services, waits for conditions, and says what does not come."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from rfly_bringup.runner.supervisor import node_environment
+from rfly_common.errors import RflyError
+
+TIMEOUT_S = 10.0
+Self = TypeVar("Self", bound="CommandNode")
+
+
+class CommandNode:
+    """`error` is what is raised where nobody answers; `server` names the node that should."""
+
+    def __init__(self, name: str, namespace: str, server: str, error: type[RflyError]) -> None:
+        os.environ.update(node_environment())
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._executor = SingleThreadedExecutor()
+        self.node = Node(name, namespace=namespace or None)
+        self._executor.add_node(self.node)
+        self._server, self._error = server, error
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.node.destroy_node()
+        self._executor.shutdown(timeout_sec=0.5)
+        rclpy.try_shutdown()
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        """The answer of a service; raises where its `success` is false."""
+        client = self.node.create_client(kind, name)
+        full_name = self.node.resolve_service_name(name)
+        try:
+            self.wait_for(client.service_is_ready, self.nobody(full_name))
+            future = client.call_async(request)
+            self.wait_for(future.done, f"{full_name} does not answer")
+        finally:
+            self.node.destroy_client(client)
+        answer = future.result()
+        if not answer.success:
+            raise self._error(answer.message)
+        return answer
+
+    def nobody(self, full_name: str) -> str:
+        """That nobody offers a service or an action."""
+        return f"no {self._server} offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?"
+
+    def wait_for(self, ready: Callable[[], Any], problem: str) -> None:
+        """Spin until `ready()`; raises `problem` where that takes too long."""
+        if not self.spin(ready, TIMEOUT_S):
+            raise self._error(f"{problem} (waited {TIMEOUT_S:.0f} s)")
+
+    def spin(self, ready: Callable[[], Any], timeout_s: float = float("inf")) -> bool:
+        """Spin until `ready()`, or the time is over; says which."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if time.monotonic() > deadline:
+                return False
+            self._executor.spin_once(timeout_sec=0.05)
+        return True

@@ -1,0 +1,123 @@
+"""`rfly mission start`, `hold`, `resume`, `return` and `status` as a user runs them beside a running mission_node."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory import MissionItem
+from rfly_trajectory.missions.files import Mission, write_mission
+
+pytestmark = pytest.mark.ros
+
+ORIGIN = (47.0, 8.0, 500.0)
+FASTER = 5
+
+
+@pytest.fixture(scope="module")
+def hawk(shared_domain_id, tmp_path_factory):
+    """mission_node with one multirotor over level ground, its time five times as fast; `rfly(*words)` beside it."""
+    from node_harness import NodeProcess, Peer, RflyBeside
+    from rclpy.clock import Clock as RclpyClock
+    from rclpy.clock import ClockType
+    from rfly_suite.msg import TerrainMap
+    from rosgraph_msgs.msg import Clock
+
+    from rfly_common.ros.qos import LATCHED, STATE_OUT
+    from rfly_common.ros.stamps import ns_to_stamp
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    folder = tmp_path_factory.mktemp("missions")
+    items = (MissionItem.takeoff((0, 0, -10)), MissionItem.waypoint((15, 0, -12)), MissionItem.land((15, 5, 0)))
+    write_mission(folder / "short.plan", Mission(items, ORIGIN))
+    far = (items[0], MissionItem.waypoint((200, 0, -12)), MissionItem.waypoint((200, 200, -12)))
+    write_mission(folder / "long.plan", Mission(far, ORIGIN))
+    flat = HeightMap(np.zeros((2, 2)), origin_x=-500.0, origin_y=-500.0, step_x=1000.0, step_y=1000.0, name="flat")
+    parameters = {"vehicles": "[hawk]", "use_sim_time": "true", "file_folders": f"['{folder}']"}
+    with NodeProcess("mission_node", shared_domain_id, parameters):
+        peer = Peer(shared_domain_id)
+        clock, begun = peer.node.create_publisher(Clock, "/clock", STATE_OUT), time.monotonic_ns()
+
+        def tell():
+            now = 1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)
+            clock.publish(Clock(clock=ns_to_stamp(now)))
+
+        peer.node.create_timer(0.005, tell, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
+        terrain = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+        terrain.publish(height_map_to_msg(flat, ORIGIN, 1, 10**9))
+        peer.spin_until(lambda: peer.node.count_publishers("hawk/mission_params"))
+        peer.folder = folder
+        peer.rfly = lambda *words: RflyBeside(peer, "mission", *words)
+        yield peer
+        peer.close()
+
+
+def test_a_mission_to_its_end(hawk):
+    code, out, err = hawk.rfly("start", "hawk", str(hawk.folder / "short.plan")).end()
+    assert (code, out) == (0, "hawk: 3 items done\n")
+    lines = [f"hawk: item {number} of 3: {mode}" for number, mode in ((1, "TAKEOFF"), (2, "WAYPOINT"), (3, "LAND"))]
+    assert [line for line in err.splitlines() if line in lines] == lines
+    assert hawk.rfly("status", "hawk").end()[:2] == (0, "hawk: no mission is running: LAND\n")
+
+
+def test_hold_resume_status_and_return(hawk):
+    flight = hawk.rfly("start", "hawk", str(hawk.folder / "long.plan"))
+    flight.until(lambda: "item 2 of 3" in flight.err)
+    assert hawk.rfly("hold", "hawk").end()[:2] == (0, "hawk: holds\n")
+    flight.until(lambda: "HOLD" in flight.err)
+    code, out, _ = hawk.rfly("status", "hawk").end()
+    assert code == 0
+    assert out.startswith("hawk: item 2 of 3: HOLD")
+    assert out.endswith(" %)\n")
+    assert hawk.rfly("resume", "hawk").end()[:2] == (0, "hawk: carries on\n")
+    assert hawk.rfly("return", "hawk").end()[:2] == (0, "hawk: returns to home\n")
+    code, out, err = flight.end()
+    assert (code, out) == (1, "")
+    assert err.endswith("hawk: returned by command\n")
+
+
+def test_ctrl_c_holds_and_no_wait_leaves_it_flying(hawk):
+    code, out, _ = hawk.rfly("start", "hawk", str(hawk.folder / "long.plan"), "--no-wait").end()
+    assert (code, out) == (0, "hawk: the mission has begun: rfly mission status tells more\n")
+    watching = hawk.rfly("status", "hawk", "--follow")
+    watching.until(lambda: "item 2 of 3" in watching.err)
+    flight = hawk.rfly("start", "hawk", str(hawk.folder / "long.plan"))
+    flight.until(lambda: "item 1 of 3" in flight.err or "item 2 of 3" in flight.err)
+    flight.process.send_signal(signal.SIGINT)
+    code, _, err = flight.end()
+    assert code == 1
+    assert err.endswith("hawk: cancelled: holding\n")
+    assert watching.end()[:2] == (0, "hawk: no mission is running: HOLD\n")
+
+
+def test_a_mission_that_is_refused_says_why(hawk):
+    code, out, err = hawk.rfly("start", "hawk", "/nowhere/survey.plan").end()
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.startswith("hawk: '/nowhere/survey.plan': not below the folders of the parameter file_folders")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["hold", "dove"], "no mission_node offers /dove/set_mission_command"),
+        (["status", "dove"], "no mission_node offers /dove/execute_mission"),
+        (["start", "dove", "x.plan", "--namespace", "site"], "no mission_node offers /site/dove/execute_mission"),
+        (["hold", "a b"], "NAME 'a b'"),
+    ],
+)
+def test_mistakes_are_one_line(words, text, domain_id, monkeypatch, capsys):
+    from rfly_bringup.cli.main import main
+    from rfly_bringup.ros import command_node
+
+    monkeypatch.setattr(command_node, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(sys, "argv", ["rfly", "mission", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    err = capsys.readouterr().err
+    assert (end.value.code, err.count("\n"), text in err) == (2, 1, True), err
