@@ -11,14 +11,14 @@ import numpy as np
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_bringup.progress import progress_bar
-from rfly_bringup.ros.command_node import CommandNode
+from rfly_bringup.ros.command_client import CommandClient
 from rfly_common.errors import PlacementError
 from rfly_ue_bridge.objects.placement import PlacedObject
 
 SHOWN = 20
 
 
-class BridgeClient(CommandNode):
+class BridgeClient(CommandClient):
     """Raises PlacementError for what the bridge refuses, or where none answers."""
 
     def __init__(self, namespace: str) -> None:

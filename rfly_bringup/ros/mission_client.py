@@ -16,7 +16,7 @@ from rfly_suite.action import ExecuteMission
 from rfly_suite.msg import MissionParams
 from rfly_suite.srv import SetMissionCommand
 
-from rfly_bringup.ros.command_node import CommandNode
+from rfly_bringup.ros.command_client import CommandClient
 from rfly_common.errors import ConfigError
 from rfly_common.ros.qos import LATCHED
 from rfly_trajectory.missions.items import MissionCommand, MissionMode
@@ -29,7 +29,7 @@ Show = Callable[[float, str], None]
 """is told the share, 0 … 1, and in words what is going on"""
 
 
-class MissionClient(CommandNode):
+class MissionClient(CommandClient):
     """Raises ConfigError for what mission_node refuses, or where none answers."""
 
     def __init__(self, namespace: str, vehicle: str) -> None:

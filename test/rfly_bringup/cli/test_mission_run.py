@@ -121,9 +121,9 @@ def test_a_mission_that_is_refused_says_why(hawk):
 )
 def test_mistakes_are_one_line(words, text, domain_id, monkeypatch, capsys):
     from rfly_bringup.cli.main import main
-    from rfly_bringup.ros import command_node
+    from rfly_bringup.ros import command_client
 
-    monkeypatch.setattr(command_node, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(command_client, "TIMEOUT_S", 0.2)
     monkeypatch.setattr(sys, "argv", ["rfly", "mission", *words])
     with pytest.raises(SystemExit) as end:
         main()

@@ -17,10 +17,10 @@ from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import RflyError
 
 TIMEOUT_S = 10.0
-Self = TypeVar("Self", bound="CommandNode")
+Self = TypeVar("Self", bound="CommandClient")
 
 
-class CommandNode:
+class CommandClient:
     """`error` is what is raised where nobody answers; `server` names the node that should."""
 
     def __init__(self, name: str, namespace: str, server: str, error: type[RflyError]) -> None:
