@@ -1,0 +1,24 @@
+# rfly_suite with ROS 2 Jazzy and RViz:
+#
+#   docker build -t rfly_suite .
+#   docker run --rm -it --network host -e DISPLAY -v /tmp/.X11-unix:/tmp/.X11-unix rfly_suite
+FROM ros:jazzy
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+WORKDIR /workspace
+
+# what package.xml names: kept by the builder as long as that file stays as it is
+COPY package.xml src/rfly_suite/package.xml
+RUN apt-get update \
+ && rosdep update --rosdistro jazzy \
+ && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
+ && apt-get install -y --no-install-recommends python3-pip \
+ && rm -rf /var/lib/apt/lists/*
+# kernels are compiled with it; Ubuntu has no package of it
+RUN pip install --break-system-packages --no-cache-dir "numba>=0.59"
+
+COPY . src/rfly_suite
+RUN source /opt/ros/jazzy/setup.bash && colcon build
+RUN echo "source /workspace/install/setup.bash" >> /etc/bash.bashrc
+
+ENTRYPOINT ["/bin/bash", "-c", "source /workspace/install/setup.bash && exec \"$@\"", "--"]
+CMD ["ros2", "launch", "rfly_suite", "rfly.launch.py", "rviz:=true"]
