@@ -425,7 +425,7 @@ def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
     """How many cells hold no data. Raises TerrainFormatError where all do, or where they are not to be filled."""
     missing = heights.size - int(np.count_nonzero(np.isfinite(heights)))
     if missing == heights.size:
-        raise TerrainFormatError(f"{path}: no cell holds data where the map shall be")
+        raise TerrainFormatError(f"{path}: no cell has data where the map would be")
     if missing and not fill:
         raise TerrainFormatError(
             f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with --fill-nodata, or "
