@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import pkgutil
 import re
-import shlex
 import shutil
 import socket
 import sys
@@ -15,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 import yaml
+from page_commands import ROOT, fenced, parse, run, shell_lines
 
-from rfly_bringup.cli.main import app, main
+from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS
 from rfly_common.imports import how_to_install
@@ -27,7 +26,6 @@ from rfly_trajectory import MissionItem
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 from rfly_trajectory.missions.files import Mission, write_mission
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
@@ -51,19 +49,10 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def fenced(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-
-
-def shell_lines(page: Path, program: str) -> list[list[str]]:
-    """The words of each indented or fenced line that begins with the program; comments are gone."""
-    code = re.findall(rf"^(?: {{4,}})?({program} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return [shlex.split(line, comments=True) for line in code]
-
-
 RFLY_LINES = [
     pytest.param(page, line, id=" ".join(line), marks=[pytest.mark.needs("numba")] if line[1] == "sim" else [])
     for page in PAGES
+    if page.parent.name not in ("tutorials", "reference")  # test_tutorials.py runs the former, in their order
     for line in shell_lines(page, "rfly")
 ]
 
@@ -124,7 +113,7 @@ def python_sources() -> list[tuple[str, str]]:
     """The Python code that users read: blocks of the pages, and the examples."""
     blocks = [(name(page), block) for page in PAGES for block in fenced(page, "python")]
     return blocks + [
-        (name(path), path.read_text(encoding="utf-8")) for path in sorted((ROOT / "examples").glob("*.py"))
+        (name(path), path.read_text(encoding="utf-8")) for path in sorted((ROOT / "examples").rglob("*.py"))
     ]
 
 
@@ -133,7 +122,7 @@ def test_examples_import_from_the_packages_only():
     deep = {
         (where, module)
         for where, source in python_sources()
-        for module in re.findall(r"^\s*(?:from|import) (rfly_\w+\.[\w.]+)", source, re.MULTILINE)
+        for module in re.findall(r"^\s*(?:from|import) (rfly_(?!suite\b)\w+\.[\w.]+)", source, re.MULTILINE)
     }
     assert not deep
 
@@ -193,13 +182,6 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         assert all(path.stat().st_size > 0 for path in made)
 
 
-def run(line: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, str]:
-    monkeypatch.setattr(sys, "argv", line)
-    with pytest.raises(SystemExit) as end:
-        main()
-    return int(end.value.code or 0), capsys.readouterr().err
-
-
 def check_sent(line: list[str], monkeypatch: Any) -> None:
     """To a socket of the test's own instead of the machine that the page names."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
@@ -211,23 +193,6 @@ def check_sent(line: list[str], monkeypatch: Any) -> None:
             main()
         assert not end.value.code
         assert line[-1].encode() in window.recv(1000)
-
-
-def parse(line: list[str]) -> None:
-    """Read the line with the real command's arguments and options, but do not run it."""
-    called: list[dict[str, Any]] = []
-
-    def only_parse(group: Any) -> None:
-        for command in getattr(group, "commands", {}).values():
-            if hasattr(command, "commands"):
-                only_parse(command)
-            if not hasattr(command, "commands") or command.invoke_without_command:
-                command.callback = lambda **options: called.append(options)
-
-    command = typer.main.get_command(app)
-    only_parse(command)
-    command.main(line[1:], prog_name="rfly", standalone_mode=False)
-    assert called, " ".join(line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

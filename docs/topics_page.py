@@ -1,0 +1,144 @@
+"""The page docs/reference/topics.md: what each node publishes, subscribes to and serves, with types and QoS.
+
+All nodes are made in this process and asked for their endpoints. `python docs/reference_pages.py` writes the page.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.action import ActionServer, get_action_server_names_and_types_by_node
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from rfly_bringup.nodes.entry_points import MODULES
+from rfly_bringup.ros.single_process import _node_class
+
+NAMESPACE, VEHICLE = "ns", "NAME"
+PATIENCE_S = 60.0
+LEFT_OUT = {"betaflight_node"}
+"""needs the firmware; its endpoints are those of flight_control_node"""
+_PARAMETERS: dict[str, dict[str, str]] = {
+    "terrain_node": {"publish_grid_map": "true"},
+    "planner_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.id": "1", "goal_vehicle": VEHICLE},
+    "ue_bridge_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.id": "7", "port": "45010", "feedback_port": "0"},
+    "mission_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.uav_type": "land-air"},
+    "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},
+    "trajectory_node": {"fleet": "fleet.yaml"},
+    "guidance_node": {"scenario": "hop"},
+    "mavlink_node": {"vehicles": f"[{VEHICLE}]", "port": "0"},
+    "link_node": {"port": "0", "controller_port": "0"},
+    "mavlink_hil_node": {"port": "0"},
+}
+_FLEET = f"""version: 1
+vehicles:
+  - {{name: {VEHICLE}, id: 1, type: 3, kind: ground, speed: 1.0, shape: {{type: circle, center: [0, 0], radius: 50}}}}
+"""
+_OF_EVERY_NODE = ("rcl_interfaces/", "type_description_interfaces/")
+_INTRODUCTION = f"""# Topics, services and actions
+
+What each node publishes, subscribes to and serves. Names without a leading `/` are in the node's namespace, `~/` in the
+node's own; `{VEHICLE}` stands for the name of each vehicle. The number is the queue's depth.
+
+- *Latched* is transient local: a late subscriber gets the last message, if it is transient local itself.
+- A best-effort subscription matches every publisher, a reliable one only reliable publishers.
+- Every topic's QoS can be changed by parameters `qos_overrides.…`, see [other ROS tools](../howto/other-ros-tools.md).
+- Each node also publishes `/diagnostics` and `/rosout`, and has the parameter services of ROS.
+- With `lock_step` sensor topics are reliable, and `amphibious_sim_node` publishes `simulation_tick`
+  (rfly_suite/SimulationTick; reliable, 10). With `simulate:=false` `mission_node` subscribes to `{VEHICLE}/pose` and
+  publishes `{VEHICLE}/cmd/pose`. `betaflight_node` has the topics of `flight_control_node`.
+
+`python docs/reference_pages.py` writes this page from the running nodes; a test compares them.
+"""
+
+
+def topics_page() -> str:
+    """The whole page, in Markdown."""
+    sections = [_INTRODUCTION]
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # nodes that write files put them here
+        try:
+            Path("fleet.yaml").write_text(_FLEET, encoding="utf-8")
+            for name in MODULES:
+                if name not in LEFT_OUT:
+                    sections.append(f"## {name}\n\n" + "\n".join(_of_node(name, _PARAMETERS.get(name, {}))) + "\n")
+        finally:
+            os.chdir(before)
+    return "\n".join(sections)
+
+
+def _of_node(name: str, parameters: dict[str, str]) -> list[str]:
+    words = ["--ros-args", "-r", f"__ns:=/{NAMESPACE}"]
+    for key, value in parameters.items():
+        words += ["-p", f"{key}:={value}"]
+    rclpy.init(args=words)
+    executor = SingleThreadedExecutor()
+    node = _node_class(name)()
+    executor.add_node(node)
+    try:
+        return _table(node)
+    finally:
+        executor.shutdown(timeout_sec=1.0)
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+def _table(node: Node) -> list[str]:
+    rows = {("publishes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile)) for each in node.publishers}
+    rows |= {
+        ("subscribes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile)) for each in node.subscriptions
+    }
+    rows |= {("serves", each.srv_name, _name(each.srv_type), "service") for each in node.services}
+    rows |= {("serves", name, kind.replace("/action/", "/"), "action") for name, kind in _actions(node)}
+    lines = ["| | name | type | QoS |", "| --- | --- | --- | --- |"]
+    order = ("publishes", "subscribes", "serves")
+    for does, name, kind, qos in sorted(rows, key=lambda row: (order.index(row[0]), row[1].lower())):
+        if not _is_everywhere(name, kind):
+            lines.append(f"| {does} | `{_shown(name, node.get_name())}` | {kind} | {qos} |")
+    return lines
+
+
+def _actions(node: Node) -> list[tuple[str, str]]:
+    """(name, type) of the node's action servers, as soon as the graph has them all."""
+    count = sum(isinstance(each, ActionServer) for each in node.waitables)
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        found = get_action_server_names_and_types_by_node(node, node.get_name(), node.get_namespace())
+        if len(found) == count:
+            return [(name, kinds[0]) for name, kinds in found]
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{node.get_name()}: {len(found)} of {count} actions are in the graph")
+        time.sleep(0.01)
+
+
+def _is_everywhere(name: str, kind: str) -> bool:
+    return name in ("/rosout", "/parameter_events", "/diagnostics") or kind.startswith(_OF_EVERY_NODE)
+
+
+def _shown(name: str, node: str) -> str:
+    own = f"/{NAMESPACE}/{node}/"
+    return f"~/{name.removeprefix(own)}" if name.startswith(own) else name.removeprefix(f"/{NAMESPACE}/")
+
+
+def _name(kind: Any) -> str:
+    """Such as sensor_msgs/Imu."""
+    return f"{kind.__module__.split('.')[0]}/{kind.__name__}"
+
+
+def _qos(profile: QoSProfile) -> str:
+    words = ["reliable" if profile.reliability == ReliabilityPolicy.RELIABLE else "best effort"]
+    if profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
+        words.append("latched")
+    words.append("all" if profile.history == HistoryPolicy.KEEP_ALL else str(profile.depth))
+    return ", ".join(words)
+
+
+if __name__ == "__main__":
+    print(topics_page(), end="")

@@ -1,0 +1,73 @@
+"""A robot that knows nothing of RflySim: a node with Odometry in its own frame `odom`, and the transforms to `map`.
+
+python examples/tutorials/foreign_robot.py
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+
+import rclpy
+from geometry_msgs.msg import TransformStamped
+from nav_msgs.msg import Odometry
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from tf2_msgs.msg import TFMessage
+
+RADIUS, SPEED, RATE = 12.0, 3.0, 20.0  # m, m/s, Hz
+ODOM_IN_MAP = (-300.0, -50.0)  # m east, m north: where the robot was switched on
+
+
+class ForeignRobot(Node):
+    """Drives in a circle around the place where it was switched on."""
+
+    def __init__(self) -> None:
+        super().__init__("foreign_robot")
+        self._odometry = self.create_publisher(Odometry, "robot/odom", 10)
+        self._tf = self.create_publisher(TFMessage, "/tf", 100)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._tf_static = self.create_publisher(TFMessage, "/tf_static", latched)
+        self._tf_static.publish(TFMessage(transforms=[self._transform("map", "odom", *ODOM_IN_MAP, 0.0)]))
+        self._start = self.get_clock().now()
+        self.create_timer(1.0 / RATE, self._tick)
+
+    def _tick(self) -> None:
+        angle = (self.get_clock().now() - self._start).nanoseconds * 1e-9 * SPEED / RADIUS
+        x, y, yaw = RADIUS * math.cos(angle), RADIUS * math.sin(angle), angle + math.pi / 2.0
+        base = self._transform("odom", "robot/base_link", x, y, yaw)
+        self._tf.publish(TFMessage(transforms=[base]))
+        message = Odometry(header=base.header, child_frame_id=base.child_frame_id)
+        message.pose.pose.position.x, message.pose.pose.position.y = x, y
+        message.pose.pose.orientation = base.transform.rotation
+        message.twist.twist.linear.x = SPEED  # in the axes of child_frame_id
+        message.twist.twist.angular.z = SPEED / RADIUS
+        self._odometry.publish(message)
+
+    def _transform(self, parent: str, child: str, x: float, y: float, yaw: float) -> TransformStamped:
+        message = TransformStamped(child_frame_id=child)
+        message.header.frame_id = parent
+        message.header.stamp = self.get_clock().now().to_msg()
+        message.transform.translation.x, message.transform.translation.y = x, y
+        message.transform.rotation.z, message.transform.rotation.w = math.sin(yaw / 2.0), math.cos(yaw / 2.0)
+        return message
+
+
+def main() -> None:
+    stop = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C: the callback that runs comes to its end first
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = ForeignRobot()
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not stop.is_set():
+        executor.spin_once(timeout_sec=0.1)
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+if __name__ == "__main__":
+    main()

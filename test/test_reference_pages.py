@@ -1,0 +1,43 @@
+"""The pages of commands, messages and topics say what the code does. If not: python docs/reference_pages.py"""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+
+import pytest
+from page_commands import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, object]:
+    return runpy.run_path(str(ROOT / "docs" / "reference_pages.py"))
+
+
+@pytest.mark.parametrize(("page", "function"), [("cli", "commands_page"), ("messages", "messages_page")])
+def test_the_page_is_up_to_date(page, function, pages):
+    assert (REFERENCE / f"{page}.md").read_text(encoding="utf-8") == pages[function]()
+
+
+def test_a_command_is_described_as_its_help_does():
+    """By hand: an argument, a number, a choice, a switch with two names."""
+    text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    fly = text.partition("## rfly mission fly\n")[2].partition("\n## ")[0]
+    assert "| `FILE` | required | a .plan or .waypoints file |" in fly
+    assert "| `--limit NUMBER` | 3600.0 | s of flight after which a mission that does not end is left |" in fly
+    assert "| `--uav-type multirotor\\|fixed-wing\\|ground\\|land-air` | multirotor |" in fly
+    assert "| `--stamped, --unstamped` | --stamped | cmd_vel as TwistStamped or as Twist |" in text
+
+
+@pytest.mark.ros
+@pytest.mark.needs("pymavlink", "numba")
+def test_the_topics_are_those_of_the_nodes(domain_id):
+    """All nodes are made and asked, in a process of its own: rclpy's context and signals are theirs."""
+    command = [sys.executable, str(ROOT / "docs" / "topics_page.py")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    assert (REFERENCE / "topics.md").read_text(encoding="utf-8") == run.stdout
+    assert "| publishes | `outTerrainPoint` | sensor_msgs/PointCloud2 | reliable, latched, 1 |" in run.stdout
