@@ -6,7 +6,7 @@ that was not given.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -83,6 +83,13 @@ RegionOption = Annotated[
     Quadruple,
     typer.Option(metavar="X_MIN X_MAX Y_MIN Y_MAX", show_default=False, help="only this part (m, east and north)"),
 ]
+TopicOption = Annotated[
+    MaybeTexts,
+    typer.Option(metavar="REGEX", help="of ROS topics: only those whose whole name matches; may be repeated"),
+]
+ExcludeOption = Annotated[
+    MaybeTexts, typer.Option(metavar="REGEX", help="of ROS topics: none whose whole name matches; may be repeated")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
     Triple,
@@ -127,6 +134,15 @@ def needs_ros(what: str) -> Iterator[None]:
         raise ConfigError(
             f"{error.name} is not importable: {what} needs ROS 2 (rclpy and the interfaces of rfly_suite)"
         ) from None
+
+
+def refuse_options(ctx: typer.Context, reason: str, names: Iterable[str]) -> None:
+    """Raises BadParameter for an option that was given and means nothing here."""
+    for name in names:
+        source: Any = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            flag = name.replace("_", "-")
+            raise typer.BadParameter(f"--{flag}: {reason} it has no meaning")
 
 
 def status(text: str) -> Any:

@@ -4,28 +4,20 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
-from rfly_bringup.cli.options import MaybeTexts, needs_ros
+from rfly_bringup.cli.options import ExcludeOption, TopicOption, needs_ros, refuse_options
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
-
-_TopicOption = Annotated[
-    MaybeTexts,
-    typer.Option(metavar="REGEX", help="with MCAP: only topics whose whole name matches; may be repeated"),
-]
-_ExcludeOption = Annotated[
-    MaybeTexts, typer.Option(metavar="REGEX", help="with MCAP: no topics whose whole name matches; may be repeated")
-]
 
 
 def record(
     ctx: typer.Context,
     out: Annotated[str, typer.Argument(metavar="OUT", help="file to write; - is standard output")],
     mcap: Annotated[bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")] = False,
-    topic: _TopicOption = None,
-    exclude: _ExcludeOption = None,
+    topic: TopicOption = None,
+    exclude: ExcludeOption = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
     bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
@@ -63,7 +55,7 @@ def record(
     """
     from rfly_bringup.recording.topics import RecordLimits
 
-    _refuse(ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS)
+    refuse_options(ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS)
     if mcap:
         if out == "-":
             raise typer.BadParameter("-: an MCAP file ends with an index of itself, so it takes a name, not a pipe")
@@ -97,8 +89,8 @@ def replay(
     ports: Annotated[
         str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
-    topic: _TopicOption = None,
-    exclude: _ExcludeOption = None,
+    topic: TopicOption = None,
+    exclude: ExcludeOption = None,
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
 
@@ -125,7 +117,7 @@ def replay(
     from rfly_ue_bridge.recording.replay import Target
 
     is_of_topics = is_mcap(recording)
-    _refuse(
+    refuse_options(
         ctx,
         f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",
         _OF_DATAGRAMS if is_of_topics else _OF_TOPICS,
@@ -157,14 +149,6 @@ def dissector(
         typer.echo(wireshark_dissector.dissector(), nl=False)
     else:
         out.write_text(wireshark_dissector.dissector(), encoding="utf-8")
-
-
-def _refuse(ctx: typer.Context, reason: str, names: tuple[str, ...]) -> None:
-    """Raises BadParameter for an option that was given and means nothing here."""
-    for name in names:
-        source: Any = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise typer.BadParameter(f"--{name}: {reason} it has no meaning")
 
 
 def _host_and_port(text: str, default: int) -> tuple[str, int] | None:

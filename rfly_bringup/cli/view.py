@@ -3,21 +3,36 @@
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from rfly_bringup.cli.options import DEMO_MAP, SearchPath
+from rfly_bringup.cli.options import (
+    DEMO_MAP,
+    ExcludeOption,
+    SearchPath,
+    TopicOption,
+    needs_ros,
+    refuse_options,
+)
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 
+_FOXGLOVE_PORT = 8765
+_OF_TOPICS = ("topic", "exclude")
+_OF_FOXGLOVE = (*_OF_TOPICS, "foxglove", "host", "port")
+
 
 def view(
+    ctx: typer.Context,
     map: Annotated[str, typer.Option("--map", "-m", help="name or path of the map; '' for flat ground")] = DEMO_MAP,
     search_path: SearchPath = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="of the web page; 0: any free one")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one")
+    ] = 8080,
     udp_port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
     window: Annotated[int, typer.Option(min=0, help="be window 0, 1, …: listen on the UDP port of that window")] = 0,
     host: Annotated[
@@ -46,6 +61,11 @@ def view(
             show_default=False,
         ),
     ] = None,
+    foxglove: Annotated[
+        bool, typer.Option("--foxglove", help="serve ROS topics to Foxglove by WebSocket, in place of the web page")
+    ] = False,
+    topic: TopicOption = None,
+    exclude: ExcludeOption = None,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = False,
 ) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
@@ -59,7 +79,15 @@ def view(
         rfly view --map ./map/MyTerrain.png --open
 
         rfly view --window 1 --port 8081            a second window
+
+        rfly view --foxglove                        ROS topics at ws://127.0.0.1:8765
     """
+    others = [name for name in ctx.params if name not in _OF_FOXGLOVE]
+    refuse_options(ctx, "with --foxglove" if foxglove else "without --foxglove", others if foxglove else _OF_TOPICS)
+    if foxglove:
+        is_given = ctx.get_parameter_source("port").name == "COMMANDLINE"  # type: ignore[union-attr]
+        _serve_foxglove(host, port if is_given else _FOXGLOVE_PORT, topic or (), exclude or ())
+        return
     require("viser", "rfly view")
     if udp_port + window > 65535:
         raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
@@ -85,3 +113,20 @@ def view(
         descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
     )
     run(settings, typer.echo, open_browser)
+
+
+def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequence[str]) -> None:
+    from rfly_bringup.recording.topics import TopicChoice
+    from rfly_bringup.runner.supervisor import installed
+
+    with needs_ros("rfly view --foxglove"):
+        from rfly_bringup.ros.serve_foxglove import serve_foxglove
+
+    layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")
+
+    def say(address: str) -> None:
+        typer.echo(
+            f"Foxglove: open a connection, Foxglove WebSocket, {address}; import the layout {layout}; Ctrl-C ends"
+        )
+
+    serve_foxglove(host, port, TopicChoice(topics, exclude), say)

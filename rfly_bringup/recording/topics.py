@@ -31,6 +31,9 @@ class Sink(Protocol):
     def add_topic(self, topic: Topic) -> int:
         """The number by which `write` knows the topic."""
 
+    def wants(self, channel: int) -> bool:
+        """Whether messages of the topic are taken at present; nobody needs to make them otherwise."""
+
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
         """One message, received at that time since 1970."""
 

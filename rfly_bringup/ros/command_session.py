@@ -19,7 +19,7 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 @contextmanager
-def command_node(make_node: Callable[[], AnyNode]) -> Iterator[tuple[AnyNode, Executor]]:
+def command_session(make_node: Callable[[], AnyNode]) -> Iterator[tuple[AnyNode, Executor]]:
     """The node and the executor that is to be spun; it is destroyed at the end, whatever comes."""
     os.environ.update(node_environment())
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

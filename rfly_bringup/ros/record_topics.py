@@ -10,7 +10,7 @@ import rclpy
 from rich.console import Console
 
 from rfly_bringup.recording.topics import RecordLimits
-from rfly_bringup.ros.command_session import command_node
+from rfly_bringup.ros.command_session import command_session
 from rfly_bringup.ros.recorder_node import RecorderNode
 from rfly_common.errors import ConfigError
 from rfly_common.startup import stop_by_signal
@@ -32,7 +32,7 @@ def record_topics(
     start = time.monotonic()
     with stop_by_signal() as stopped:
         make = lambda: RecorderNode(parameter_overrides=overrides, use_global_arguments=False)  # noqa: E731
-        with command_node(make) as (node, executor), console.status("waiting for the first message") as status:
+        with command_session(make) as (node, executor), console.status("waiting for the first message") as status:
             writer = node.writer
             console.print(f"recording to {writer.path}; Ctrl-C ends", style="dim")
             shown, last = start, 0.0

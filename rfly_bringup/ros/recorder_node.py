@@ -53,6 +53,10 @@ class RecorderNode(Node):
         """As a `Sink`."""
         return self.writer.add_topic(topic)
 
+    def wants(self, channel: int) -> bool:
+        """As a `Sink`: all are recorded."""
+        return True
+
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
         """As a `Sink`."""
         if not self.ended:

@@ -21,7 +21,7 @@ _DEPTH = 100
 class _Tap:
     topic: Topic
     channel: int
-    subscription: Subscription
+    subscription: Subscription | None = None
 
 
 class TopicTaps:
@@ -49,13 +49,14 @@ class TopicTaps:
             reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
             tap = self._taps.get(name)
             if tap is None:
-                self._add(name, kinds, latched, reliable)
-            elif (tap.topic.latched and not latched) or (tap.topic.reliable and not reliable):
-                self._node.destroy_subscription(tap.subscription)
-                tap.topic = replace(tap.topic, latched=latched, reliable=reliable)
-                tap.subscription = self._subscribe(tap.topic, tap.channel)
+                tap = self._add(name, kinds, latched, reliable)
+            if tap is not None:
+                offers_less = (tap.topic.latched and not latched) or (tap.topic.reliable and not reliable)
+                if offers_less:
+                    tap.topic = replace(tap.topic, latched=latched, reliable=reliable)
+                self._open_or_close(tap, offers_less)
 
-    def _add(self, name: str, kinds: list[str], latched: bool, reliable: bool) -> None:
+    def _add(self, name: str, kinds: list[str], latched: bool, reliable: bool) -> _Tap | None:
         try:
             if len(kinds) > 1:
                 raise ConfigError(f"it has several types: {', '.join(kinds)}")
@@ -63,9 +64,17 @@ class TopicTaps:
         except ConfigError as error:
             self.left_out[name] = str(error)
             self._node.get_logger().warning(f"{name} is left out: {error}")
-            return
-        channel = self._sink.add_topic(topic)
-        self._taps[name] = _Tap(topic, channel, self._subscribe(topic, channel))
+            return None
+        self._taps[name] = _Tap(topic, self._sink.add_topic(topic))
+        return self._taps[name]
+
+    def _open_or_close(self, tap: _Tap, offers_less: bool) -> None:
+        wanted = self._sink.wants(tap.channel)
+        if tap.subscription is not None and (offers_less or not wanted):
+            self._node.destroy_subscription(tap.subscription)
+            tap.subscription = None
+        if tap.subscription is None and wanted:
+            tap.subscription = self._subscribe(tap.topic, tap.channel)
 
     def _subscribe(self, topic: Topic, channel: int) -> Subscription:
         def on_message(data: bytes) -> None:  # rclpy's executor of events hands over no times

@@ -29,15 +29,16 @@ Output = Callable[[str, str], None]
 
 def executable_path(name: str, package: str = "rfly_suite") -> Path:
     """Where the executable of a node is installed. Raises ConfigError where it is not."""
-    return _installed(Path("lib") / package / name)
+    return installed(Path("lib") / package / name)
 
 
 def rviz_config_path(name: str) -> Path:
     """An RViz configuration that is installed with the package. Raises ConfigError where it is not."""
-    return _installed(Path("share") / "rfly_suite" / "rviz" / name)
+    return installed(Path("share") / "rfly_suite" / "rviz" / name)
 
 
-def _installed(relative: Path) -> Path:
+def installed(relative: Path) -> Path:
+    """A file of the installed package, relative to its prefix. Raises ConfigError where it is not."""
     prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
     for prefix in [sys.prefix, *prefixes]:
         path = Path(prefix) / relative
