@@ -202,9 +202,10 @@ def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: 
 def _interface(name: str) -> Any:
     """The type of a name such as std_msgs/msg/String."""
     package, folder, kind = name.split("/")
-    if folder == "action" and "_" in kind:  # a service of an action, such as ExecuteMission_SendGoal
+    if folder == "action" and "_" in kind:  # a part of an action, such as the service ExecuteMission_SendGoal
         action, _, part = kind.partition("_")
-        return getattr(_interface(f"{package}/action/{action}").Impl, f"{part}Service")
+        parts = _interface(f"{package}/action/{action}").Impl
+        return parts.FeedbackMessage if part == "FeedbackMessage" else getattr(parts, f"{part}Service")
     return getattr(__import__(f"{package}.{folder}", fromlist=[kind]), kind)
 
 

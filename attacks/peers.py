@@ -237,6 +237,38 @@ def autopilots(rng: random.Random, tries: int) -> Result:
         return judged("autopilots", tries, running, pulse.longest_stall(), failures)
 
 
+def ground_stations(rng: random.Random, tries: int) -> Result:
+    """Ground stations that send mutated MAVLink messages; then one that reads."""
+    from fuzz.fuzz_terrain import mutate_bytes
+
+    from rfly_trajectory.mavlink.wire import load_dialect
+
+    dialect = load_dialect()
+    sender = dialect.MAVLink(None, 245, 190)
+    heartbeat = bytes(dialect.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3).pack(sender))
+    fields = (0, 6, 16, 0, 1, 0.0, 2.0, 0.0, 0.0, 470000000, 80000000, 10.0, 0)
+    sensible = [
+        bytes(message.pack(sender))
+        for message in (
+            dialect.MAVLink_command_long_message(1, 1, 400, 0, 1.0, *[0.0] * 6),
+            dialect.MAVLink_param_request_list_message(1, 1),
+            dialect.MAVLink_param_set_message(1, 1, b"MIS_TAKEOFF_ALT", 5.0, 9),
+            dialect.MAVLink_mission_count_message(1, 1, 3, 0),
+            dialect.MAVLink_mission_item_int_message(1, 1, *fields),
+            dialect.MAVLink_set_position_target_local_ned_message(0, 1, 1, 1, 0xDF8, *[1.0] * 11),
+        )
+    ]
+    made = (rng.choice(sensible) for _ in range(FLOOD * tries))
+    datagrams = [data if rng.random() < 0.3 else mutate_bytes(rng, data) for data in made]
+    parameters = {"vehicles": ["uav"], "port": 0, "targets": [f"127.0.0.1:{free_port()}"]}
+    with node_at_work("mavlink_node", parameters, traffic=True) as (running, pulse):
+        port = listening_port(running, "udp")
+        tried = flood(port, datagrams)
+        served = is_served(socket.SOCK_DGRAM, port, heartbeat)
+        failures = [] if served else ["a heartbeat got no answer afterwards"]
+        return judged("ground stations", tried, running, pulse.longest_stall(), failures)
+
+
 def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
     """Malformed answers of RflySim3D flood the bridge; each is accounted for."""
     from fuzz.fuzz_feedback import datagrams
@@ -377,6 +409,7 @@ ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     "link tcp": lambda rng, tries: link_over("tcp", rng, tries),
     "link udp": lambda rng, tries: link_over("udp", rng, tries),
     "autopilots": autopilots,
+    "ground stations": ground_stations,
     "answers of RflySim3D": answers_of_rflysim3d,
     "packets to rfly view": packets_to_the_viewer,
     "browsers": browsers,

@@ -362,7 +362,8 @@ class FlightLogic:
     def _follow_setpoint(self) -> None:
         if not self._has_setpoint():
             self._tell("No set-points: OFFBOARD ends, holding")
-            self.hold()
+            self.mode, self.flying = FlightMode.HOLD, False
+            self._pilot.command(MissionCommand.HOLD)
             return
         assert self._target is not None
         sent, (_, place, yaw) = self._sent, self._target
@@ -378,8 +379,9 @@ class FlightLogic:
 
     def tick(self, time: float) -> None:
         """Simulated time has come this far."""
-        if self._time > time:
+        if self._time > time:  # it went back: what came before is older than anything
             self._down_since = math.nan
+            self._target = self._sent = None
         self._time = time
         self._follow_mode()
         if self.in_air and not self.armed:  # somebody else flies it

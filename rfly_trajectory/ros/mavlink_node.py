@@ -54,7 +54,8 @@ class MavlinkNode(Node):
         self._update_diagnostics()
         self._timer = self.create_timer(PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
         listed = ", ".join(f"{each.vehicle.system_id} {each.name}" for each in self._vehicles) or "no vehicles"
-        self.get_logger().info(f"listening on {self._where}; sends to {', '.join(given.targets) or 'nobody'}: {listed}")
+        others = f" and sending to {', '.join(given.targets)}" if given.targets else ""
+        self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
 
     def _vehicle(self, name: str, index: int, frames: Frames) -> MavlinkVehicleTopics:
         if not _NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:

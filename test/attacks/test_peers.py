@@ -79,7 +79,15 @@ def test_who_is_not_answered_is_not_served(monkeypatch):
 
 @pytest.mark.ros
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["link tcp", "answers of RflySim3D", "browsers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "link tcp",
+        "answers of RflySim3D",
+        "browsers",
+        pytest.param("ground stations", marks=pytest.mark.needs("pymavlink")),
+    ],
+)
 def test_a_node_and_the_viewer_stand_it(name):
     result = peers.ATTACKS[name](random.Random(2), peers.SHORT_TRIES)
     assert result.tried >= peers.SHORT_TRIES

@@ -166,6 +166,14 @@ def test_set_points_in_offboard_and_without_them(station):
     assert station.vehicle.flight.mode is FlightMode.HOLD
 
 
+def test_time_that_goes_back_makes_set_points_old(station):
+    fields = (0, 1, 1, 1, 0xDF8, 5.0, -3.0, -8.0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    station.tell(common.MAVLink_set_position_target_local_ned_message(*fields))
+    station.endpoint.tick(station.now, station.now - 50.0)  # the simulation was reset
+    assert station.command(SET_MODE, CUSTOM, 6.0, 0.0) == "TEMPORARILY_REJECTED"
+    assert station.texts[-1] == "OFFBOARD denied: no position set-point for a second"
+
+
 def test_several_vehicles_by_their_system_ids():
     station = Station(systems=(1, 7))
     assert station.command(ARM, 1.0, system=7) == "ACCEPTED"
