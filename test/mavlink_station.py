@@ -161,6 +161,7 @@ class StationSocket:
 
     def command(self, number: int, *params: float) -> int:
         """The result of COMMAND_LONG."""
+        self.last("COMMAND_ACK")  # what waits is read first: a full buffer would drop the answer
         self._newest.pop("COMMAND_ACK", None)
         filled = [*params, *[NAN] * (7 - len(params))]
         message = self._mav.command_long_encode(1, 1, number, 0, *filled)
