@@ -11,22 +11,17 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rfly_suite.msg import SimulationTick
-from sensor_msgs.msg import Imu, JointState, Range
-from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.target_motion import TargetMotion
 from rfly_amphibious.ros.amphibious_msgs import (
     WENT_BACK_S,
-    JointReader,
-    height_samples,
-    imu_samples,
     is_unknown,
     odometry_to_estimate,
     time_of,
-    wheel_load_samples,
 )
 from rfly_amphibious.ros.node_parameters import MotionCommandParameters
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -40,13 +35,6 @@ from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 
 LONGEST_STEP = 0.1
-_SENSOR_TOPICS: dict[str, tuple[Any, int, str]] = {
-    "imu/data": (Imu, SimulationTick.IMU, "imu"),
-    "joint_states": (JointState, SimulationTick.JOINTS, "joints"),
-    "height_above_ground": (Range, SimulationTick.HEIGHT, "height"),
-    "wheel_loads": (Float64MultiArray, SimulationTick.WHEEL_LOADS, "wheel_loads"),
-}
-"""topic: its type, index in SimulationTick.count, field of SensorSamples"""
 
 
 class MotionCommands:
@@ -223,19 +211,19 @@ class ControlLoop:
         self._node, self._diagnostics, self._controller = node, diagnostics, controller
         self._step, self._commands, self._reset_text = step, commands, reset_text
         self._on_stamp = on_stamp
-        self._joints = JointReader(params)
+        self._read = SampleReader(params, lambda: controller.time)
         self._last_ns = -1
         self._answer: Any = None
         self.answers = 0
         """commands that were made"""
-        watched = [_SENSOR_TOPICS[topic][1] for topic in sensors]
+        watched = [SENSOR_TOPICS[topic].tick_index for topic in sensors]
         self._ticks: Ticks | None = None
         if lock_step:
             self._ticks = Ticks(node, watched, self._compute, self._send, self._reset, before_tick)
         qos = sensor_qos(lock_step)
         for topic in sensors:
-            msg_type = _SENSOR_TOPICS[topic][0]
-            subscription(node, msg_type, topic, self._sensor_callback(topic, is_clock=topic == sensors[0]), qos)
+            callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
+            subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
         self._estimates = Estimates(
             node, diagnostics, lock_step, None if self._ticks is None else self._ticks.gate.answered
         )
@@ -258,17 +246,8 @@ class ControlLoop:
             self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
             self._node.get_logger().warning(f"{topic} refused: {error}", throttle_duration_sec=5.0)
 
-    def _read(self, field: str, message: Any) -> SensorSamples:
-        if field == "imu":
-            return SensorSamples(imu=imu_samples(message))
-        if field == "joints":
-            return SensorSamples(joints=self._joints(message))
-        if field == "height":
-            return SensorSamples(height=height_samples(message))
-        return SensorSamples(wheel_loads=wheel_load_samples(message, self._controller.time))
-
     def _sensor_callback(self, topic: str, *, is_clock: bool) -> Callable[[Any], None]:
-        _, index, field = _SENSOR_TOPICS[topic]
+        kind, _, index, _ = SENSOR_TOPICS[topic]
 
         def on_message(message: Any) -> None:
             last = stamp_ns = self._last_ns
@@ -279,7 +258,7 @@ class ControlLoop:
                     self._reset()
                     last = -1
                 self._last_ns = max(last, stamp_ns)
-            self.sense(topic, lambda: self._read(field, message))
+            self.sense(topic, lambda: SensorSamples(**{kind: self._read(topic, message)}))
             if self._ticks is not None:
                 self._ticks.gate.heard(index)
             elif last < stamp_ns:

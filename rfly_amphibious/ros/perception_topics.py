@@ -9,12 +9,12 @@ from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
-from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix
-from std_msgs.msg import Float64MultiArray
+from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.node_parameters import PerceptionParameters
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_common.errors import SensorMessageError
@@ -56,32 +56,16 @@ class PerceptionTopics:
         self._filtered = given.odometry == "filtered"
         self.odometry = ODOMETRY[given.odometry]
         self._on_state, self._on_gps = on_state, on_gps
-        self._pairs, self._fix = convert.GpsPairs(), NavSatFix()
+        self._read, self._fix = SampleReader(perception.params), NavSatFix()
         self._stamp_ns = -1
-        read_joints = convert.JointReader(perception.params)
         watched = WATCHED if self._filtered else (*WATCHED, SimulationTick.GROUND_TRUTH)
         self._gate = TickGate(watched, self._tick, answers=self._filtered)
         qos = sensor_qos(self.lock_step)
-        take, at = perception, SimulationTick
-        self._listen(Imu, "imu/data", at.IMU, lambda m: take.take_imu(convert.imu_samples(m)), qos)
-        self._listen(JointState, "joint_states", at.JOINTS, lambda m: take.take_joints(read_joints(m)), qos)
-        self._listen(
-            Float64MultiArray,
-            "wheel_loads",
-            at.WHEEL_LOADS,
-            lambda m: take.take_wheel_loads(convert.wheel_load_samples(m, 0.0)),
-            qos,
-        )
-        self._listen(
-            FluidPressure, "baro", at.BAROMETER, lambda m: take.take_barometer(convert.barometer_samples(m)), qos
-        )
-        self._listen(
-            MagneticField,
-            "imu/mag",
-            at.MAGNETOMETER,
-            lambda m: take.take_magnetometer(convert.magnetometer_samples(m)),
-            qos,
-        )
+        self._listen("imu/data", perception.take_imu, qos)
+        self._listen("joint_states", perception.take_joints, qos)
+        self._listen("wheel_loads", perception.take_wheel_loads, qos)
+        self._listen("baro", perception.take_barometer, qos)
+        self._listen("imu/mag", perception.take_magnetometer, qos)
         subscription(node, NavSatFix, "gps/fix", self._on_gps_fix, qos)
         subscription(node, TwistStamped, "gps/vel", self._on_gps_vel, qos)
         subscription(node, Odometry, self.odometry, self._on_odometry, qos)
@@ -99,11 +83,13 @@ class PerceptionTopics:
         """Ticks that were told again before all of them had come."""
         return self._gate.repeated
 
-    def _listen(self, msg_type: Any, topic: str, index: int, take: Callable[[Any], None], qos: Any) -> None:
+    def _listen(self, topic: str, take: Callable[[Any], None], qos: Any) -> None:
+        _, _, index, msg_type = SENSOR_TOPICS[topic]
+
         def heard(message: Any) -> None:
             if index == SimulationTick.IMU and not self.lock_step:
                 self._forget_if_back(stamp_to_ns(message.header.stamp))
-            self._guarded(topic, take, message)
+            self._guarded(topic, lambda m: take(self._read(topic, m)), message)
             if self.lock_step:
                 self._gate.heard(index)
             elif index == SimulationTick.IMU:
@@ -133,10 +119,10 @@ class PerceptionTopics:
 
     def _on_gps_fix(self, message: NavSatFix) -> None:
         self._fix = message
-        self._gps_heard(self._guarded("gps/fix", lambda m: self._use_gps(self._pairs.fix(m)), message))
+        self._gps_heard(self._guarded("gps/fix", lambda m: self._use_gps(self._read("gps/fix", m)), message))
 
     def _on_gps_vel(self, message: TwistStamped) -> None:
-        self._gps_heard(self._guarded("gps/vel", lambda m: self._use_gps(self._pairs.velocity(m)), message))
+        self._gps_heard(self._guarded("gps/vel", lambda m: self._use_gps(self._read("gps/vel", m)), message))
 
     def _use_gps(self, pair: GpsSamples | None) -> None:
         if pair is None:

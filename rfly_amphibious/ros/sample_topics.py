@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import TransformStamped, TwistStamped, Vector3Stamped
-from nav_msgs.msg import Odometry
+from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rfly_suite.msg import SimulationTick, VehicleStateArray
-from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
-from std_msgs.msg import Float64MultiArray
+from rfly_suite.msg import VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.description.footprint import footprint
 from rfly_amphibious.ros.amphibious_msgs import WORLD, SampleMessages, frame_of, header
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
@@ -31,21 +29,6 @@ SHOW_RATE = 50
 """Hz, of vehicle_states and of /tf"""
 
 
-_TOPICS: tuple[tuple[str, str, int, tuple[tuple[str, Any], ...]], ...] = (
-    ("imu", "imu", SimulationTick.IMU, (("imu/data", Imu),)),
-    ("gps", "gps", SimulationTick.GPS, (("gps/fix", NavSatFix), ("gps/vel", TwistStamped))),
-    ("magnetometer", "magnetometer", SimulationTick.MAGNETOMETER, (("imu/mag", MagneticField),)),
-    ("barometer", "barometer", SimulationTick.BAROMETER, (("baro", FluidPressure),)),
-    ("joints", "encoders", SimulationTick.JOINTS, (("joint_states", JointState),)),
-    ("wheel_odometry", "encoders", SimulationTick.WHEEL_ODOMETRY, (("wheel/odom", Odometry),)),
-    ("height", "height", SimulationTick.HEIGHT, (("height_above_ground", Range),)),
-    ("wheel_loads", "wheel_loads", SimulationTick.WHEEL_LOADS, (("wheel_loads", Float64MultiArray),)),
-    ("wind", "wind", SimulationTick.WIND, (("environment/wind", Vector3Stamped),)),
-    ("ground_truth", "ground_truth", SimulationTick.GROUND_TRUTH, (("ground_truth/odom", Odometry),)),
-)
-"""kind of samples, sensor that makes them, index in SimulationTick.count, topics"""
-
-
 class SamplePublisher:
     """Publishes samples; with lock-step all of them, else what somebody listens to."""
 
@@ -54,11 +37,12 @@ class SamplePublisher:
         self._messages: SampleMessages | None = None
         there = sensors.sensors()
         qos = sensor_qos(lock_step)
-        self._publishers: list[tuple[str, int, tuple[Publisher, ...]]] = [
-            (kind, index, tuple(publisher(node, of, topic, qos) for topic, of in topics))
-            for kind, sensor, index, topics in _TOPICS
-            if sensor in there and (truth or kind != "ground_truth")
-        ]
+        self._publishers: dict[tuple[str, int], list[Publisher]] = {}
+        """by kind of samples and index in SimulationTick"""
+        for topic, (kind, sensor, index, msg_type) in SENSOR_TOPICS.items():
+            if sensor in there and (truth or kind != "ground_truth"):
+                made = publisher(node, msg_type, topic, qos)
+                self._publishers.setdefault((kind, index), []).append(made)
 
     def begin(self, simulation: Simulation) -> None:
         """From now on samples are of this simulation."""
@@ -67,7 +51,7 @@ class SamplePublisher:
     def publish(self, samples: SensorSamples) -> list[int]:
         """A tick's; how many messages of each kind there were, as in SimulationTick."""
         counts = [0] * 10
-        for kind, index, outs in self._publishers:
+        for (kind, index), outs in self._publishers.items():
             given = getattr(samples, kind)
             if given is None or not (self._lock_step or any(out.get_subscription_count() for out in outs)):
                 continue

@@ -8,11 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
-from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
-from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
@@ -21,6 +18,7 @@ from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name, load_sensors
 from rfly_amphibious.ros.estimate_topics import EstimateTopics
 from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.warm_up import warm_up
@@ -38,6 +36,10 @@ from rfly_terrain.ros.terrain_topics import LatestTerrain
 SILENCE_S = 1.0
 MOST_HELD = 50_000
 """readings that are held for the terrain_map which may come before the first estimate"""
+HEARD = (
+    "wheel_loads", "joint_states", "gps/fix", "gps/vel", "imu/mag", "baro", "height_above_ground", "imu/data",
+)  # fmt: skip
+"""the imu last: what belongs to its time is heard before"""
 DOUBTED = 0.5
 """share of a sensor's readings that are rejected, between two looks, above which that is told"""
 
@@ -80,32 +82,21 @@ class StateEstimatorNode(Node):
 
     def _subscribe(self) -> list[int]:
         """Subscribes to the sensors that there are; their indices in SimulationTick."""
-        joints, pairs, qos = convert.JointReader(self._params), convert.GpsPairs(), sensor_qos(self._lock_step)
-        tick, sensors = SimulationTick, self._sensors
-        topics: list[tuple[Any, int, str, Any, str, Callable[[Any], Any]]] = [
-            (sensors.wheel_loads, tick.WHEEL_LOADS, "wheel_loads", Float64MultiArray, "wheel_loads", self._read_loads),
-            (sensors.encoders, tick.JOINTS, "joint_states", JointState, "joints", joints),
-            (sensors.gps, tick.GPS, "gps/fix", NavSatFix, "gps", pairs.fix),
-            (sensors.gps, tick.GPS, "gps/vel", TwistStamped, "gps", pairs.velocity),
-            (sensors.magnetometer, tick.MAGNETOMETER, "imu/mag", MagneticField, "magnetometer",
-             convert.magnetometer_samples),
-            (sensors.barometer, tick.BAROMETER, "baro", FluidPressure, "barometer", convert.barometer_samples),
-            (sensors.height, tick.HEIGHT, "height_above_ground", Range, "height", convert.height_samples),
-            (sensors.imu, tick.IMU, "imu/data", Imu, "imu", convert.imu_samples),
-        ]  # fmt: skip
-        watched = []
-        for sensor, index, topic, of, kind, reader in topics:
-            if sensor is not None:
-                watched.append(index)
-                subscription(self, of, topic, self._sensor_callback(kind, index, reader), qos)
-        return sorted(set(watched))
+        read, there = SampleReader(self._params, self._load_time_now), self._sensors.sensors()
+        topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in there]
+        for topic in topics:
+            callback = self._sensor_callback(topic, read)
+            subscription(self, SENSOR_TOPICS[topic].msg_type, topic, callback, sensor_qos(self._lock_step))
+        return sorted({SENSOR_TOPICS[topic].tick_index for topic in topics})
 
     # what comes in
 
-    def _sensor_callback(self, kind: str, index: int, reader: Callable[[Any], Any]) -> Callable[[Any], None]:
+    def _sensor_callback(self, topic: str, read: SampleReader) -> Callable[[Any], None]:
+        kind, _, index, _ = SENSOR_TOPICS[topic]
+
         def take(message: Any) -> None:
             try:
-                samples = reader(message)
+                samples = read(topic, message)
             except SensorMessageError as error:
                 self._diagnostics.count("refused_messages")
                 self.get_logger().warning(str(error), throttle_duration_sec=5.0)
@@ -123,9 +114,9 @@ class StateEstimatorNode(Node):
 
         return take
 
-    def _read_loads(self, message: Float64MultiArray) -> Any:
-        """Without a stamp: of the sensor's last time up to now; in lock-step the tick's time tells."""
-        return convert.wheel_load_samples(message, self._load_time(self._imu_time))
+    def _load_time_now(self) -> float:
+        """Of wheel_loads, which has no stamp: the sensor's last time up to now; in lock-step the tick's time tells."""
+        return self._load_time(self._imu_time)
 
     def _load_time(self, now: float, before: int = 0) -> float:
         """When the sensor was last read up to now, or some readings before that."""

@@ -1,0 +1,70 @@
+"""Sensor topics of a vehicle: types, indices in SimulationTick, and their messages as samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import TwistStamped, Vector3Stamped
+from nav_msgs.msg import Odometry
+from rfly_suite.msg import SimulationTick
+from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
+from std_msgs.msg import Float64MultiArray
+
+from rfly_amphibious.ros import amphibious_msgs as convert
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+
+class SensorTopic(NamedTuple):
+    """What a topic carries."""
+
+    kind: str
+    """of samples: a field of SensorSamples"""
+    sensor: str
+    """that makes them: a field of SensorParameters"""
+    tick_index: int
+    """in SimulationTick.count"""
+    msg_type: Any
+
+
+SENSOR_TOPICS = MappingProxyType(
+    {
+        "imu/data": SensorTopic("imu", "imu", SimulationTick.IMU, Imu),
+        "gps/fix": SensorTopic("gps", "gps", SimulationTick.GPS, NavSatFix),
+        "gps/vel": SensorTopic("gps", "gps", SimulationTick.GPS, TwistStamped),
+        "imu/mag": SensorTopic("magnetometer", "magnetometer", SimulationTick.MAGNETOMETER, MagneticField),
+        "baro": SensorTopic("barometer", "barometer", SimulationTick.BAROMETER, FluidPressure),
+        "joint_states": SensorTopic("joints", "encoders", SimulationTick.JOINTS, JointState),
+        "wheel/odom": SensorTopic("wheel_odometry", "encoders", SimulationTick.WHEEL_ODOMETRY, Odometry),
+        "height_above_ground": SensorTopic("height", "height", SimulationTick.HEIGHT, Range),
+        "wheel_loads": SensorTopic("wheel_loads", "wheel_loads", SimulationTick.WHEEL_LOADS, Float64MultiArray),
+        "environment/wind": SensorTopic("wind", "wind", SimulationTick.WIND, Vector3Stamped),
+        "ground_truth/odom": SensorTopic("ground_truth", "ground_truth", SimulationTick.GROUND_TRUTH, Odometry),
+    }
+)
+"""in the order in which a tick's are published"""
+
+
+class SampleReader:
+    """Messages of the topics that estimators and controllers hear, as samples.
+
+    `load_time()` tells the time (s) of wheel_loads, which has no stamp. A GPS's samples come with the second of its two
+    messages; None with the first. Raises SensorMessageError.
+    """
+
+    def __init__(self, params: VehicleParameters, load_time: Callable[[], float] = lambda: 0.0) -> None:
+        pairs = convert.GpsPairs()
+        self._readers: dict[str, Callable[[Any], Any]] = {
+            "imu/data": convert.imu_samples,
+            "gps/fix": pairs.fix,
+            "gps/vel": pairs.velocity,
+            "imu/mag": convert.magnetometer_samples,
+            "baro": convert.barometer_samples,
+            "joint_states": convert.JointReader(params),
+            "height_above_ground": convert.height_samples,
+            "wheel_loads": lambda message: convert.wheel_load_samples(message, load_time()),
+        }
+
+    def __call__(self, topic: str, message: Any) -> Any:
+        return self._readers[topic](message)
