@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.shapes.shape_table import ShapeTable
-from rfly_common.kernels.jit import inner_kernel
+from rfly_common.kernels.jit import inner_kernel, pasted_kernel
 
 Axis = tuple[float, float, float, float]
 
@@ -47,37 +47,25 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
     ax, ay, az = to_world(pose_a, table.centre, a)
     bx, by, bz = to_world(pose_b, table.centre, b)
     dx, dy, dz = bx - ax, by - ay, bz - az
-    a0, a1, a2 = table.half[a, 0], table.half[a, 1], table.half[a, 2]
-    b0, b1, b2 = table.half[b, 0], table.half[b, 1], table.half[b, 2]
+    ha = (table.half[a, 0], table.half[a, 1], table.half[a, 2])
+    hb = (table.half[b, 0], table.half[b, 1], table.half[b, 2])
     largest, nx, ny, nz = -FAR, 0.0, 0.0, 1.0
     for i in range(3):
         x, y, z = pose_a[0, i], pose_a[1, i], pose_a[2, i]
         along = dx * x + dy * y + dz * z
-        reach = (
-            table.half[a, i]
-            + b0 * abs(x * pose_b[0, 0] + y * pose_b[1, 0] + z * pose_b[2, 0])
-            + b1 * abs(x * pose_b[0, 1] + y * pose_b[1, 1] + z * pose_b[2, 1])
-            + b2 * abs(x * pose_b[0, 2] + y * pose_b[1, 2] + z * pose_b[2, 2])
-        )
-        if abs(along) - reach > largest:
-            largest = abs(along) - reach
+        apart = abs(along) - table.half[a, i] - reach_along(hb, pose_b, x, y, z)
+        if apart > largest:
             turn = -1.0 if along > 0.0 else 1.0
-            nx, ny, nz = turn * x, turn * y, turn * z
+            largest, nx, ny, nz = apart, turn * x, turn * y, turn * z
     if largest > 0.0 and not best:
         return largest, nx, ny, nz
     for j in range(3):
         x, y, z = pose_b[0, j], pose_b[1, j], pose_b[2, j]
         along = dx * x + dy * y + dz * z
-        reach = (
-            table.half[b, j]
-            + a0 * abs(x * pose_a[0, 0] + y * pose_a[1, 0] + z * pose_a[2, 0])
-            + a1 * abs(x * pose_a[0, 1] + y * pose_a[1, 1] + z * pose_a[2, 1])
-            + a2 * abs(x * pose_a[0, 2] + y * pose_a[1, 2] + z * pose_a[2, 2])
-        )
-        if abs(along) - reach > largest:
-            largest = abs(along) - reach
+        apart = abs(along) - table.half[b, j] - reach_along(ha, pose_a, x, y, z)
+        if apart > largest:
             turn = -1.0 if along > 0.0 else 1.0
-            nx, ny, nz = turn * x, turn * y, turn * z
+            largest, nx, ny, nz = apart, turn * x, turn * y, turn * z
     if largest > 0.0 and not best:
         return largest, nx, ny, nz
     largest += EDGE_HANDICAP
@@ -91,14 +79,7 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
             if square < PARALLEL:
                 continue
             along = dx * x + dy * y + dz * z
-            reach = (
-                a0 * abs(x * pose_a[0, 0] + y * pose_a[1, 0] + z * pose_a[2, 0])
-                + a1 * abs(x * pose_a[0, 1] + y * pose_a[1, 1] + z * pose_a[2, 1])
-                + a2 * abs(x * pose_a[0, 2] + y * pose_a[1, 2] + z * pose_a[2, 2])
-                + b0 * abs(x * pose_b[0, 0] + y * pose_b[1, 0] + z * pose_b[2, 0])
-                + b1 * abs(x * pose_b[0, 1] + y * pose_b[1, 1] + z * pose_b[2, 1])
-                + b2 * abs(x * pose_b[0, 2] + y * pose_b[1, 2] + z * pose_b[2, 2])
-            )
+            reach = reach_along(ha, pose_a, x, y, z) + reach_along(hb, pose_b, x, y, z)
             norm = math.sqrt(square)
             if abs(along) - reach > largest * norm:
                 largest = (abs(along) - reach) / norm
@@ -108,6 +89,16 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
                 if largest > 0.0 and not best:
                     return largest, nx, ny, nz
     return largest if by_edges else largest - EDGE_HANDICAP, nx, ny, nz
+
+
+@pasted_kernel
+def reach_along(half: tuple[float, float, float], pose: Any, x: float, y: float, z: float) -> float:
+    """m that a box of these half sides reaches from its centre along an axis (x, y, z) of length 1."""
+    return (
+        half[0] * abs(x * pose[0, 0] + y * pose[1, 0] + z * pose[2, 0])
+        + half[1] * abs(x * pose[0, 1] + y * pose[1, 1] + z * pose[2, 1])
+        + half[2] * abs(x * pose[0, 2] + y * pose[1, 2] + z * pose[2, 2])
+    )
 
 
 @inner_kernel

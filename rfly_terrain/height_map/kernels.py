@@ -176,6 +176,20 @@ def gradient_rates(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -
     return finite
 
 
+CORNER, TO_WEST, TO_EAST, TO_SOUTH, TO_NORTH = range(5)
+"""rows of `at`, which the loops of `surfaces` hand on: the cell's first corner in the flat heights, and how far its
+neighbours are from the corners"""
+Z00, Z01, Z10, Z11 = range(4)
+"""rows of `w`: heights of the cell's corners"""
+WEST_0, WEST_1, EAST_0, EAST_1, SOUTH_0, SOUTH_1, NORTH_0, NORTH_1 = range(4, 12)
+"""heights of the corners' neighbours: along x before 00 and 01, after 10 and 11; along y before 00 and 10, after 01 and
+11. At the map's edge they are the corners themselves."""
+SHARE_U, SHARE_V, SPAN_WEST, SPAN_EAST, SPAN_SOUTH, SPAN_NORTH = range(12, 18)
+"""where in the cell a point lies; distances of neighbours on the two sides of a corner, m"""
+RATE_U, RATE_V, ON_X, ON_Y, RESULTS = range(18, 23)
+"""rates of the cell coordinates, 1/s; whether they are on the map; the first of seven rows of results"""
+
+
 @kernel
 def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out (7, n), in one pass.
@@ -189,13 +203,7 @@ def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool
     last_u, last_v = ground.rows - 1.0, ground.columns - 1.0
     last_i, last_j, width = np.int32(ground.rows - 2), np.int32(ground.columns - 2), np.int32(ground.columns)
     right, below, none, one = np.uint64(1), np.uint64(ground.columns), np.int32(0), np.int32(1)
-    at = np.empty(
-        (5, SMALL_BLOCK), np.int32
-    )  # the cell's first corner, and how far its neighbours are from the corners
-    # rows of w: 0 … 3 the cell's corners 00, 01, 10, 11; 4 … 7 their neighbours along x (before 00 and 01, after 10 and
-    # 11), 8 … 11 along y (before 00 and 10, after 01 and 11), which at the map's edge are the corners themselves;
-    # 12, 13 fractions; 14 … 17 distances of those neighbours; 18, 19 rates of u and v; 20, 21 whether u and v are on
-    # the map; 22 … 28 the results
+    at = np.empty((5, SMALL_BLOCK), np.int32)
     w = np.empty((29, SMALL_BLOCK))
     bad = 0
     for start in range(0, x.size, SMALL_BLOCK):
@@ -208,48 +216,49 @@ def surfaces(ground: Ground, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool
             on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
             u, v = clamp(raw_u, last_u), clamp(raw_v, last_v)
             i, j = min(np.int32(u), last_i), min(np.int32(v), last_j)
-            at[0, n] = np.int32(i * width + j)
-            at[1, n], at[2, n] = width if i > 0 else none, width if i < last_i else none
-            at[3, n], at[4, n] = one if j > 0 else none, one if j < last_j else none
-            w[12, n], w[13, n] = u - np.float64(i), v - np.float64(j)
-            w[14, n], w[15, n] = step_x * (2.0 if i > 0 else 1.0), step_x * (2.0 if i < last_i else 1.0)
-            w[16, n], w[17, n] = step_y * (2.0 if j > 0 else 1.0), step_y * (2.0 if j < last_j else 1.0)
-            w[20, n], w[21, n] = 1.0 if on_x else 0.0, 1.0 if on_y else 0.0
+            at[CORNER, n] = np.int32(i * width + j)
+            at[TO_WEST, n], at[TO_EAST, n] = width if i > 0 else none, width if i < last_i else none
+            at[TO_SOUTH, n], at[TO_NORTH, n] = one if j > 0 else none, one if j < last_j else none
+            w[SHARE_U, n], w[SHARE_V, n] = u - np.float64(i), v - np.float64(j)
+            w[SPAN_WEST, n], w[SPAN_EAST, n] = step_x * (2.0 if i > 0 else 1.0), step_x * (2.0 if i < last_i else 1.0)
+            w[SPAN_SOUTH, n], w[SPAN_NORTH, n] = step_y * (2.0 if j > 0 else 1.0), step_y * (2.0 if j < last_j else 1.0)
+            w[ON_X, n], w[ON_Y, n] = 1.0 if on_x else 0.0, 1.0 if on_y else 0.0
         for n in range(count):
             vx_n, vy_n = vx[start + n], vy[start + n]
             bad |= (not (abs(vx_n) < np.inf)) | (not (abs(vy_n) < np.inf))
-            w[18, n] = vx_n / step_x if w[20, n] > 0.0 else 0.0
-            w[19, n] = vy_n / step_y if w[21, n] > 0.0 else 0.0
+            w[RATE_U, n] = vx_n / step_x if w[ON_X, n] > 0.0 else 0.0
+            w[RATE_V, n] = vy_n / step_y if w[ON_Y, n] > 0.0 else 0.0
         for n in range(count):
-            k = np.uint64(np.uint32(at[0, n]))
-            west, east = np.uint64(np.uint32(at[1, n])), np.uint64(np.uint32(at[2, n]))
-            south, north = np.uint64(np.uint32(at[3, n])), np.uint64(np.uint32(at[4, n]))
-            w[0, n], w[1, n], w[2, n], w[3, n] = flat[k], flat[k + right], flat[k + below], flat[k + below + right]
-            w[4, n], w[5, n] = flat[k - west], flat[k - west + right]
-            w[6, n], w[7, n] = flat[k + below + east], flat[k + below + east + right]
-            w[8, n], w[9, n] = flat[k - south], flat[k + below - south]
-            w[10, n], w[11, n] = flat[k + right + north], flat[k + below + right + north]
+            k = np.uint64(np.uint32(at[CORNER, n]))
+            west, east = np.uint64(np.uint32(at[TO_WEST, n])), np.uint64(np.uint32(at[TO_EAST, n]))
+            south, north = np.uint64(np.uint32(at[TO_SOUTH, n])), np.uint64(np.uint32(at[TO_NORTH, n]))
+            w[Z00, n], w[Z01, n] = flat[k], flat[k + right]
+            w[Z10, n], w[Z11, n] = flat[k + below], flat[k + below + right]
+            w[WEST_0, n], w[WEST_1, n] = flat[k - west], flat[k - west + right]
+            w[EAST_0, n], w[EAST_1, n] = flat[k + below + east], flat[k + below + east + right]
+            w[SOUTH_0, n], w[SOUTH_1, n] = flat[k - south], flat[k + below - south]
+            w[NORTH_0, n], w[NORTH_1, n] = flat[k + right + north], flat[k + below + right + north]
         for n in range(count):
-            z00, z01, z10, z11 = w[0, n], w[1, n], w[2, n], w[3, n]
-            a, b, u_rate, v_rate = w[12, n], w[13, n], w[18, n], w[19, n]
-            on_x, on_y = w[20, n] > 0.0, w[21, n] > 0.0
-            x00, x01 = (z10 - w[4, n]) / w[14, n], (z11 - w[5, n]) / w[14, n]
-            x10, x11 = (w[6, n] - z00) / w[15, n], (w[7, n] - z01) / w[15, n]
-            y00, y10 = (z01 - w[8, n]) / w[16, n], (z11 - w[9, n]) / w[16, n]
-            y01, y11 = (w[10, n] - z00) / w[17, n], (w[11, n] - z10) / w[17, n]
+            z00, z01, z10, z11 = w[Z00, n], w[Z01, n], w[Z10, n], w[Z11, n]
+            a, b, u_rate, v_rate = w[SHARE_U, n], w[SHARE_V, n], w[RATE_U, n], w[RATE_V, n]
+            on_x, on_y = w[ON_X, n] > 0.0, w[ON_Y, n] > 0.0
+            x00, x01 = (z10 - w[WEST_0, n]) / w[SPAN_WEST, n], (z11 - w[WEST_1, n]) / w[SPAN_WEST, n]
+            x10, x11 = (w[EAST_0, n] - z00) / w[SPAN_EAST, n], (w[EAST_1, n] - z01) / w[SPAN_EAST, n]
+            y00, y10 = (z01 - w[SOUTH_0, n]) / w[SPAN_SOUTH, n], (z11 - w[SOUTH_1, n]) / w[SPAN_SOUTH, n]
+            y01, y11 = (w[NORTH_0, n] - z00) / w[SPAN_NORTH, n], (w[NORTH_1, n] - z10) / w[SPAN_NORTH, n]
             along_u, along_v = slopes(z00, z01, z10, z11, a, b)
             x_along_u, x_along_v = slopes(x00, x01, x10, x11, a, b)
             y_along_u, y_along_v = slopes(y00, y01, y10, y11, a, b)
-            w[22, n] = interpolate(z00, z01, z10, z11, a, b)
-            w[23, n] = along_u / step_x if on_x else 0.0
-            w[24, n] = along_v / step_y if on_y else 0.0
-            w[25, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
-            w[26, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
-            w[27, n] = x_along_u * u_rate + x_along_v * v_rate if on_x else 0.0
-            w[28, n] = y_along_u * u_rate + y_along_v * v_rate if on_y else 0.0
+            w[RESULTS, n] = interpolate(z00, z01, z10, z11, a, b)
+            w[RESULTS + 1, n] = along_u / step_x if on_x else 0.0
+            w[RESULTS + 2, n] = along_v / step_y if on_y else 0.0
+            w[RESULTS + 3, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
+            w[RESULTS + 4, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
+            w[RESULTS + 5, n] = x_along_u * u_rate + x_along_v * v_rate if on_x else 0.0
+            w[RESULTS + 6, n] = y_along_u * u_rate + y_along_v * v_rate if on_y else 0.0
         for row in range(7):
             for n in range(count):
-                out[row, start + n] = w[22 + row, n]
+                out[row, start + n] = w[RESULTS + row, n]
     return bad == 0
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rfly_common.arrays import Floats, Ints
-from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel, pasted_kernel
 from rfly_common.physics import GRAVITY
 from rfly_trajectory.kernels.tables import (
     ARC,
@@ -50,18 +50,20 @@ def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
     return low
 
 
+@pasted_kernel
+def place_on_path(length: float, closed: bool, s: float) -> float:
+    """The place on a path of that length which arc length s means: round and round where it is closed, else an end."""
+    at = s - math.floor(s / length) * length if closed else s
+    return min(max(at, 0.0), length)
+
+
 @kernel
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the paths `path` (k,)."""
     points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
     for i in range(s.size):
-        p = path[i]
-        length = table.length[p]
-        at = s[i]
-        if table.closed[p]:
-            at -= math.floor(at / length) * length
-        at = min(max(at, 0.0), length)
-        piece = last_not_above(table.start, table.first[p], table.first[p + 1], at)
+        at = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
+        piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], at)
         values = table.values[piece]
         if table.kind[piece] == ARC:
             run = at - table.start[piece]
@@ -132,13 +134,8 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
     """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
     bends = np.zeros(s.size)
     for i in range(s.size):
-        p = path[i]
-        length = table.length[p]
-        at = s[i]
-        if table.closed[p]:
-            at -= math.floor(at / length) * length
-        at = min(max(at, 0.0), length)
-        piece = last_not_above(table.start, table.first[p], table.first[p + 1], at)
+        at = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
+        piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], at)
         if table.kind[piece] == ARC or table.kind[piece] == SPIRAL:
             continue
         values, run = table.values[piece], at - table.start[piece]
