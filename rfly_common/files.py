@@ -1,11 +1,15 @@
-"""File paths, the limit of a map's size, and the one way in which a file is opened to be read."""
+"""File paths, the limit of a map's size, the one way in which files are opened to be read, and closed."""
 
 from __future__ import annotations
 
+import abc
 import errno
 import os
 import stat
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 StrPath = str | os.PathLike[str]
 
@@ -46,3 +50,17 @@ def read_regular(path: StrPath, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise OSError(errno.EFBIG, f"larger than {max_bytes:,} bytes", os.fspath(path))
     return data
+
+
+class Closing(abc.ABC):
+    """What a `with` block closes at its end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of files, sockets and threads."""

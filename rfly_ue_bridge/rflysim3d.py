@@ -13,14 +13,15 @@ where `wait` is asked for. Positions are m NED, angles rad (roll, pitch, yaw of 
 from __future__ import annotations
 
 import math
-import operator
 import socket
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rfly_common.files import Closing
 from rfly_ue_bridge.codec import commands
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, LAN_GROUP, WINDOW_PORT
+from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, encode_command_lan
 from rfly_ue_bridge.codec.to_rflysim3d import (
     ATTACH_ATTITUDE,
@@ -47,7 +48,7 @@ _INT32 = (-(2**31), 2**31 - 1)
 _ZEROS = (0.0, 0.0, 0.0)
 
 
-class RflySim3D:
+class RflySim3D(Closing):
     """Sends to RflySim3D at `host`, whose window k listens on `port` + k.
 
     `window` of the calls is k >= 0, or -1 for the first `windows` windows. Broadcast addresses need `broadcast`. An
@@ -65,12 +66,6 @@ class RflySim3D:
         if broadcast:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         self._start = self._ready_at = time.monotonic()
-
-    def __enter__(self) -> RflySim3D:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the socket."""
@@ -275,13 +270,7 @@ class RflySim3D:
 
 
 def _integer(argument: str, value: Any, low: int, high: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or not low <= number <= high:
-        raise ValueError(f"{argument}: {value!r}, expected a whole number from {low} to {high}")
-    return number
+    return whole_number(argument, value, low, high, ValueError)
 
 
 def _id(value: Any) -> int:
@@ -289,19 +278,11 @@ def _id(value: Any) -> int:
 
 
 def _flag(argument: str, value: Any) -> bool:
-    if value not in (0, 1):
-        raise ValueError(f"{argument}: {value!r}, expected True or False")
-    return bool(value)
+    return check_flag(argument, value, ValueError)
 
 
 def _number(argument: str, value: Any, low: float = -_FLOAT_MAX, high: float = _FLOAT_MAX) -> float:
-    try:
-        number = math.nan if isinstance(value, (str, bytes)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not low <= number <= high:
-        raise ValueError(f"{argument}: {value!r}, expected a number from {low:g} to {high:g}")
-    return number
+    return number_within(argument, value, low, high, ValueError)
 
 
 def _vector(argument: str, values: Any, length: int | None) -> list[float]:

@@ -10,11 +10,11 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import NamedTuple
 
 from rfly_amphibious.autopilots.betaflight_packets import SERIAL_PORT
 from rfly_common.errors import AutopilotError
+from rfly_common.files import Closing
 from rfly_common.frames import yaw_ned_to_enu
 
 MSP_ATTITUDE, MSP_STATUS_EX = 108, 150
@@ -48,7 +48,7 @@ class Status(NamedTuple):
     """s, of its control loop; 0 before it has begun"""
 
 
-class BetaflightSerial:
+class BetaflightSerial(Closing):
     """One connection. Blocking calls have `timeout` seconds; `ask` and `answers` never block.
 
     `why_not`: asked while nobody listens at the port yet; a text ends the waiting.
@@ -75,12 +75,6 @@ class BetaflightSerial:
                 time.sleep(0.02)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
-
-    def __enter__(self) -> BetaflightSerial:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the connection; a second time does nothing."""

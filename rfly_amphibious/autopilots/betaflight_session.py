@@ -19,7 +19,6 @@ import time
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from types import TracebackType
 
 from numpy.typing import ArrayLike
 
@@ -29,6 +28,7 @@ from rfly_amphibious.autopilots.betaflight_cli import attitude_of as _attitude_o
 from rfly_amphibious.autopilots.betaflight_cli import status_of as _status_of
 from rfly_common.arrays import Floats
 from rfly_common.errors import AutopilotError, PacketError
+from rfly_common.files import Closing
 from rfly_common.imports import how_to_install
 from rfly_common.physics import SEA_LEVEL_PRESSURE
 
@@ -67,7 +67,7 @@ def shipped_settings(name: str) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines()
 
 
-class BetaflightSession:
+class BetaflightSession(Closing):
     """The running firmware. A context manager: at its end the process is gone, whatever happened.
 
     `settings`: lines for its command line, typed in at the first start in a folder (then the firmware keeps them in
@@ -100,12 +100,6 @@ class BetaflightSession:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> BetaflightSession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()
 
     def _open_ports(self) -> None:
         """Our end of the motors' port is ours alone, and so keeps a second session from starting."""

@@ -25,7 +25,10 @@ from rfly_bringup.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rfly_trajectory.fleet.fleet import Fleet
+    from rfly_trajectory.fleet.track_check import WheelGap
 
 fleet_app = typer.Typer(
     help="Fleet files: check what they ask of their vehicles on a map, and draw them.\n\n"
@@ -73,47 +76,18 @@ def check(
         rfly fleet check my_fleet.yaml --map MountainTerrain --out check.png
     """
     from rich.console import Console
-    from rich.table import Table
 
     from rfly_bringup.cli.fleet_plot import draw_fleet
-    from rfly_trajectory.fleet.limit_check import check_separation, drive, duration
+    from rfly_trajectory.fleet.limit_check import check_separation
     from rfly_trajectory.fleet.track_check import TOUCHING, check_tracks, wheel_gaps
 
     if out is not None:
         check_target(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
-    table = Table(
-        "vehicle",
-        "id",
-        "kind",
-        "way m",
-        "time s",
-        "m/s",
-        "radius m",
-        "m/s² sideways",
-        "slope °",
-        "wheel gap m",
-        box=None,
-    )
     gaps = wheel_gaps(fleet)
-    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)):
-        done = drive(fleet, index)
-        bend = float(abs(done.curvature).max())
-        table.add_row(
-            vehicle.name,
-            str(vehicle.id),
-            vehicle.kind,
-            f"{done.distance[-1]:.1f}",
-            f"{duration(vehicle):.1f}",
-            f"{abs(done.speed).max():.2f}",
-            f"{1 / bend:.1f}" if bend > 1e-9 else "straight",
-            f"{abs(done.lateral_acceleration).max():.2f}",
-            f"{math.degrees(math.atan(abs(done.slope).max())):.1f}",
-            f"{wheels.gap:.3f}" if wheels else "",
-        )
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
     console.print(f"{file}: {len(fleet)} vehicles over {map_name}", markup=False)
-    console.print(table)
+    console.print(_vehicle_table(fleet, gaps))
     if len(fleet) > MAX_ROWS:
         console.print(f"… and {len(fleet) - MAX_ROWS} more vehicles")
     for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MAX_ROWS]:
@@ -137,6 +111,43 @@ def check(
         draw_fleet(fleet, out, findings=findings)
         console.print(str(out), markup=False)
     raise typer.Exit(1 if findings else 0)
+
+
+def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
+    """What each of the first vehicles does on its way."""
+    from rich.table import Table
+
+    from rfly_trajectory.fleet.limit_check import drive, duration
+
+    table = Table(
+        "vehicle",
+        "id",
+        "kind",
+        "way m",
+        "time s",
+        "m/s",
+        "radius m",
+        "m/s² sideways",
+        "slope °",
+        "wheel gap m",
+        box=None,
+    )
+    for index, (vehicle, wheels) in enumerate(zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)):
+        done = drive(fleet, index)
+        bend = float(abs(done.curvature).max())
+        table.add_row(
+            vehicle.name,
+            str(vehicle.id),
+            vehicle.kind,
+            f"{done.distance[-1]:.1f}",
+            f"{duration(vehicle):.1f}",
+            f"{abs(done.speed).max():.2f}",
+            f"{1 / bend:.1f}" if bend > 1e-9 else "straight",
+            f"{abs(done.lateral_acceleration).max():.2f}",
+            f"{math.degrees(math.atan(abs(done.slope).max())):.1f}",
+            f"{wheels.gap:.3f}" if wheels else "",
+        )
+    return table
 
 
 @fleet_app.command()

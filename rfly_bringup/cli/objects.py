@@ -16,6 +16,7 @@ from rfly_bringup.cli.options import (
     MaybeText,
     SearchPath,
     Triple,
+    metres,
 )
 from rfly_common.errors import PlacementError
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
@@ -42,26 +43,16 @@ YawDeg = Annotated[
 ]
 
 
-def _metres(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise typer.BadParameter(f"{text!r}: expected a finite number of metres")
-    return value
-
-
 @objects_app.command(context_settings=_NEGATIVE)
 def place(
     vehicle_type: Annotated[
         MaybeInt, typer.Argument(metavar="TYPE", min=0, help="RflySim3D's ClassID, e.g. 30 a person")
     ] = None,
     x: Annotated[
-        MaybeFloat, typer.Argument(metavar="X", parser=_metres, help="m; east in map, north in map_ned")
+        MaybeFloat, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")
     ] = None,
     y: Annotated[
-        MaybeFloat, typer.Argument(metavar="Y", parser=_metres, help="m; north in map, east in map_ned")
+        MaybeFloat, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")
     ] = None,
     file: Annotated[
         MaybeText,
@@ -193,8 +184,8 @@ def fit(
 @objects_app.command(context_settings=_NEGATIVE)
 def move(
     object_id: Annotated[int, typer.Argument(metavar="ID", min=1)],
-    x: Annotated[float, typer.Argument(metavar="X", parser=_metres, help="m; east in map, north in map_ned")],
-    y: Annotated[float, typer.Argument(metavar="Y", parser=_metres, help="m; north in map, east in map_ned")],
+    x: Annotated[float, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")],
+    y: Annotated[float, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")],
     yaw_deg: YawDeg = 0.0,
     frame: Annotated[Frame, typer.Option(help="map: x east, y north; map_ned: x north, y east")] = Frame.map,
     namespace: Namespace = "",

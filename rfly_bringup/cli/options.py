@@ -50,6 +50,17 @@ def finite(value: float) -> float:
     return value
 
 
+def metres(text: str) -> float:
+    """A coordinate; also a negative one, which no option's type would take."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{text!r}: expected a finite number of metres")
+    return value
+
+
 def chosen_map(argument: str, option: str | None) -> str:
     """The map of a command that takes it by position and by --map."""
     if option is not None and argument not in (DEMO_MAP, option):
@@ -123,6 +134,15 @@ def given(values: Numbers, option: str) -> Numbers | None:
 def check_target(out: Path, overwrite: bool) -> None:
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
+
+
+def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
+    """Of a file that a long run ends with: its folder is there, and it is not there yet or may be replaced."""
+    if target is not None:
+        folder = Path(target).absolute().parent
+        if not folder.is_dir():
+            raise ConfigError(f"{option}: {target}: there is no folder {folder}")
+        check_target(Path(target), overwrite)
 
 
 @contextmanager

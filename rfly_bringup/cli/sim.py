@@ -17,12 +17,12 @@ from rfly_bringup.cli.options import (
     MaybeTexts,
     Overwrite,
     SearchPath,
+    check_new_file,
     check_target,
     status,
 )
 from rfly_bringup.cli.sim_sweep import sweep
 from rfly_bringup.progress import progress_bar
-from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
@@ -87,20 +87,16 @@ def run(
     """
     from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.closed_loop import warm_up as warm_up_closed_loop
-    from rfly_amphibious.scenarios.mcap_log import check_mcap, write_mcap
-    from rfly_amphibious.scenarios.plot import draw_run
+    from rfly_amphibious.scenarios.mcap_log import check_mcap
     from rfly_amphibious.scenarios.run import run_scenario
     from rfly_amphibious.scenarios.scenario import Scenario
-    from rfly_amphibious.scenarios.table_log import check_parquet, write_csv, write_parquet
+    from rfly_amphibious.scenarios.table_log import check_parquet
     from rfly_amphibious.warm_up import warm_up
     from rfly_terrain.plots.relief import check_picture_format
 
     targets = {"--csv": csv, "--parquet": parquet, "--mcap": mcap, "--save": save, "--plot": plot}
     for option, target in targets.items():
-        if target is not None:
-            if not Path(target).absolute().parent.is_dir():
-                raise ConfigError(f"{option}: {target}: there is no folder {Path(target).absolute().parent}")
-            check_target(Path(target), overwrite)
+        check_new_file(option, target, overwrite)
     if plot is not None:
         check_picture_format(Path(plot))
     if parquet is not None:
@@ -123,24 +119,30 @@ def run(
             closed, done = None, run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
         seconds = time.perf_counter() - begin
     _show(done, seconds, closed)
-    if csv is not None:
-        write_csv(done, Path(csv))
-    if parquet is not None:
-        write_parquet(done, Path(parquet))
-    if mcap is not None:
-        with status(f"writing {mcap}"):
-            write_mcap(done, Path(mcap))
-    if save is not None:
-        done.save(save)
-    if plot is not None:
-        with status(f"drawing {plot}"):
-            draw_run(done, Path(plot))
-    for target in targets.values():
-        if target is not None:
-            print(target)
+    _write(done, targets)
     if not done.reached:
         print(f"rfly: {done.ending}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _write(done: "ScenarioRun", targets: dict[str, str | None]) -> None:
+    from rfly_amphibious.scenarios.mcap_log import write_mcap
+    from rfly_amphibious.scenarios.plot import draw_run
+    from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
+
+    writers = {
+        "--csv": write_csv,
+        "--parquet": write_parquet,
+        "--mcap": write_mcap,
+        "--save": lambda run, path: run.save(path),
+        "--plot": draw_run,
+    }
+    asked = {option: target for option, target in targets.items() if target is not None}
+    for option, target in asked.items():
+        with status(f"writing {target}"):
+            writers[option](done, Path(target))
+    for target in asked.values():
+        print(target)
 
 
 def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import MaybeInt, MaybeText, MaybeTexts, Overwrite, SearchPath, check_target, status
+from rfly_bringup.cli.options import MaybeInt, MaybeText, MaybeTexts, Overwrite, SearchPath, check_new_file, status
 from rfly_bringup.progress import progress_bar
 from rfly_common.errors import ConfigError
 
@@ -68,10 +68,8 @@ def sweep(
             raise ConfigError("--jobs and --dask: the cluster's workers say how many runs it does at once")
         check_dask()
     if out is not None:
-        if not Path(out).absolute().parent.is_dir():
-            raise ConfigError(f"--out: {out}: there is no folder {Path(out).absolute().parent}")
+        check_new_file("--out", out, overwrite)
         check_table(Path(out))
-        check_target(Path(out), overwrite)
     with status("reading the scenario"):
         loaded = Sweep.load(scenario, [Variation.parse(text) for text in vary or ()], search_path or ())
     if dask is None:

@@ -1,7 +1,6 @@
 """`rfly terrain`: inspection, altitude queries, import and export of maps."""
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +25,7 @@ from rfly_bringup.cli.options import (
     chosen_map,
     given,
     load_map,
+    metres,
     read_rfly_map,
     status,
 )
@@ -43,16 +43,6 @@ terrain_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-
-
-def _coordinate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise typer.BadParameter(f"{text!r}: expected a finite number of metres")
-    return value
 
 
 @terrain_app.command()
@@ -93,10 +83,10 @@ def info(
 @terrain_app.command(context_settings={"ignore_unknown_options": True})  # so that -3.5 is a number
 def query(
     x: Annotated[
-        MaybeFloat, typer.Argument(metavar="X", parser=_coordinate, help="m; east in map, north in map_ned")
+        MaybeFloat, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")
     ] = None,
     y: Annotated[
-        MaybeFloat, typer.Argument(metavar="Y", parser=_coordinate, help="m; north in map, east in map_ned")
+        MaybeFloat, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")
     ] = None,
     name: MapArgument = DEMO_MAP,
     map_name: AlsoMapOption = None,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import cv2
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
-
-_LARGEST_FLOAT32 = 1000.0
-"""cells: up to this distance float32 tells the squares of distances, whole numbers, apart"""
+from rfly_terrain.occupancy.cells import near_cells
 
 
 def cell_heights(terrain: HeightMap, grid: Grid, rows: slice, columns: slice) -> tuple[Floats, Bools, Bools]:
@@ -49,15 +48,7 @@ def grown(cells: Bools, radius: float) -> Bools | None:
     square = int(np.floor(radius * radius + 1e-6))  # squares of distances are whole numbers
     if square < 1 or not cells.any():
         return None
-    free = np.logical_not(cells)
-    if radius <= _LARGEST_FLOAT32:
-        distance = cv2.distanceTransform(free.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    else:
-        from scipy.ndimage import distance_transform_edt
-
-        distance = distance_transform_edt(free)
-    result: Bools = distance <= np.sqrt(square + 0.5)
-    return result
+    return near_cells(cells, math.sqrt(square + 0.5))
 
 
 def worst_of_blocks(cost: NDArray[np.int8], factor: int) -> NDArray[np.int8]:

@@ -15,8 +15,8 @@ from rfly_terrain.occupancy.cell_grid import SNAP, MatrixGrid, checked_size
 
 _LARGEST_KERNEL = 10
 """cells: up to this radius a dilation by a disc is quicker than a distance transform"""
-_LARGEST_FLOAT32 = 1000
-"""cells: up to this radius float32 distances tell i² + j² = r² + r from the next larger sum"""
+_LARGEST_FLOAT32 = 1000.5
+"""cells: up to this distance float32 tells the squares of distances, whole numbers, apart"""
 
 
 def inflated(cells: Bools, radius: int) -> Bools:
@@ -30,6 +30,14 @@ def inflated(cells: Bools, radius: int) -> Bools:
         offset = np.arange(-radius, radius + 1)
         disc = offset[:, None] ** 2 + offset**2 <= radius * (radius + 1)
         return cv2.dilate(cells.view(np.uint8), disc.astype(np.uint8)).astype(bool)
+    return near_cells(cells, radius + 0.5)
+
+
+def near_cells(cells: Bools, radius: float) -> Bools:
+    """Cells whose centres are less than `radius` cells away from that of a set one, of which there is one at least.
+
+    Squares of distances are whole numbers: a radius² that is none leaves no doubt.
+    """
     free = np.logical_not(cells)
     if radius <= _LARGEST_FLOAT32:
         distance = cv2.distanceTransform(free.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
@@ -37,7 +45,7 @@ def inflated(cells: Bools, radius: int) -> Bools:
         from scipy.ndimage import distance_transform_edt
 
         distance = distance_transform_edt(free)
-    result: Bools = distance < radius + 0.5
+    result: Bools = distance < radius
     return result
 
 

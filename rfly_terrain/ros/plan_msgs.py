@@ -9,6 +9,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_multiply, quat_rotate, quat_to_euler
 from rfly_common.ros.frame_lookup import FrameToWorld
@@ -52,19 +53,28 @@ def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) 
         back = quat_conjugate(frame.transform.quat_xyzw)
         position = quat_rotate(back, position - frame.transform.translation)
         quat = quat_multiply(back, quat)
-    path = Path()
+    return poses_to_path(position, quat, frame_id, stamp_ns)
+
+
+def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> Path:
+    """Positions (k, 3) and orientations (k, 4) xyzw as a Path."""
+    path = Path(poses=pose_messages(position, orientation, frame_id, stamp_ns))
+    path.header.frame_id, path.header.stamp = frame_id, ns_to_stamp(stamp_ns)
+    return path
+
+
+def pose_messages(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> list[PoseStamped]:
+    """A PoseStamped for each of k poses."""
     stamp = ns_to_stamp(stamp_ns)
-    path.header.frame_id, path.header.stamp = frame_id, stamp
     poses = []
-    for (x, y, z), (qx, qy, qz, qw) in zip(position.tolist(), quat.tolist(), strict=True):
+    for (x, y, z), (qx, qy, qz, qw) in zip(position.tolist(), orientation.tolist(), strict=True):
         pose = PoseStamped()
         pose.header.frame_id, pose.header.stamp = frame_id, stamp
         p, q = pose.pose.position, pose.pose.orientation
         p.x, p.y, p.z = x, y, z
         q.x, q.y, q.z, q.w = qx, qy, qz, qw
         poses.append(pose)
-    path.poses = poses
-    return path
+    return poses
 
 
 def heading_of(quat_xyzw: Any) -> float:

@@ -15,9 +15,10 @@ from rfly_common.frames import enu_to_ned
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.ros.plan_msgs import poses_to_path
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle, orientation_in_ned
 from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, Shown, ShownPath, ShownVehicle
-from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms, track_to_path
+from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms
 
 
 class PerVehicleTopics:
@@ -84,7 +85,7 @@ class PerVehicleTopics:
         position, orientation = fleet.track(index)
         if self._frame_id == "map_ned":
             position, orientation = np.asarray(enu_to_ned(position)), orientation_in_ned(orientation)
-        return track_to_path(position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds)
+        return poses_to_path(position, orientation, self._frame_id, self._node.get_clock().now().nanoseconds)
 
 
 def _track_key(vehicle: Vehicle) -> tuple[Any, ...]:

@@ -10,13 +10,12 @@ limit. Any other console command, such as `t.MaxFPS 30`, is a text of one's own.
 
 from __future__ import annotations
 
-import math
-import operator
 import re
 from decimal import Decimal
 from typing import Any
 
 from rfly_common.errors import CommandError
+from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
 MAX_SHORT_BYTES = 51
@@ -290,29 +289,16 @@ def _id(value: Any) -> str:
 
 
 def _integer(argument: str, value: Any, low: int = -(2**31), high: int = 2**31 - 1) -> str:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or not low <= number <= high:
-        raise CommandError(f"{argument}: {value!r}, expected a whole number from {low} to {high}")
-    return str(number)
+    return str(whole_number(argument, value, low, high, CommandError))
 
 
 def _flag(argument: str, value: Any) -> str:
-    if value not in (0, 1):
-        raise CommandError(f"{argument}: {value!r}, expected True or False")
-    return "1" if value else "0"
+    return "1" if check_flag(argument, value, CommandError) else "0"
 
 
 def _number(argument: str, value: Any, low: float = -_FLOAT_MAX, high: float = _FLOAT_MAX) -> str:
     """The shortest text that is this number, without an exponent."""
-    try:
-        number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not low <= number <= high:
-        raise CommandError(f"{argument}: {value!r}, expected a number from {low:g} to {high:g}")
+    number = number_within(argument, value, low, high, CommandError)
     if number == int(number):
         return str(int(number))
     return format(Decimal(repr(number)), "f")

@@ -13,11 +13,10 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from rfly_common.errors import CaptureError, TruncatedCaptureError
-from rfly_common.files import open_regular
+from rfly_common.files import Closing, open_regular
 from rfly_ue_bridge.recording.datagrams import (
     RAW,
     CapturedFrame,
@@ -60,7 +59,7 @@ class PcapWriter:
         self._file.flush()
 
 
-class RecordingReader:
+class RecordingReader(Closing):
     """The UDP datagrams of a pcap or pcapng file, read while they are asked for, in the order of the file.
 
     Iterating raises CaptureError for what is no such file, and TruncatedCaptureError, which names the offset, after
@@ -96,14 +95,6 @@ class RecordingReader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def __enter__(self) -> RecordingReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:

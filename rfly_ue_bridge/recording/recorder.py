@@ -13,9 +13,9 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
-from types import TracebackType
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import Closing
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.pcap import PcapWriter
 from rfly_ue_bridge.sockets.udp_sender import UdpSender, resolve
@@ -34,7 +34,7 @@ _HAS_KERNEL_TIMES = sys.platform == "linux" and struct.calcsize("P") == 8
 _ANCILLARY_BYTES = 3 * 64
 
 
-class Recorder:
+class Recorder(Closing):
     """Binds `ports` of one address; `poll` writes what has arrived there.
 
     `forward_to` (host, port): everything goes on to that host too, the first of `ports` to that port, the others with
@@ -107,14 +107,6 @@ class Recorder:
             if self.forward is not None:
                 self.forward.send_to(port.number - self._sockets[0].number, datagram.payload)
         return limit
-
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Port:

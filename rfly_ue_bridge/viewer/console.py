@@ -191,13 +191,13 @@ def parse(text: str) -> Command:
     words = text.split()
     if not words:
         raise CommandError("the command is empty")
-    reader = _READERS.get(words[0])
-    if reader is None:
-        return UnsupportedCommand(text[:MAX_TEXT], "not known here")
+    if words[0] not in _READERS:
+        return UnsupportedCommand(text[:MAX_TEXT], _UNSUPPORTED.get(words[0], "not known here"))
+    usage, read = _READERS[words[0]]
     try:
-        return reader(words[1:])
+        return read(words[1:])
     except (ValueError, IndexError) as error:
-        raise CommandError(f"{text[:MAX_TEXT]!r}: {error}; expected {words[0]} {_USAGE[words[0]]}") from error
+        raise CommandError(f"{text[:MAX_TEXT]!r}: {error}; expected {words[0]} {usage}") from error
 
 
 def _number(words: Sequence[str], index: int, default: float | None = None) -> float:
@@ -316,51 +316,32 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
     return SetLabel(_integer(words, 0), words[1][:MAX_TEXT], (red, green, blue), size, seconds, flag)
 
 
-def _ignored(word: str, reason: str) -> Callable[[Sequence[str]], Command]:
-    return lambda words: UnsupportedCommand(" ".join([word, *words])[:MAX_TEXT], reason)
-
-
-_NO_STENCIL = "the viewer has no segmentation camera"
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
-_READERS: dict[str, Callable[[Sequence[str]], Command]] = {
-    "RflyChangeMapbyName": lambda words: ChangeMap(_text(words)),
-    "RflyCameraPosAng": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False),
-    "RflyCameraPosAngAdd": lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True),
-    "RflyCameraFovDegrees": _camera_fov,
-    "RflyChange3DModel": _model,
-    "RflySetIDLabel": lambda words: _label(words, is_message=False),
-    "RflySetMsgLabel": lambda words: _label(words, is_message=True),
-    "RflyChangeVehicleSize": _size,
-    "RflyMoveVehiclePosAng": lambda words: _move(words, relative=True),
-    "RflySetVehiclePosAng": lambda words: _move(words, relative=False),
-    "RflyReqObjData": _request,
-    "RflyReqVehicleData": lambda words: RequestVehicles(_integer(words, 0) != 0),
-    "RflyScanTerrainH": _scan,
-    "RflyShowText": lambda words: ShowText(_text(words), DEFAULT_TEXT_S),
-    "RflyShowTextTime": _text_with_time,
-    "RflyChangeViewKeyCmd": _key,
-    "RflyChangeMapbyID": _ignored("RflyChangeMapbyID", "map numbers are RflySim3D's own; use RflyChangeMapbyName"),
-    "RflyClearCapture": _ignored("RflyClearCapture", "the viewer captures no images"),
-    "RflyCesiumOriPos": _ignored("RflyCesiumOriPos", "the viewer shows no Cesium globe"),
-    "RflySetStencilValueByCopterID": _ignored("RflySetStencilValueByCopterID", _NO_STENCIL),
-    "RflySetStencilValueByActorName": _ignored("RflySetStencilValueByActorName", _NO_STENCIL),
-    "RflySetStencilValueByMeshComponentName": _ignored("RflySetStencilValueByMeshComponentName", _NO_STENCIL),
+_READERS: dict[str, tuple[str, Callable[[Sequence[str]], Command]]] = {
+    "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
+    "RflyCameraPosAng": (_POSE, lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=False)),
+    "RflyCameraPosAngAdd": (_POSE, lambda words: MoveCamera(_triple(words, 0), _angles(words, 3), relative=True)),
+    "RflyCameraFovDegrees": ("degrees", _camera_fov),
+    "RflyChange3DModel": ("copterID type", _model),
+    "RflySetIDLabel": ("copterID text #RRGGBB size", lambda words: _label(words, is_message=False)),
+    "RflySetMsgLabel": ("copterID text #RRGGBB size seconds flag", lambda words: _label(words, is_message=True)),
+    "RflyChangeVehicleSize": ("copterID size", _size),
+    "RflyMoveVehiclePosAng": (f"copterID fitGround {_POSE}", lambda words: _move(words, relative=True)),
+    "RflySetVehiclePosAng": (f"copterID fitGround {_POSE}", lambda words: _move(words, relative=False)),
+    "RflyReqObjData": ("type name", _request),
+    "RflyReqVehicleData": ("0 or 1", lambda words: RequestVehicles(_integer(words, 0) != 0)),
+    "RflyScanTerrainH": ("xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval", _scan),
+    "RflyShowText": ("text", lambda words: ShowText(_text(words), DEFAULT_TEXT_S)),
+    "RflyShowTextTime": ("text seconds", _text_with_time),
+    "RflyChangeViewKeyCmd": ("key number", _key),
 }
-_USAGE = {
-    "RflyChangeMapbyName": "name",
-    "RflyCameraPosAng": _POSE,
-    "RflyCameraPosAngAdd": _POSE,
-    "RflyCameraFovDegrees": "degrees",
-    "RflyChange3DModel": "copterID type",
-    "RflySetIDLabel": "copterID text #RRGGBB size",
-    "RflySetMsgLabel": "copterID text #RRGGBB size seconds flag",
-    "RflyChangeVehicleSize": "copterID size",
-    "RflyMoveVehiclePosAng": f"copterID fitGround {_POSE}",
-    "RflySetVehiclePosAng": f"copterID fitGround {_POSE}",
-    "RflyReqObjData": "type name",
-    "RflyReqVehicleData": "0 or 1",
-    "RflyScanTerrainH": "xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval",
-    "RflyShowText": "text",
-    "RflyShowTextTime": "text seconds",
-    "RflyChangeViewKeyCmd": "key number",
+"""its arguments, and what makes of them a command"""
+_NO_STENCIL = "the viewer has no segmentation camera"
+_UNSUPPORTED = {
+    "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",
+    "RflyClearCapture": "the viewer captures no images",
+    "RflyCesiumOriPos": "the viewer shows no Cesium globe",
+    "RflySetStencilValueByCopterID": _NO_STENCIL,
+    "RflySetStencilValueByActorName": _NO_STENCIL,
+    "RflySetStencilValueByMeshComponentName": _NO_STENCIL,
 }

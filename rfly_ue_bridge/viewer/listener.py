@@ -6,9 +6,9 @@ import ipaddress
 import socket
 import struct
 import threading
-from types import TracebackType
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import Closing
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
@@ -21,7 +21,7 @@ _LARGEST = 4096
 """Longer ones are no packet; they arrive cut to this length, which no packet has."""
 
 
-class Listener:
+class Listener(Closing):
     """`take` returns what has arrived since; `arrived` is set when there is something.
 
     Binds to `host` only, 127.0.0.1 unless another is asked for. With `lan_interface`, an IPv4 address of this machine,
@@ -62,12 +62,6 @@ class Listener:
             thread.join()
         for opened in self._sockets:
             opened.close()
-
-    def __enter__(self) -> Listener:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def _receive(self, opened: socket.socket) -> None:
         while not self._closed:

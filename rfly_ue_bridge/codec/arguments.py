@@ -1,0 +1,39 @@
+"""Checks of arguments that go into datagrams and console commands; without NumPy, which a script may do without."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+MakeError = Callable[[str], Exception]
+
+
+def whole_number(name: str, value: Any, low: int, high: int, error: MakeError) -> int:
+    """The value as an int. Raises `error` where it is no whole number from low to high, or a bool."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not low <= number <= high:
+        raise error(f"{name}: {value!r}, expected a whole number from {low} to {high}")
+    return number
+
+
+def number_within(name: str, value: Any, low: float, high: float, error: MakeError) -> float:
+    """The value as a float. Raises `error` where it is a text, a bool, or no number from low to high."""
+    try:
+        number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high:
+        raise error(f"{name}: {value!r}, expected a number from {low:g} to {high:g}")
+    return number
+
+
+def check_flag(name: str, value: Any, error: MakeError) -> bool:
+    """0, 1, False or True as a bool. Raises `error` for anything else."""
+    if value not in (0, 1):
+        raise error(f"{name}: {value!r}, expected True or False")
+    return bool(value)
