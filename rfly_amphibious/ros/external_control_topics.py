@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -12,6 +12,7 @@ from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.controller_session import ControllerSession
 from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg, wheel_command_to_msg
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError, LinkError
@@ -19,17 +20,6 @@ from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import COMMANDS
 
 CHECK_PERIOD_S = 0.1
-
-
-class Session(Protocol):
-    """A link in a thread of its own."""
-
-    @property
-    def port(self) -> int:
-        """On which it listens."""
-
-    def start(self) -> None:
-        """Listen. Raises LinkError."""
 
 
 class ExternalControl:
@@ -40,7 +30,7 @@ class ExternalControl:
         self._rotors = publisher(node, RotorCommandMsg, "cmd/rotors", COMMANDS)
         self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
 
-    def start(self, session: Session, who: str, address: str, check: Callable[[], None]) -> str:
+    def start(self, session: ControllerSession[Any], who: str, address: str, check: Callable[[], None]) -> str:
         """Start the session and call `check()` every CHECK_PERIOD_S; where it listens. `address`: transport and host.
 
         Raises ConfigError.
