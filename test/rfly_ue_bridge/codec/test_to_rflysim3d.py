@@ -512,7 +512,7 @@ def test_what_does_not_fit_is_named(changes, named):
 
 
 def test_uint16_of_the_fleet_packet():
-    values = {**_MULTI_VALUES, "vehicleType": (200150, *_MULTI_VALUES["vehicleType"][1:])}
+    values = {"checksum": 1234567890, **_MULTI_VALUES, "vehicleType": (200150, *_MULTI_VALUES["vehicleType"][1:])}
     with pytest.raises(ValueError, match=r"vehicleType: 200150 is out of range, allowed are 0 to 65535"):
         BY_NAME["Multi3DData100New"].pack(values)
 
