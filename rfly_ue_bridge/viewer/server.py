@@ -283,7 +283,9 @@ class Viewer:
         name = self.state.map_name or "flat ground"
         if self.state.map_name and not self.state.terrain_known:
             name = f"{name}: not found, flat ground"
-        self.panel.show_rates(rates, f"{name}, {y_max - y_min:.0f} x {x_max - x_min:.0f} m", len(self._poses))
+        self.panel.show_rates(
+            rates, f"{name}, {x_max - x_min:.0f} m east x {y_max - y_min:.0f} m north", len(self._poses)
+        )
         self.panel.show_vehicles(self.state.vehicles, self._poses)
         self.panel.show_log(self.state.log)
 

@@ -117,3 +117,35 @@ def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
     code, _, err = rfly(monkeypatch, capsys, "plot", str(path), "--out", str(tmp_path / "fleet.doc"))
     assert code == 2
     assert "pictures can be written as" in err
+
+
+def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
+    """12 cars on circles and 12 aircraft 150 m above others: two colours in the map, and profiles of both, in the panel
+    of altitudes the aircraft's higher up."""
+    from rfly_bringup.cli.fleet_plot import groups_of
+
+    path, out = tmp_path / "fleet.yaml", tmp_path / "fleet.png"
+    circles = (("car", "ground", "", -300), ("hawk", "multirotor", "altitude: {agl: 150}, ", 300))
+    lines = [
+        f"  - {{id: {number + 100 * offset}, name: {name}_{number + 1}, kind: {kind}, type: 3, speed: 20, {altitude}"
+        f"shape: {{type: circle, center: [{x}, -50], radius: {190 + number}}}}}\n"
+        for offset, (name, kind, altitude, x) in enumerate(circles, 1)
+        for number in range(12)
+    ]
+    path.write_text("version: 1\nvehicles:\n" + "".join(lines), encoding="utf-8")
+    assert rfly(monkeypatch, capsys, "plot", str(path), "--out", str(out))[0] == 0
+    picture = cv2.imread(str(out)).astype(int)
+    half = picture.shape[1] // 2
+    found = {}
+    for name, bgr in (("car", [180, 119, 31]), ("hawk", [14, 127, 255])):  # C0 #1f77b4, C1 #ff7f0e
+        rows, columns = np.nonzero(np.abs(picture - bgr).sum(axis=2) < 60)
+        beside_the_legend = (columns > 0.66 * picture.shape[1]) & (columns < 0.78 * picture.shape[1])
+        found[name] = columns[columns < half], rows[beside_the_legend]
+    assert np.median(found["car"][0]) < np.median(found["hawk"][0])
+    assert np.ptp(found["car"][0]) == pytest.approx(np.ptp(found["hawk"][0]), rel=0.1)
+    assert found["hawk"][1].min() < found["car"][1].min() - 20, "higher up"
+    others = np.abs(picture - [44, 160, 44]).sum(axis=2) < 40  # C2
+    assert not others[:, half:].any()
+    names = [f"{name}_{number}" for name in ("car", "hawk") for number in range(12)]
+    assert groups_of([*names, "7"]) == {"car (12)": list(range(12)), "hawk (12)": list(range(12, 24)), "7": [24]}
+    assert groups_of(names[:3]) == {"car_0": [0], "car_1": [1], "car_2": [2]}
