@@ -85,7 +85,7 @@ def status(
     once: Annotated[bool, typer.Option("--once", help="print the table once, for scripts")] = False,
     seconds: Annotated[
         float, typer.Option(min=1.0, max=600.0, callback=finite, help="how long to look before --once prints, s")
-    ] = 3.0,
+    ] = WATCHED_S,
 ) -> None:
     """Show what runs, live: nodes and what they say, vehicles by source, rates, datagrams; Ctrl-C ends it.
 
