@@ -13,6 +13,7 @@ import typer
 
 from rfly_bringup.cli.options import (
     NO_TRIPLE,
+    MaybePath,
     MaybeText,
     Overwrite,
     SearchPath,
@@ -166,6 +167,9 @@ def fly(
     csv: Annotated[
         MaybeText, typer.Option(help="write the track: time, x east, y north, z up, yaw", show_default=False)
     ] = None,
+    plot: Annotated[
+        MaybePath, typer.Option(help="picture of the track to write: .png, .pdf, .svg …", show_default=False)
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1 where it doesn't end.
@@ -177,7 +181,15 @@ def fly(
         rfly mission fly survey.plan
 
         rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488 --uav-type fixed-wing
+
+        rfly mission fly survey.plan --plot survey.png
     """
+    if plot is not None:
+        from rfly_bringup.cli.mission_plot import draw_flight
+        from rfly_terrain.plots.relief import check_picture_format
+
+        check_target(plot, overwrite)
+        check_picture_format(plot)
     if csv is not None:
         if not Path(csv).absolute().parent.is_dir():
             raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
@@ -195,6 +207,8 @@ def fly(
     print(f"{flown.seconds:8.1f} s  {ending}{lowest}")
     if csv is not None:
         _write_track(Path(csv), flown.track)
+    if plot is not None:
+        draw_flight(flown.track, terrain, plot, f"{Path(file).name}: {ending}")
     raise typer.Exit(0 if flown.finished else 1)
 
 

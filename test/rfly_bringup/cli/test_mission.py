@@ -109,6 +109,29 @@ def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
     assert np.hypot(rows[-1, 1] - 20, rows[-1, 2] - 40) <= 1.01
 
 
+@pytest.mark.needs("matplotlib")
+def test_fly_draws_the_track(rfly, plan, tmp_path):
+    """From the start (0, 0) to the end 20 m east, 40 m north, with the corner 80 m east, 60 m north: in the panel of
+    the map, 100 m wide and high and a little more, blue lies as far to the right as it lies above."""
+    import cv2
+
+    picture = tmp_path / "flight.png"
+    assert rfly("fly", plan(*ITEMS), "--plot", picture)[0] == 0
+    pixels = cv2.imread(str(picture)).astype(int)
+    blue = np.abs(pixels - [180, 119, 31]).sum(axis=2) < 60  # C0 is #1f77b4; OpenCV has blue first
+    rows, columns = np.nonzero(blue[:, : pixels.shape[1] // 2])
+    assert np.ptp(columns) / np.ptp(rows) == pytest.approx(80 / 60, rel=0.1)
+    assert columns[rows.argmin()] > columns[rows.argmax()] + 100, "the corner is the northmost, the start the southmost"
+    red = np.abs(pixels - [40, 39, 214]).sum(axis=2) < 60  # C3: the end, 20 m east of 80, 40 m north of 60
+    (row,), (column,) = ([round(float(each.mean()))] for each in np.nonzero(red[:, : pixels.shape[1] // 2]))
+    assert (column - columns.min()) / np.ptp(columns) == pytest.approx(20 / 80, abs=0.08)
+    assert (rows.max() - row) / np.ptp(rows) == pytest.approx(40 / 60, abs=0.08)
+    assert rfly("fly", plan(*ITEMS), "--plot", picture)[0] == 2, "it exists"
+    code, _, err = rfly("fly", plan(*ITEMS), "--plot", tmp_path / "flight.doc")
+    assert code == 2
+    assert "pictures can be written as" in err
+
+
 def test_fly_tells_of_a_mission_without_an_end(rfly, plan):
     code, out, _ = rfly("fly", plan(ITEMS[0], simple(177, 2, [1, -1, 0, 0, 0, 0, 0])), "--limit", 60)
     assert code == 1
