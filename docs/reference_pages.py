@@ -6,6 +6,7 @@ Commands come from the `rfly` application, messages from msg/, srv/ and action/,
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -32,9 +33,9 @@ def commands_page() -> str:
 def _command_sections(command: Any, name: str) -> Iterator[str]:
     children = getattr(command, "commands", {})
     if name != "rfly":
-        prose, _, examples = (command.help or "").replace("\b", "").partition("Examples:")
+        prose, *examples = re.split(r"Examples?:", (command.help or "").replace("\b", ""), maxsplit=1)
         yield from (f"## {name}", "", _escaped(prose), "")
-        shown = [f"    {line.strip()}" for line in examples.splitlines() if line.strip()]
+        shown = [f"    {line.strip()}" for line in "".join(examples).splitlines() if line.strip()]
         yield from (*shown, "") if shown else ()
         if not children or command.invoke_without_command:
             types = _types(command)

@@ -72,7 +72,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 def run_alone(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A command without nodes is run; of another the options are read, and its executable exists."""
-    if words[0] == "rfly" and words[1] in WITH_NODES:
+    if words[0] == "rfly" and (words[1] in WITH_NODES or words[1:3] == ["mission", "start"]):
         parse(words)
     elif words[0] == "rfly":
         monkeypatch.setattr(sys, "argv", words)
@@ -248,6 +248,9 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
     up[up.index("--file-folders") + 1] = f"{folder}/examples/tutorials:{folder}/missions"
     client = line_of("a-mission", "python examples/tutorials/fly_mission.py")
     with Program(up, "--host", rflysim_host, "--time-scale", "0") as nodes:
+        with Program(line_of("a-mission", "rfly mission start")) as started:
+            started.read_until("hawk: item 1 of 7")
+            assert started.end(signal.SIGINT) == 1, started.output
         with Program(client) as ridge:
             ridge.read_until(r"item 1 of 7, \d+% ")
             assert ridge.end(signal.SIGINT) == 1, ridge.output
