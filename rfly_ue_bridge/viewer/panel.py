@@ -56,7 +56,7 @@ class Panel:
         self._status = gui.add_html("")
         self._follow = gui.add_dropdown("Follow", [_NOBODY])
         self._enlarge = gui.add_slider("Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size")
-        self._trails = gui.add_checkbox("Trails", False)
+        self._trails = gui.add_checkbox("Trails", True, hint="the last minute of each way")
         self._ids = gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them")
         self._place = gui.add_checkbox(
             "Click puts a target", False, hint="key T: the next click puts a target on the ground"

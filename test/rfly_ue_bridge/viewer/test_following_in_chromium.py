@@ -56,7 +56,6 @@ def test_following_and_trails():
             wait_until(lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2), SECONDS, "the middle after the move")
 
             viewer.panel._follow.value = "nobody"
-            viewer.panel._trails.value = True
             # straight down from 20 m, north on top: 450 / 20 pixels a metre with 90 degrees across
             for text in (b"RflyCameraPosAng 300 -200 -20 0 -90 0", b"RflyCameraFovDegrees 90"):
                 sender.sendto(struct.pack("<i52s", 1234567890, text), ("127.0.0.1", port))
