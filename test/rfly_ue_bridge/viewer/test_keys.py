@@ -123,6 +123,6 @@ def test_focus_ids_and_trails():
     assert controls.followed is None
     controls.show("ids", False)
     controls.show("trails", None)
-    assert (controls.ids, controls.trails) == (False, True)
+    assert (controls.ids, controls.trails) == (False, False)
     controls.show("trails", None)
-    assert controls.trails is False
+    assert controls.trails is True
