@@ -238,6 +238,7 @@ def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_h
         assert np.cos(packet["AngEuler"][2] + heading) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, rflysim_host):
     Path("missions").mkdir()
@@ -262,6 +263,7 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
         assert nodes.end(signal.SIGINT) == 0, nodes.output
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
     """All six vehicles are in the recording, in formation, and a window gets the same datagrams again."""
@@ -283,6 +285,7 @@ def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
             assert replay.end() == 0, replay.output
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 @pytest.mark.needs("numba")
 def test_the_controllers_node_drives_and_takes_off_in_lock_step(folder, domain_id):
