@@ -43,6 +43,7 @@ _EXTRAS = {
     "pyarrow": "log",
     "pymavlink": "mavlink",
     "rasterio": "geo",
+    "trimesh": "mesh",
     "viser": "view",
 }
 """of pyproject.toml, by module"""

@@ -39,7 +39,7 @@ def extras(*names: str) -> list[str]:
 def main() -> None:
     libraries, ros = "pyproject.toml", "wheels/requirements.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
-    for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "plot", "sweep", "view")
+    for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
     with tempfile.TemporaryDirectory() as folder:
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros)

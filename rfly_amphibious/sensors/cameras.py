@@ -234,6 +234,8 @@ def surface_colors(scene: SceneRays, points: Floats, normals: Floats, body: Ints
     if scene.bodies is not None and len(scene.bodies):
         which, inverse = np.unique(scene.bodies.id, return_inverse=True)
         own = np.array([body_color(number) for number in which.tolist()])[inverse.reshape(-1)]
+        if scene.bodies.color is not None:
+            own = np.where(np.isnan(scene.bodies.color), own, scene.bodies.color)
         hit = body >= 0
         colors[hit] = own[body[hit]]
     light: Floats = DARK + (1.0 - DARK) * np.maximum(normals @ SUN, 0.0)

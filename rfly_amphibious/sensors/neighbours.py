@@ -69,6 +69,7 @@ class Neighbours:
             np.zeros((count, 3)),
             np.zeros(count),
             objects.id,
+            objects.color,
         )
 
     def bodies(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:

@@ -42,6 +42,8 @@ class SceneBodies:
     """(b,) s at which they are there"""
     id: Ints
     """(b,) of vehicles and objects, whatever the caller tells them apart by"""
+    color: Floats | None = None
+    """(b, 3) red, green, blue, 0 … 1; NaN, or None for all: one of the id"""
 
     def __len__(self) -> int:
         return len(self.position)
@@ -52,11 +54,14 @@ def joined(parts: Sequence[SceneBodies]) -> SceneBodies:
     shapes = tuple(shape for part in parts for shape in part.shapes)
     starts = np.cumsum([0, *(len(part.shapes) for part in parts)])
     index = [part.shape_index + start for part, start in zip(parts, starts, strict=False)]
-    columns = (
+    position, orientation, velocity, time, number = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("position", "orientation", "velocity", "time", "id")
     )
-    return SceneBodies(shapes, np.concatenate(index), *columns)
+    color = None
+    if any(part.color is not None for part in parts):
+        color = np.concatenate([np.full((len(p), 3), np.nan) if p.color is None else p.color for p in parts])
+    return SceneBodies(shapes, np.concatenate(index), position, orientation, velocity, time, number, color)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from rfly_bringup.cli.terrain import terrain_app
 from rfly_bringup.cli.up_options import up_app
 from rfly_bringup.cli.view import view
 from rfly_bringup.cli.wire import listen, send
+from rfly_bringup.cli.world import world_app
 from rfly_common.errors import RflyError
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.add_typer(mission_app, name="mission")
 app.add_typer(fleet_app, name="fleet")
 app.add_typer(sim_app, name="sim")
 app.add_typer(up_app, name="up")
+app.add_typer(world_app, name="world")
 app.command()(doctor)
 app.command()(status)
 app.command()(send)

@@ -12,7 +12,6 @@ import typer
 
 from rfly_bringup.cli.options import (
     DEMO_MAP,
-    MapOption,
     MaybeFloat,
     MaybeText,
     Overwrite,
@@ -22,6 +21,7 @@ from rfly_bringup.cli.options import (
     load_map,
     status,
 )
+from rfly_bringup.cli.world import WorldOption
 
 if TYPE_CHECKING:
     from rfly_terrain.planning.drive import PlanPose
@@ -46,7 +46,13 @@ PlaceArgument = Annotated[
 def plan(
     start: PlaceArgument,
     goal: PlaceArgument,
-    map_name: MapOption = DEMO_MAP,
+    map_name: Annotated[
+        MaybeText,
+        typer.Option(
+            "--map", "-m", metavar="MAP", help=f"name or path of the map (default: the world's, else {DEMO_MAP})"
+        ),
+    ] = None,
+    world: WorldOption = None,
     vehicle_class: Annotated[
         str,
         typer.Option(
@@ -67,6 +73,9 @@ def plan(
     water_level: Annotated[
         MaybeFloat, typer.Option(help="m up: ground below it is not driven on", show_default=False)
     ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius")
+    ] = 0.5,
     resolution: Annotated[
         MaybeFloat, typer.Option(min=1e-3, help="side of the cells, m (default: the map's)", show_default=False)
     ] = None,
@@ -87,12 +96,16 @@ def plan(
         rfly plan 100,50 -2500,2300 --vehicle-class multirotor --mode fly
 
         rfly plan 100,50 -2500,2300 --vehicle-class land_air --mode mixed
+
+        rfly plan 95,-95 -95,95 --world forest --vehicle-class rover --resolution 0.5 --out plan.png
     """
     from rfly_terrain.planning.plan import MODES, write_plan
     from rfly_terrain.planning.planner import Planner
     from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
     from rfly_terrain.plots.relief import check_picture_format
+    from rfly_terrain.world.world import World
+    from rfly_terrain.world.world_file import load_world
 
     a, b = _place("A", start), _place("B", goal)
     if water_level is not None and not math.isfinite(water_level):
@@ -103,8 +116,13 @@ def plan(
         check_target(target, overwrite)
     if out is not None:
         check_picture_format(out)
-    terrain = load_map(map_name, search_path, ThirdPixel.truncate)
-    planner = Planner(terrain, water_level=water_level, resolution=resolution)
+    place = World() if world is None else load_world(world)
+    chosen = map_name or place.map or DEMO_MAP
+    folders = [*(search_path or ()), *([place.folder] if place.folder else [])]
+    place = place.on(load_map(chosen, folders, ThirdPixel.truncate))
+    terrain, solids = place.terrain, place.solids
+    assert terrain is not None
+    planner = Planner(terrain, solids, water_level=water_level, resolution=resolution, margin=margin)
     with status("planning"):
         found = planner.plan(vehicle, a, b, MODES[mode.value])
     minutes, seconds = divmod(round(found.duration), 60)
@@ -122,7 +140,8 @@ def plan(
 
         grid = planner.grid(vehicle) if vehicle.drive is not None and mode is not Mode.fly else None
         with status(f"drawing {out}"):
-            draw_plan(terrain, found, Path(out), f"{vehicle.name}, {mode.value}, over {terrain.name}", grid)
+            title = f"{vehicle.name}, {mode.value}, over {terrain.name}"
+            draw_plan(place, found, Path(out), title, grid)
         print(out)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.planning.plan import Plan
+    from rfly_terrain.world.world import World
 
 _COLOURS = {0: "#b3261e", 1: "#1f4e9c"}
 _NAMES = {0: "driven", 1: "flown"}
@@ -22,14 +23,17 @@ _MARGIN = 0.15
 """of the path's extent, around it"""
 
 
-def draw_plan(terrain: HeightMap, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None) -> None:
-    """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark."""
+def draw_plan(world: World, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None) -> None:
+    """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark. The world has a terrain."""
     require("matplotlib", "drawing")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from rfly_terrain.plots.relief import check_picture_format, draw_relief
+    from rfly_terrain.plots.world import draw_objects
 
+    terrain = world.terrain
+    assert terrain is not None
     check_picture_format(path)
     figure = Figure(figsize=(10.0, 11.0), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
@@ -37,6 +41,7 @@ def draw_plan(terrain: HeightMap, plan: Plan, path: Path, title: str, grid: Trav
     draw_relief(above, terrain, region=_region(terrain, plan))
     if grid is not None:
         _draw_forbidden(above, grid)
+    draw_objects(above, world)
     x, y, z = plan.position.T
     for first, last, mode in _runs(plan.mode):
         above.plot(x[first:last], y[first:last], color="white", linewidth=4.0, alpha=0.8, zorder=4)

@@ -93,7 +93,7 @@ MAPPING = NodeDescription(
 
 OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
 
-_SHARED = ("host", "windows", "feedback_bind", "feedback_multicast_interface", "map_search_path")
+_SHARED = ("world", "host", "windows", "feedback_bind", "feedback_multicast_interface", "map_search_path")
 _STATE_PUBLISHER = "robot_state_publisher"
 _SHOWN = "amphibious"
 """`name` for which the shipped RViz configuration is made"""
@@ -178,7 +178,11 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     given["map_search_path"] = os.pathsep.join(part for part in (given["map_search_path"], facts.folder) if part)
     shared = {**given, "map": facts.map}
     of_all = [*started_nodes(given, [RECORDER]), *([TERRAIN] if facts.map else []), BRIDGE]
-    started = [StartedNode(node.executable, "", node_parameters(node, shared)) for node in of_all]
+    more = {BRIDGE.executable: _ground_of_world(given, facts)}
+    started = [
+        StartedNode(node.executable, "", node_parameters(node, shared) | more.get(node.executable, {}))
+        for node in of_all
+    ]
     for number in range(count):
         started += _vehicle_nodes(given, facts, number)
     if given["rviz"] == "true":
@@ -188,6 +192,21 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
             )
         started += [_state_publisher(given, facts, number) for number in range(count)]
     return started
+
+
+def _ground_of_world(given: Mapping[str, str], facts: _Facts) -> dict[str, Any]:
+    """What the bridge must know of the ground that a world stands on. Raises ValueError where it is another map's."""
+    if not given["world"]:
+        return {}
+    from rfly_terrain.world.world_file import load_world
+
+    wanted = load_world(given["world"]).map
+    if wanted and Path(wanted).stem != Path(facts.map).stem:
+        here = f"on the map {facts.map!r}" if facts.map else "on level ground"
+        raise ValueError(
+            f"world: {given['world']!r} is made for the map {wanted!r}, the scenario {given['scenario']!r} is {here}"
+        )
+    return {} if facts.map else {"level_ground": True}
 
 
 @dataclass(frozen=True)

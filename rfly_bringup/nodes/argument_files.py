@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from rfly_bringup.nodes.node_set import TERRAIN, node_parameters
 from rfly_common.errors import ConfigError
 
 MAX_PARAMS_FILE_BYTES = 1_000_000
+
+
+def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
+    """The arguments with the map that a world is made for, where none is given, and its file's folder to look in.
+
+    Raises ConfigError for a world that cannot be read.
+    """
+    if not arguments.get("world"):
+        return dict(arguments)
+    from rfly_terrain.world.world_file import load_world
+
+    world = load_world(arguments["world"])
+    folders = [part for part in (arguments.get("map_search_path", ""), world.folder) if part]
+    return {
+        **arguments,
+        "map": arguments.get("map", "") or world.map,
+        "map_search_path": os.pathsep.join(folders),
+    }
 
 
 def check_files(arguments: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
-from rfly_bringup.nodes.argument_files import check_files, check_params_file
+from rfly_bringup.nodes.argument_files import check_files, check_params_file, with_map_of_world
 from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import (
@@ -94,6 +94,7 @@ def _refuse_unknown_arguments(declared: Sequence[Argument], file: str) -> None:
 
 def _actions(arguments: dict[str, str], nodes: tuple[NodeDescription, ...]) -> list[Any]:
     check_arguments(arguments)
+    arguments = with_map_of_world(arguments)
     check_files(arguments)
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)

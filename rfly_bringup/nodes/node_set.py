@@ -33,6 +33,7 @@ class NodeDescription:
 ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
     Argument("map_search_path", f"folders that are searched for maps first, separated by {os.pathsep!r}"),
+    Argument("world", "what stands on the map: a world file or a shipped one's name (map: by default the world's)"),
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
     Argument("shard", "which part of the fleet is driven here, i/n with i from 0 to n - 1 (default 0/1: all)"),
     Argument("start_time", "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)"),
@@ -100,6 +101,7 @@ BRIDGE = NodeDescription(
         "feedback_multicast_interface": "feedback_multicast_interface",
         "frame_id": "frame_id",
         "map_search_path": "map_search_path",
+        "world": "world",
     },
 )
 TRAJECTORY = NodeDescription(

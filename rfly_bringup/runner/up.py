@@ -10,7 +10,7 @@ from contextlib import suppress
 from rich.console import Console
 from rich.text import Text
 
-from rfly_bringup.nodes.argument_files import check_files
+from rfly_bringup.nodes.argument_files import check_files, with_map_of_world
 from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import check_arguments, started_nodes
@@ -42,6 +42,7 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
         check_arguments(arguments)
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    arguments = with_map_of_world(arguments)
     check_files(arguments)
     arguments = fill_feedback_addresses(arguments)
     names = [node.executable for node in started_nodes(arguments)]

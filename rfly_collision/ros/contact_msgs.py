@@ -11,14 +11,17 @@ from rfly_suite.msg import ContactArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from rfly_collision.shapes.shape import ConvexHull
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, ContactEvents, PairContacts
 from rfly_collision.world.placed_bodies import PlacedBodies
-from rfly_common.errors import PlacementError
+from rfly_common.arrays import Floats, Ints
+from rfly_common.errors import PlacementError, ShapeError
 from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
+from rfly_terrain.ros.placed_objects_msgs import parts_of_solids
 
 _OBJECT_COLUMNS = {
     "id": (1, 0, MAX_ID),
@@ -57,8 +60,8 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
 def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
     """The objects, in ENU, of a message in a world frame whose axes are enu or ned.
 
-    Raises PlacementError for lengths that disagree, numbers that no object can have, and quaternions of another length
-    than 1.
+    One of several convex parts makes several rows. Raises PlacementError for lengths that disagree, numbers that no
+    object can have, and quaternions of another length than 1.
     """
     n = len(message.id)
     columns: dict[str, NDArray[Any]] = {}
@@ -83,7 +86,8 @@ def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
     if axes == "ned":
         position, box = np.asarray(ned_to_enu(position)), np.asarray(ned_to_enu(box))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
-    return PlacedBodies(
+    hulls, row, hull = _hulls(message)
+    placed = PlacedBodies(
         id=columns["id"][:, 0].astype(np.int64),
         vehicle_type=columns["vehicle_type"][:, 0].astype(np.int64),
         position=position,
@@ -91,7 +95,36 @@ def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
         scale=np.where(columns["scale"] < SCALES[0], 1.0, columns["scale"]),
         box_origin=box,
         box_half_extent=columns["box_half_extent"],
+        color=_colors(message, n),
     )
+    return placed.rows(row, hulls, hull)
+
+
+def _hulls(message: Any) -> tuple[tuple[ConvexHull, ...], Ints, Ints]:
+    """(different hulls, (m,) which object each body is of, (m,) which of the hulls it is, or -1)."""
+    parts, solid = parts_of_solids(message)
+    try:
+        hulls = tuple(ConvexHull(part) for each in parts for part in each)
+    except ShapeError as error:
+        raise PlacementError(f"placed_objects: {error}") from None
+    counts = np.array([*(len(each) for each in parts), 1])  # the last is what -1 finds: a box
+    first = np.concatenate([np.cumsum(counts) - counts])
+    times = counts[solid]
+    row = np.repeat(np.arange(len(solid)), times)
+    hull = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times) + first[solid][row]
+    return hulls, row, np.where(solid[row] < 0, -1, hull)
+
+
+def _colors(message: Any, n: int) -> Floats | None:
+    """(n, 3) 0 … 1, NaN where an object has none of its own; None where nobody has."""
+    color = np.asarray(message.color, float)
+    if not color.any():
+        return None
+    if color.size != 3 * n:
+        raise PlacementError(f"placed_objects: color: {color.size} numbers for {n} objects, expected {3 * n} or none")
+    color = color.reshape(n, 3) / 255.0
+    color[~color.any(axis=1)] = np.nan
+    return color
 
 
 NAMESPACE = "contacts"

@@ -43,7 +43,7 @@ MAX_SHAPES = 2000
 
 
 class Poses(NamedTuple):
-    """Vehicles, in the table's order, and then the placed objects, as they are tested."""
+    """Vehicles, in the table's order, and then the parts of placed objects, as they are tested."""
 
     shapes: tuple[Shape, ...]
     shape_index: Ints
@@ -119,7 +119,7 @@ class CollisionWorld:
     @property
     def objects(self) -> int:
         """How many placed objects there are."""
-        return len(self._objects)
+        return len(np.unique(self._objects.id))
 
     @property
     def active(self) -> PairContacts:
@@ -134,13 +134,14 @@ class CollisionWorld:
 
     def set_objects(self, objects: PlacedBodies) -> None:
         """Other placed objects from the next step on. Raises PlacementError for more than MAX_OBJECTS or MAX_SHAPES."""
-        sizes = len(np.unique(np.column_stack([objects.vehicle_type, objects.scale, objects.box_half_extent]), axis=0))
+        looks = [objects.vehicle_type, objects.scale, objects.box_half_extent, objects.hull_index]
+        sizes = len(np.unique(np.column_stack(looks), axis=0))
         for what, number, most in (("objects", len(objects), MAX_OBJECTS), ("different sizes", sizes, MAX_SHAPES)):
             if number > most:
                 raise PlacementError(f"placed_objects: {number:,} {what}, at most {most:,} are tested")
         self._objects = objects
         self._object_shapes = objects.shapes(self._shapes)
-        self._note_default_types(objects.vehicle_type[~objects.has_box])
+        self._note_default_types(objects.vehicle_type[~objects.has_shape])
         self._changed = True
 
     def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> int:
@@ -182,6 +183,7 @@ class CollisionWorld:
         bodies, dt = self._with_velocities(poses)
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
         found = self._pairs(contacts, self._table).select(not_ended_within_step(self._scene, bodies, dt, contacts))
+        found = deepest_of_each_pair(found)
         found = self._ignore.kept(found, self._table.types_of)
         lost = self._tracker.lost(found, self._stamp_ns)
         near = lost.key[self._near(lost, poses)] if len(lost) else None
@@ -204,7 +206,7 @@ class CollisionWorld:
         table.update(states, 0, 0)
         asked = np.isin(table.id, states.id)
         poses = self._poses(table, *self._shapes_of(table))
-        found = self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table)
+        found = deepest_of_each_pair(self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table))
         found = self._ignore.kept(found, table.types_of)
         return found.select(np.argsort(found.key))
 
@@ -302,24 +304,31 @@ class CollisionWorld:
         """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
         vehicle, known = _find(self._table.id, lost.vehicle)
         order = np.argsort(self._objects.id, kind="stable")
-        placed, is_placed = _find(self._objects.id[order], lost.object_id)
-        on_ground = lost.other == GROUND
-        there = np.flatnonzero(known & (on_ground | is_placed))
-        partner = np.full(len(lost), TERRAIN)
-        if len(order):
-            partner[~on_ground] = len(self._table) + order[placed[~on_ground]]
-        near = np.zeros(len(lost), np.bool_)
-        near[there] = touch_when_moved(
-            self._scene,
-            self._bodies(poses),
-            vehicle[there],
-            partner[there],
-            -HOLD_CLEARANCE * lost.normal[there],
+        ids, on_ground = self._objects.id[order], lost.other == GROUND
+        first, last = (np.searchsorted(ids, lost.object_id, side=side) for side in ("left", "right"))
+        rows = np.where(on_ground, 1, last - first)  # an object of several parts has as many bodies
+        rows[~known] = 0
+        which = np.repeat(np.arange(len(lost)), rows)
+        part = np.arange(len(which)) - np.repeat(np.cumsum(rows) - rows, rows)
+        partner = np.full(len(which), TERRAIN)
+        placed = ~on_ground[which]
+        partner[placed] = len(self._table) + order[(first[which] + part)[placed]]
+        touch = touch_when_moved(
+            self._scene, self._bodies(poses), vehicle[which], partner, -HOLD_CLEARANCE * lost.normal[which]
         )
+        near = np.zeros(len(lost), np.bool_)
+        near[which[touch]] = True
         return near
 
     def _clear_last_poses(self) -> None:
         self._last_poses = _LastPoses(np.empty(0, np.int64), np.empty((0, 3)), np.empty((0, 4)), np.empty(0, np.int64))
+
+
+def deepest_of_each_pair(found: PairContacts) -> PairContacts:
+    """One contact for each pair, the deepest, then the first: an object of several parts may touch with many."""
+    order = np.lexsort((found.time, -found.depth, found.key))
+    key = found.key[order]
+    return found.select(np.sort(order[np.concatenate([[True], key[1:] != key[:-1]])])) if len(key) else found
 
 
 def _surplus_shapes(kind: Ints, scale: Floats) -> Bools:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rfly_collision.shapes.shape import Box, Shape
+from rfly_collision.shapes.shape import Box, ConvexHull, Shape
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
 from rfly_common.arrays import Bools, Floats, Ints
 
@@ -28,26 +28,51 @@ class PlacedBodies:
     """(n, 3) middle of the box"""
     box_half_extent: Floats
     """(n, 3) along the object's own axes; 0 0 0: not known"""
+    hulls: tuple[ConvexHull, ...] = ()
+    """different convex parts, about the models' origins"""
+    hull: Ints | None = None
+    """(n,) which of them each is, -1 for none; None: nobody has one. An object of several parts is several rows"""
+    color: Floats | None = None
+    """(n, 3) red, green, blue, 0 … 1; NaN, or None for all: none of its own"""
 
     def __len__(self) -> int:
         return len(self.id)
 
+    def rows(self, row: Ints, hulls: tuple[ConvexHull, ...], hull: Ints) -> PlacedBodies:
+        """Bodies of these objects: (m,) of which each is, and which of the hulls, or -1: its box."""
+        columns = ("id", "vehicle_type", "position", "orientation", "scale", "box_origin", "box_half_extent")
+        values = {name: getattr(self, name)[row] for name in columns}
+        color = None if self.color is None else self.color[row]
+        return PlacedBodies(**values, hulls=hulls, hull=hull, color=color)
+
     @property
     def has_box(self) -> Bools:
         """(n,) of which a size is known."""
-        known: Bools = np.all(self.box_half_extent > 0, axis=1)
+        known: Bools = np.all(self.box_half_extent > 0, axis=1) & (self.hull_index < 0)
         return known
+
+    @property
+    def hull_index(self) -> Ints:
+        """(n,) which of the hulls each is, or -1."""
+        return np.full(len(self), -1, np.int64) if self.hull is None else self.hull
+
+    @property
+    def has_shape(self) -> Bools:
+        """(n,) which are told apart from their types' shapes: by a box or a hull."""
+        return self.has_box | (self.hull_index >= 0)
 
     def shapes(self, table: VehicleShapes) -> tuple[tuple[Shape, ...], Ints]:
         """The different shapes, and (n,) which of them each object has, about `places`."""
-        boxed = self.has_box
+        boxed, hull = self.has_box, self.hull_index
+        other = ~self.has_shape
         half, which_box = np.unique(self.box_half_extent[boxed], axis=0, return_inverse=True)
         boxes = tuple(Box((2 * x, 2 * y, 2 * z)) for x, y, z in half.tolist())
-        others, which_other = table.touching(table.index_of(self.vehicle_type[~boxed]), self.scale[~boxed])
+        others, which_other = table.touching(table.index_of(self.vehicle_type[other]), self.scale[other])
         index = np.empty(len(self), np.int64)
         index[boxed] = which_box.reshape(-1)
-        index[~boxed] = len(boxes) + which_other
-        return (*boxes, *others), index
+        index[other] = len(boxes) + which_other
+        index[hull >= 0] = len(boxes) + len(others) + hull[hull >= 0]
+        return (*boxes, *others, *self.hulls), index
 
     @property
     def places(self) -> Floats:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from nav_msgs.msg import OccupancyGrid
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
@@ -32,8 +31,9 @@ from rfly_terrain.costmap.traversability import TraversabilityGrid, Traversabili
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
 from rfly_terrain.ros.node_parameters import OccupancyParameters
-from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes, traversability_to_msg
-from rfly_terrain.world.solids import ObjectBoxes
+from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+from rfly_terrain.ros.traversability_msgs import traversability_to_msg
+from rfly_terrain.world.solids import Solids
 
 SETTLE_S = 0.25
 """from a change to the new grid: a list of objects, or of parameters, makes one"""
@@ -112,19 +112,19 @@ class TerrainOccupancy:
         terrain, executor = self._terrain, self._node.executor
         if terrain is None or executor is None:
             return
-        boxes = self._boxes()
+        solids = self._solids()
         resolution = float(self._node.get_parameter("occupancy_resolution").value) or default_resolution(terrain)
-        wanted = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(boxes))
+        wanted = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(solids))
         if wanted == self._used:
             if self._error:
                 self._error = ""
                 self._update_diagnostics()
             return
         self._working = True
-        executor.create_task(self._work, terrain, self._limits, boxes, wanted)
+        executor.create_task(self._work, terrain, self._limits, solids, wanted)
 
     async def _work(
-        self, terrain: HeightMap, limits: TraversabilityLimits, boxes: ObjectBoxes | None, wanted: tuple[Any, ...]
+        self, terrain: HeightMap, limits: TraversabilityLimits, solids: Solids | None, wanted: tuple[Any, ...]
     ) -> None:
         start = time.monotonic()
 
@@ -133,7 +133,7 @@ class TerrainOccupancy:
 
         def grid_or_error() -> tuple[TraversabilityGrid | None, str]:
             try:
-                return traversability(terrain, limits, boxes, wanted[3], stop=stop), ""
+                return traversability(terrain, limits, solids, wanted[3], stop=stop), ""
             except InterruptedError:
                 return None, "the node ends"
             except (ConfigError, MemoryError) as reason:
@@ -172,13 +172,13 @@ class TerrainOccupancy:
             self._again = False
             self._note_change()
 
-    def _boxes(self) -> ObjectBoxes | None:
+    def _solids(self) -> Solids | None:
         """The objects in `map`, or None and an error to say."""
         self._objects_error = ""
         if not self._objects.id:
             return None
         try:
-            return placed_objects_to_boxes(self._objects, self._frames.resolve(self._objects.header.frame_id))
+            return placed_objects_to_solids(self._objects, self._frames.resolve(self._objects.header.frame_id))
         except (FrameError, ValueError) as error:
             self._objects_error = f"placed_objects is ignored: {error}"
             return None
@@ -216,10 +216,8 @@ def default_resolution(terrain: HeightMap) -> float:
     return side * (times + 1 - times % 2)
 
 
-def _contents(boxes: ObjectBoxes | None) -> tuple[bytes, ...]:
-    if boxes is None:
-        return ()
-    return tuple(np.ascontiguousarray(a).tobytes() for a in (boxes.centre, boxes.half_extent, boxes.orientation))
+def _contents(solids: Solids | None) -> tuple[bytes, ...]:
+    return () if solids is None else (solids.vertices.tobytes(), solids.first.tobytes())
 
 
 def _limits(values: Mapping[str, float]) -> TraversabilityLimits:

@@ -36,9 +36,9 @@ from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
 from rfly_terrain.planning.warm_up import warm_up
 from rfly_terrain.ros.node_parameters import NO_WATER, PlannedVehicleParameters, PlannerParameters
+from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.plan_msgs import heading_of, plan_to_path, pose_to_plan_pose
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
-from rfly_terrain.ros.traversability_msgs import placed_objects_to_boxes
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 MAP_PATIENCE_S = 5.0
@@ -223,15 +223,16 @@ class PlannerNode(Node):
             terrain = self._ground.terrain
             if terrain is None:
                 raise PlanError("no_terrain", self._ground.error or NOT_YET)
-            boxes = None
+            solids = None
             if self._objects.id:
                 try:
-                    boxes = placed_objects_to_boxes(self._objects, self._frames.resolve(self._objects.header.frame_id))
+                    frame = self._frames.resolve(self._objects.header.frame_id)
+                    solids = placed_objects_to_solids(self._objects, frame)
                 except (FrameError, ValueError) as error:
                     raise PlanError("bad_objects", f"placed_objects: {error}") from None
             self._planner = Planner(
                 terrain,
-                boxes,
+                solids,
                 water_level=None if self._given.water_level <= NO_WATER else self._given.water_level,
                 resolution=self._given.resolution or None,
                 margin=self._given.object_margin,

@@ -8,6 +8,7 @@ height above the ground, the model's offset (`model_offset`), is added to the te
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from rfly_ue_bridge.codec.ned_states import NedStates
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.world.models import Model
 
 
 FIRST_CHOSEN_ID = 1001
@@ -58,6 +60,8 @@ class PlacedObject:
     size: Triple = (0.0, 0.0, 0.0)
     """m along its own x, y, z, as it stands in the scene; 0 0 0 = not known"""
     scale: Triple = (1.0, 1.0, 1.0)
+    model: Model | None = None
+    """what it is made of, from its origin and in its size; None: its box"""
 
     def __post_init__(self) -> None:
         for name, low, high in (("id", 0, 2**31 - 1), ("vehicle_type", 0, 2**31 - 1)):
@@ -109,14 +113,21 @@ class Placement:
     @property
     def box_half_extent(self) -> Floats:
         """(n, 3) half the size along each object's own axes; 0 where it is not known"""
-        return np.array([o.size for o in self.objects], float).reshape(-1, 3) / 2
+        sizes = [o.size if o.model is None else o.model.bounds[1] - o.model.bounds[0] for o in self.objects]
+        return np.array(sizes, float).reshape(-1, 3) / 2
 
     @property
     def box_origin(self) -> Floats:
-        """(n, 3) the middle of each object's box, which stands on the ground: `offset` below the model's origin"""
+        """(n, 3) the middle of each object's box, which stands on the ground: `offset` below the model's origin; of one
+        that has a model, that of the box around it"""
         offset = np.array([o.offset for o in self.objects], float)
         middle = self.position.copy()
         middle[:, 2] += self.box_half_extent[:, 2] - offset
+        for row, placed in enumerate(self.objects):
+            if placed.model is not None:
+                x, y, z = 0.5 * (placed.model.bounds[0] + placed.model.bounds[1])
+                c, s = math.cos(placed.yaw), math.sin(placed.yaw)
+                middle[row] = self.position[row] + (c * x - s * y, s * x + c * y, z)
         return np.where(self.box_half_extent.any(axis=1, keepdims=True), middle, self.position)
 
     def to_ned_states(self) -> NedStates:

@@ -109,6 +109,10 @@ class ObjectParameters:
         low=0.0,
         high=3600.0,
     )
+    world: str = parameter(
+        "", "what stands on the map from the start: a world file, or the name of a shipped one; empty: nothing"
+    )
+    level_ground: bool = parameter(False, "no terrain_map will come: what `world` holds stands at z = 0")
 
 
 NODES = {

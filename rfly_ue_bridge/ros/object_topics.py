@@ -25,10 +25,12 @@ from rfly_common.ros.qos import LATCHED
 from rfly_common.state_sources import IdOwners
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
+from rfly_terrain.world.world_file import load_world
 from rfly_ue_bridge.codec.ned_states import NedStates
 from rfly_ue_bridge.objects.object_registry import ObjectRegistry
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement, place
 from rfly_ue_bridge.objects.placement_frames import FrameAxes, place_in_enu
+from rfly_ue_bridge.objects.world_objects import world_to_placed
 from rfly_ue_bridge.ros.node_parameters import ObjectParameters
 from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
 
@@ -59,7 +61,10 @@ class PlacedObjects:
         self._shown = self._placement.to_ned_states()
         self._leaving: dict[int, tuple[NedStates, int]] = {}
         self._turn = 0
-        self._period_s = declare_parameters(node, ObjectParameters).objects_resend_period
+        given = declare_parameters(node, ObjectParameters)
+        self._period_s = given.objects_resend_period
+        self._version = 0
+        self._of_world = world_to_placed(load_world(given.world), given.level_ground) if given.world else []
         if 0.0 < self._period_s < LEAST_PERIOD_S:
             raise ConfigError(
                 f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
@@ -75,7 +80,19 @@ class PlacedObjects:
         node.create_service(MoveObject, "move_object", self._serve_move)
         node.create_service(RemoveObject, "remove_object", self._serve_remove)
         node.create_service(ListObjects, "list_objects", self._serve_list)
+        if not any(each.needs_terrain for each in self._of_world):
+            self._take_world()
         self._array.publish(self._message())
+
+    def _take_world(self) -> None:
+        """Keep what the world holds, once there is ground that it can stand on."""
+        for each in self._of_world:
+            wanted = self._registry.checked(each)
+            self._registry.keep(wanted)
+            self._owners.reserve(wanted.id, OWNER)
+        if self._of_world:
+            self._of_world = []
+            self._note_change()
 
     # --- services
 
@@ -153,6 +170,7 @@ class PlacedObjects:
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         """Every object follows."""
         self._diagnostics.hardware_id = terrain.name
+        self._take_world()
         if len(self._registry):
             self._note_change()
             self._settle()
@@ -179,6 +197,7 @@ class PlacedObjects:
         if self._changed:
             start_ns = time.monotonic_ns()
             self._changed = False
+            self._version += 1
             self._placement = place(self._registry.objects, self._ground.terrain)
             self._shown = self._placement.to_ned_states()
             self._array.publish(self._message())
@@ -210,7 +229,7 @@ class PlacedObjects:
     def _message(self) -> PlacedObjectArray:
         axes = self._frames.axes(self._own_frame) or "enu"
         now_ns = self._node.get_clock().now().nanoseconds
-        return placement_to_msg(self._placement, self._own_frame, axes, now_ns)
+        return placement_to_msg(self._placement, self._own_frame, axes, now_ns, self._version)
 
     def _update_diagnostics(self) -> None:
         terrain = "" if self._ground.terrain is None else self._ground.terrain.name

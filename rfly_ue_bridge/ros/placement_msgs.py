@@ -42,9 +42,15 @@ def placement_to_pose(placement: Placement, frame: FrameAxes) -> Pose:
     return pose
 
 
-def placement_to_msg(placement: Placement, frame_id: str, axes: str, stamp_ns: int) -> PlacedObjectArray:
-    """All objects in a world frame whose axes are enu or ned."""
+def placement_to_msg(
+    placement: Placement, frame_id: str, axes: str, stamp_ns: int, version: int = 0
+) -> PlacedObjectArray:
+    """All objects in a world frame whose axes are enu or ned; each different model once."""
     objects = placement.objects
+    models = [o.model for o in objects]
+    solids = {id(model): model for model in models if model is not None and not model.is_box}
+    row = {key: index for index, key in enumerate(solids)}
+    parts = [part for model in solids.values() for part in model.parts]
     position, orientation = poses_in_frame(placement.position, placement.yaw, FrameAxes(axes))
     box = placement.box_origin
     message = PlacedObjectArray(
@@ -57,6 +63,13 @@ def placement_to_msg(placement: Placement, frame_id: str, axes: str, stamp_ns: i
         offset=flat("d", [o.offset for o in objects]),
         scale=flat("f", [o.scale for o in objects]),
         use_ground_packet=flat("B", [o.use_ground_packet for o in objects]),
+        class_id=flat("B", [0 if model is None else model.class_id for model in models]),
+        color=flat("B", [(0, 0, 0) if model is None else model.color for model in models]),
+        solid=flat("i", [row.get(id(model), -1) for model in models]),
+        solid_parts=flat("i", [len(model.parts) for model in solids.values()]),
+        part_vertices=flat("i", [len(part) for part in parts]),
+        vertices=flat("d", np.concatenate(parts) if parts else ()),
+        version=version % 2**32,
     )
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)

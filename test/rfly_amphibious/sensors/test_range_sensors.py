@@ -11,11 +11,13 @@ import pytest
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
 from rfly_amphibious.control.commands import RotorCommand
+from rfly_amphibious.sensors.cameras import body_color, surface_colors
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.weather import Weather
 from rfly_amphibious.simulation.simulation import Simulation
+from rfly_collision.shapes.shape import ConvexHull
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_common.vehicle_states import VehicleStates
@@ -144,3 +146,29 @@ def test_states_that_cannot_be_are_counted():
     assert dropped == {"bad_id": 1, "too_far": 1}
     assert len(neighbours.bodies(None, 0)) == 0
     assert math.isinf(CLEAR.visibility)
+
+
+def test_parts_and_colours_of_objects():
+    """Two cones of one object in its own red: what lies between them is seen through; a crate has its id's colour."""
+    ring = [(math.cos(a), math.sin(a), 0.0) for a in np.arange(16) * math.pi / 8]
+    cone = np.array([*ring, (0.0, 0.0, 4.0)]) - (0.0, 2.0, 0.0)
+    hulls = (ConvexHull(cone), ConvexHull(cone, (0.0, 4.0, 0.0)))
+    both = PlacedBodies(
+        np.array([900, 901]), np.array([40, 40]), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
+        np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), np.ones((2, 3)), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
+        np.ones((2, 3)), color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]),
+    )  # fmt: skip
+    neighbours = Neighbours(load_shapes(), own_id=601)
+    neighbours.set_objects(both.rows(np.array([0, 0, 1]), hulls, np.array([0, 1, -1])))
+    scene = SceneRays(None, neighbours.bodies(None, 0))
+    assert scene.bodies.id.tolist() == [900, 900, 901]
+    directions = np.array([(1.0, 0, 0), (1.0, 0, 0), (0, 1.0, 0)])
+    hits = scene.cast(np.array([(0, 0, 2.0), (0, 2.0, 2.0), (0, 0, 0.5)]), directions, 30.0)
+    assert np.isinf(hits.ranges[0])
+    assert hits.ranges[1:] == pytest.approx([9.5, 9.0])  # half way up the cone is half as wide
+    points = np.array([(9.5, 2.0, 2.0), (0, 9.0, 0.5)])
+    upright = np.tile([0.0, 0.0, 1.0], (2, 1))
+    red, own = surface_colors(scene, points, upright, np.asarray(hits.body[1:]))
+    assert red[1:] == pytest.approx([0.0, 0.0])
+    assert red[0] > 0.5
+    assert own / own.max() == pytest.approx(np.array(body_color(901)) / max(body_color(901)))

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from rfly_collision.shapes.shape import ConvexHull
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.world.collision_world import MAX_SHAPES, CollisionWorld, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, END, GROUND, STATIC, STAY
@@ -374,3 +375,40 @@ def test_what_cannot_be_tested_is_counted():
     good, reasons = within_limits(given)
     assert good.tolist() == [True, False, False, False, False]
     assert reasons == {"bad_id": 2, "bad_scale": 1, "too_far": 1}
+
+
+def two_parts(identity, position, gap):
+    """An object of two cubes of 2 m along x, `gap` m between their middles, as two bodies of one id."""
+    cube = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+    hulls = (ConvexHull(cube, (-gap / 2, 0, 0)), ConvexHull(cube, (gap / 2, 0, 0)))
+    one = PlacedBodies(
+        np.array([identity]), np.array([CAR]), np.array([position], float), np.array([[0.0, 0.0, 0.0, 1.0]]),
+        np.ones((1, 3)), np.array([position], float), np.array([(9.0, 9.0, 9.0)]),
+    )  # fmt: skip
+    return one.rows(np.array([0, 0]), hulls, np.array([0, 1]))
+
+
+def test_an_object_of_several_parts_is_one():
+    """One contact, the deepest, with whichever of its parts; none within its box but beside its parts."""
+    world = World()
+    world.set_objects(two_parts(2001, (0.0, 0.0, 50.0), 3.0))
+    assert world.objects == 1
+    assert world.see((1, BOX, (-2.8, 0, 50))) == [(BEGIN, 1, -1, 2001)]  # its 1 m cube reaches 0.2 m in
+    assert world.see((1, BOX, (0.0, 0, 50))) == [(STAY, 1, -1, 2001)]  # both parts, 0 m deep in the gap of 1 m
+    assert world.see((1, BOX, (0.3, 0, 50))) == [(STAY, 1, -1, 2001)]
+    assert world.last.depth[0] == pytest.approx(0.3)
+    assert world.last.normal[0] == pytest.approx([-1, 0, 0])
+    for ms in (20, 200):
+        world.see((1, BOX, (0.0, 0, 60)), ms=ms)
+    assert world.active.vehicle.tolist() == []
+    assert world.see((1, BOX, (0.0, 3.0, 50)), ms=400) == []  # within the box of 18 m that the parts have around them
+    assert world.default_types == {BOX}
+
+
+def test_a_contact_is_held_by_the_second_part_too():
+    """1 mm off the far part: still one contact, for a tenth of a second; farther off it ends at once."""
+    world = World()
+    world.set_objects(two_parts(2001, (0.0, 0.0, 50.0), 3.0))
+    assert world.see((1, BOX, (2.9, 0, 50))) == [(BEGIN, 1, -1, 2001)]
+    assert world.see((1, BOX, (3.001, 0, 50))) == [(STAY, 1, -1, 2001)]
+    assert world.see((1, BOX, (3.1, 0, 50))) == [(2, 1, -1, 2001)]

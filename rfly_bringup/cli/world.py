@@ -1,0 +1,160 @@
+"""`rfly world`: what stands on a map: made, counted, drawn.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+from collections import Counter
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import (
+    NO_QUADRUPLE,
+    MaybeText,
+    Overwrite,
+    RegionOption,
+    SearchPath,
+    ThirdPixel,
+    check_target,
+    given,
+    load_map,
+    status,
+)
+
+if TYPE_CHECKING:
+    from rfly_terrain.world.world import World
+
+DEFAULT_MAP = "RollingHills"
+"""where worlds are made unless another map is named: its ground is as fine as what stands on it"""
+
+world_app = typer.Typer(
+    help="Worlds: what stands on a map, for physics, sensors, planners and the window alike.\n\n"
+    "WORLD is a world file, or the name of one that comes with this package.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+WorldArgument = Annotated[str, typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one")]
+WorldOption = Annotated[
+    MaybeText, typer.Option("--world", metavar="WORLD", help="what stands on the map", show_default=False)
+]
+MapOfWorld = Annotated[
+    MaybeText, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map (default: the world's)")
+]
+
+
+class Kind(str, Enum):
+    """What is made."""
+
+    forest = "forest"
+    village = "village"
+    pillars = "pillars"
+
+
+@world_app.command()
+def make(
+    kind: Annotated[Kind, typer.Argument(metavar="NAME", help="forest, village or pillars")],
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind")] = 1,
+    map_name: Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")] = DEFAULT_MAP,
+    region: RegionOption = NO_QUADRUPLE,
+    density: Annotated[
+        float, typer.Option(min=0.0, max=1e6, help="trees, pillars or houses a hectare; 0: the kind's own")
+    ] = 0.0,
+    out: Annotated[
+        MaybeText, typer.Option("--out", "--output", "-o", metavar="FILE", help="default: NAME.yaml")
+    ] = None,
+    picture: Annotated[MaybeText, typer.Option(metavar="PICTURE", help="draw it too: .png, .pdf, .svg …")] = None,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+) -> None:
+    """Make a populated world on a map: the same seed makes the same file.
+
+    In an area of 200 m about the middle of the map, unless --region says otherwise, whose own middle stays free.
+
+    Examples:
+
+        rfly world make forest --seed 7 --out my_forest.yaml
+
+        rfly world make village --map JacksboroFault --region -1200 -900 -600 -300 --picture village.png
+    """
+    from rfly_terrain.world.populate import Area, make_world
+    from rfly_terrain.world.world_file import write_world
+
+    target = Path(out or f"{kind.value}.yaml")
+    check_target(target, overwrite)
+    if picture is not None:
+        from rfly_terrain.plots.relief import check_picture_format
+
+        check_picture_format(picture)
+        check_target(Path(picture), overwrite)
+    terrain = load_map(map_name, search_path, ThirdPixel.truncate)
+    corners = given(region, "--region")
+    with status(f"making {target}"):
+        where = None if corners is None else Area(*corners)
+        world = make_world(kind.value, terrain, seed, area=where, density=density)
+    write_world(world, target)
+    print(f"{target}  {len(world.objects)} objects on {terrain.name}")
+    if picture is not None:
+        _draw(world, Path(picture))
+
+
+@world_app.command()
+def info(name: WorldArgument) -> None:
+    """Tell what a world holds.
+
+    Examples:
+
+        rfly world info village
+    """
+    from rfly_terrain.world.models import CLASSES
+    from rfly_terrain.world.world_file import load_world
+
+    world = load_world(name)
+    print(f"map      {world.map or 'any'}")
+    print(f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} convex parts")
+    for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
+        print(f"{CLASSES[class_id]:<10} {count}")
+
+
+@world_app.command()
+def plot(
+    name: WorldArgument,
+    out: Annotated[str, typer.Option("--out", "--output", "-o", metavar="PICTURE", help=".png, .pdf, .svg …")],
+    map_name: MapOfWorld = None,
+    overwrite: Overwrite = False,
+    search_path: SearchPath = None,
+) -> None:
+    """Draw a world from above.
+
+    Examples:
+
+        rfly world plot forest --out forest.png
+    """
+    from rfly_terrain.plots.relief import check_picture_format
+
+    check_picture_format(out)
+    check_target(Path(out), overwrite)
+    _draw(world_on_map(name, map_name, search_path), Path(out))
+
+
+def world_on_map(name: str, map_name: str | None, search_path: list[str] | None) -> "World":
+    """A world on its map, or on another one."""
+    from rfly_common.errors import ConfigError
+    from rfly_terrain.world.world_file import load_world
+
+    world = load_world(name)
+    chosen = map_name or world.map
+    if not chosen:
+        raise ConfigError(f"world {name!r}: it is made for no map: give one by --map")
+    folders = [*(search_path or ()), *([world.folder] if world.folder else [])]
+    return world.on(load_map(chosen, folders, ThirdPixel.truncate))
+
+
+def _draw(world: "World", out: Path) -> None:
+    from rfly_terrain.plots.world import write_world_picture
+
+    with status(f"drawing {out}"):
+        write_world_picture(world, out)
+    print(out)

@@ -1,0 +1,66 @@
+"""Pictures of worlds from above: the relief, and what stands on it in its own colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
+from rfly_common.imports import require
+from rfly_terrain.plots.relief import check_picture_format, draw_relief
+from rfly_terrain.world.world import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARGIN = 10.0
+"""m of ground around what stands there"""
+
+
+def draw_objects(axes: Axes, world: World) -> None:
+    """Draws the outlines of all parts into axes in metres, x east and y north; higher ones over lower ones."""
+    require("matplotlib", "drawing")
+    from matplotlib.collections import PolyCollection
+
+    outlines = world.solids.outlines
+    of_parts = [o.model.color for o in world.objects for _ in o.model.parts]
+    order = np.argsort(outlines.top, kind="stable")
+    polygons = [outlines.corners[outlines.first[row] : outlines.first[row + 1]] for row in order.tolist()]
+    colors = np.array(of_parts, float).reshape(-1, 3)[order] / 255.0
+    axes.add_collection(PolyCollection(polygons, facecolors=colors, edgecolors="#202020", linewidths=0.3, zorder=3))
+
+
+def write_world_picture(world: World, path: StrPath) -> None:
+    """Writes the part of the map on which objects stand, from above; the ending of `path` is the picture's format.
+
+    Raises ConfigError for a world without a terrain.
+    """
+    require("matplotlib", "drawing")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    check_picture_format(path)
+    terrain = world.terrain
+    if terrain is None:
+        raise ConfigError("a picture of a world needs a terrain below it")
+    region = terrain.bounds
+    if world.objects:
+        low, high = (bound(world.solids.vertices[:, :2], axis=0) for bound in (np.min, np.max))
+        wide = np.maximum(_MARGIN, 3.0 * np.abs([terrain.step_x, terrain.step_y]))
+        (x_min, y_min), (x_max, y_max) = (low - wide).tolist(), (high + wide).tolist()
+        region = (
+            max(region[0], x_min),
+            min(region[1], x_max),
+            max(region[2], y_min),
+            min(region[3], y_max),
+        )
+    figure = Figure(figsize=(9, 8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    draw_relief(axes, terrain, region=region)
+    draw_objects(axes, world)
+    axes.set(xlim=region[:2], ylim=region[2:], title=f"{world.name}: {len(world.objects)} objects on {terrain.name}")
+    figure.savefig(Path(path), dpi=110)

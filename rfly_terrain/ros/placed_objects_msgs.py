@@ -1,0 +1,68 @@
+"""rfly_suite/PlacedObjectArray -> the convex parts of what stands in the scene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rfly_common.arrays import Floats, Ints
+from rfly_common.errors import PlacementError
+from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_multiply, quat_rotate, rotation_matrix
+from rfly_common.ros.frame_lookup import FrameToWorld
+from rfly_terrain.world.models import MAX_CORNERS
+from rfly_terrain.world.solids import ObjectBoxes, Solids, joined
+
+MAX_DISTANCE = 1e7
+"""m; beyond this a corner is a mistake"""
+
+
+def parts_of_solids(message: Any) -> tuple[list[list[Floats]], Ints]:
+    """(corners (v, 3) of each part of each solid, (n,) which solid each object is, or -1).
+
+    Raises PlacementError for arrays that contradict each other and for what no solid can be.
+    """
+    n = len(message.id)
+    solid = np.asarray(message.solid, np.int64)
+    counts, sizes = np.asarray(message.solid_parts, np.int64), np.asarray(message.part_vertices, np.int64)
+    vertices = np.asarray(message.vertices, float)
+    if not len(solid):  # from who knows boxes only
+        solid = np.full(n, -1, np.int64)
+    if len(solid) != n:
+        raise PlacementError(f"placed_objects: solid: {len(solid)} numbers for {n} objects, expected {n} or none")
+    if ((solid < -1) | (solid >= len(counts))).any():
+        raise PlacementError(f"placed_objects: solid: expected -1 … {len(counts) - 1}: there are {len(counts)} solids")
+    if (counts < 1).any() or counts.sum() != len(sizes):
+        raise PlacementError(f"placed_objects: solid_parts: expected 1 and more, together {len(sizes)} parts")
+    if ((sizes < 4) | (sizes > MAX_CORNERS)).any():
+        raise PlacementError(f"placed_objects: part_vertices: expected 4 … {MAX_CORNERS}")
+    if 3 * sizes.sum() != len(vertices):
+        raise PlacementError(f"placed_objects: vertices: {len(vertices)} numbers, expected {3 * sizes.sum()}")
+    if not (np.abs(vertices) <= MAX_DISTANCE).all():  # false for NaN too
+        raise PlacementError(f"placed_objects: vertices: expected metres within {MAX_DISTANCE:.0f}")
+    parts = iter(np.split(vertices.reshape(-1, 3), np.cumsum(sizes)[:-1])) if len(sizes) else iter(())
+    return [[next(parts) for _ in range(count)] for count in counts.tolist()], solid
+
+
+def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
+    """All that stands in the scene, in ENU; `frame` is that of the message. Raises ValueError as above."""
+    parts, solid = parts_of_solids(message)
+    position, box = (np.reshape(values, (-1, 3)) for values in (message.position, message.box_origin))
+    turned = np.reshape(message.orientation, (-1, 4))
+    if not frame.is_world:
+        position, box = (
+            quat_rotate(frame.transform.quat_xyzw, places) + frame.transform.translation for places in (position, box)
+        )
+        turned = quat_multiply(frame.transform.quat_xyzw, turned)
+    if frame.axes == "ned":
+        position, box, turned = ned_to_enu(position), ned_to_enu(box), quat_multiply(QUAT_ENU_NED_XYZW, turned)
+    boxed = solid < 0
+    if len(turned) != len(boxed) or len(position) != len(boxed):
+        raise PlacementError(f"placed_objects: position or orientation is not that of {len(boxed)} objects")
+    boxes = ObjectBoxes(box[boxed], np.reshape(message.box_half_extent, (-1, 3))[boxed], turned[boxed])
+    rotation = rotation_matrix(turned.reshape(-1, 4))
+    placed = [
+        part @ rotation[row].T + position[row] for row in np.flatnonzero(~boxed).tolist() for part in parts[solid[row]]
+    ]
+    first = np.concatenate([[0], np.cumsum([len(part) for part in placed])]).astype(np.int64)
+    return joined([boxes, Solids(np.concatenate([np.empty((0, 3)), *placed]), first)])

@@ -1,0 +1,119 @@
+"""Models of objects: convex parts with a colour and a class, about the place where they stand."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_common.arrays import Floats
+from rfly_common.errors import ShapeError
+from rfly_terrain.world.solids import checked_rows
+
+CLASSES = ("unknown", "building", "vegetation", "rock", "wall", "pole", "vehicle", "person", "barrier", "bridge")
+"""what an object is; its class id is its place in this list"""
+Color = tuple[int, int, int]
+GREY: Color = (150, 150, 150)
+SIDES = 16
+"""of the prism that stands for a cylinder: the cylinder lies within it, and reaches 2 % of its radius less far"""
+MAX_CORNERS = 256
+"""of a convex part, as of a hull that collides"""
+FLAT = 1e-6
+"""of the largest extent: parts thinner than that have no volume"""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What objects look like: x forward, y left, z up from the ground that they stand on, m."""
+
+    name: str
+    parts: tuple[Floats, ...]
+    """(v, 3) corners of each convex part"""
+    class_id: int = 0
+    color: Color = GREY
+    """red, green, blue, 0 … 255"""
+    vehicle_type: int = 0
+    """RflySim3D's ClassID; 0: none of its models, a box of that size in `rfly view`"""
+
+    @functools.cached_property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """(3,) lowest and (3,) highest x, y and z."""
+        corners = np.concatenate(self.parts)
+        return corners.min(axis=0), corners.max(axis=0)
+
+    @functools.cached_property
+    def is_box(self) -> bool:
+        """Whether it is one box along its own axes."""
+        low, high = self.bounds
+        corners = np.unique(self.parts[0], axis=0)
+        return len(self.parts) == 1 and len(corners) == 8 and bool(((corners == low) | (corners == high)).all())
+
+
+@functools.lru_cache(maxsize=4096)
+def scaled(model: Model, factor: float) -> Model:
+    """The same, larger by a factor; the same object for the same factor, so that its shapes are made once."""
+    if factor == 1.0:
+        return model
+    return dataclasses.replace(model, parts=tuple(_frozen(part * factor) for part in model.parts))
+
+
+def box_part(length: float, width: float, height: float) -> Floats:
+    """(8, 3) corners of a box that stands on z = 0, m."""
+    half = np.array([length / 2, width / 2])
+    corners = [(x * half[0], y * half[1], z * height) for x in (-1, 1) for y in (-1, 1) for z in (0, 1)]
+    return _frozen(np.array(corners, float))
+
+
+def cylinder_part(radius: float, height: float, top_radius: float | None = None) -> Floats:
+    """(32, 3) corners of the prism around a cylinder that stands on z = 0, m; around a cone where the radius on top
+    differs, (17, 3) where it is 0."""
+    angle = (np.arange(SIDES) + 0.5) * (2.0 * math.pi / SIDES)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)]) / math.cos(math.pi / SIDES)
+    top = radius if top_radius is None else top_radius
+    upper = np.zeros((1, 2)) if top == 0.0 else top * ring
+    corners = [np.column_stack([xy, np.full(len(xy), z)]) for xy, z in ((radius * ring, 0.0), (upper, height))]
+    return _frozen(np.concatenate(corners))
+
+
+def hull_part(points: ArrayLike) -> Floats:
+    """(v, 3) those of the points that are corners of their convex hull. Raises ShapeError where they enclose nothing,
+    or have too many corners."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        array = checked_rows("points", points, 3)
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    if not has_volume(array):
+        raise ShapeError(f"{len(array)} points that lie in one plane or line enclose no volume")
+    try:
+        corners = array[np.sort(ConvexHull(array).vertices)]
+    except QhullError as error:
+        raise ShapeError(f"no hull can be built around the points ({str(error).strip().splitlines()[0]})") from None
+    if len(corners) > MAX_CORNERS:
+        raise ShapeError(f"the hull has {len(corners)} corners, expected at most {MAX_CORNERS}: thin it out")
+    return _frozen(corners)
+
+
+def has_volume(points: Floats) -> bool:
+    """Whether points (n, 3) lie in no plane."""
+    if len(points) < 4:
+        return False
+    extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(extents[2] > FLAT * extents[0])
+
+
+def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
+    """The part turned about z (rad, counter-clockwise from above), then moved by (x, y, z), m."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    turned = part if yaw == 0.0 else part @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+    return _frozen(turned + np.asarray(offset, float))
+
+
+def _frozen(array: Floats) -> Floats:
+    array.flags.writeable = False
+    return array

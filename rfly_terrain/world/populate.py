@@ -1,0 +1,261 @@
+"""Populated worlds: forest, village and pillars on any terrain. The same seed makes the same world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rfly_common.arrays import Bools, Floats
+from rfly_common.errors import ConfigError
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.models import CLASSES, Model, box_part, cylinder_part, hull_part, placed_part
+from rfly_terrain.world.roads import Road, find_road
+from rfly_terrain.world.world import World, WorldObject
+
+MAX_OBJECTS = 20_000
+SCALES = (0.7, 0.85, 1.0, 1.2, 1.4)
+"""sizes of trees and rocks: a few, so that each shape is made once"""
+CLEARING = 12.0
+"""m about the middle of the area where nothing stands"""
+STEEPEST_HOUSE = math.radians(14.0)
+STEEPEST_TREE = math.radians(38.0)
+_TRIES = 30
+"""places that are tried for each object"""
+
+
+@dataclass(frozen=True)
+class Area:
+    """A rectangle of a map, ENU, m. Raises ConfigError where it has no area."""
+
+    x_min: float
+    x_max: float
+    y_min: float
+    y_max: float
+
+    def __post_init__(self) -> None:
+        if not (self.x_max > self.x_min and self.y_max > self.y_min):  # false for NaN too
+            raise ConfigError(
+                f"area: x {self.x_min:g} … {self.x_max:g}, y {self.y_min:g} … {self.y_max:g}: expected rising metres"
+            )
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """x, y."""
+        return 0.5 * (self.x_min + self.x_max), 0.5 * (self.y_min + self.y_max)
+
+    @property
+    def hectares(self) -> float:
+        """10,000 m²."""
+        return (self.x_max - self.x_min) * (self.y_max - self.y_min) / 1e4
+
+
+def make_world(kind: str, terrain: HeightMap, seed: int, *, area: Area | None = None, density: float = 0.0) -> World:
+    """A world of a kind on a terrain, in an area: by default the 200 m about the middle of the map.
+
+    `density`: trees or pillars a hectare, of a village houses a hectare; 0: the kind's own. Raises ConfigError for an
+    unknown kind, an area beyond the map and more than MAX_OBJECTS objects.
+    """
+    if kind not in KINDS:
+        raise ConfigError(f"world {kind!r}: expected one of {', '.join(KINDS)}")
+    where = _default_area(terrain) if area is None else area
+    x_min, x_max, y_min, y_max = terrain.bounds
+    if where.x_min < x_min or where.x_max > x_max or where.y_min < y_min or where.y_max > y_max:
+        raise ConfigError(f"area: reaches beyond the map, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}")
+    if not 0.0 <= density * where.hectares <= MAX_OBJECTS:
+        raise ConfigError(f"density: {density:g} a hectare, expected 0 … {MAX_OBJECTS / where.hectares:g} here")
+    make = KINDS[kind]
+    objects = make(_Site(terrain, where, np.random.default_rng(seed)), density)
+    return World(kind, tuple(objects), terrain.name, terrain=terrain)
+
+
+class _Site:
+    """Ground with what stands on it already, as discs that nothing else may touch."""
+
+    def __init__(self, terrain: HeightMap, area: Area, rng: np.random.Generator) -> None:
+        self.terrain, self.area, self.rng = terrain, area, rng
+        self._discs = np.array([[*area.middle, CLEARING]])
+
+    def free(self, x: float, y: float, radius: float, steepest: float) -> bool:
+        """Whether a disc (m) is free, on ground no steeper than that (rad), and within the area."""
+        a = self.area
+        if not (a.x_min + radius <= x <= a.x_max - radius and a.y_min + radius <= y <= a.y_max - radius):
+            return False
+        apart = np.hypot(self._discs[:, 0] - x, self._discs[:, 1] - y) - self._discs[:, 2]
+        return bool(apart.min() > radius and float(self.terrain.slope(x, y)) <= steepest)
+
+    def take(self, x: float, y: float, radius: float) -> None:
+        """Nothing else stands there."""
+        self._discs = np.vstack([self._discs, [x, y, radius]])
+
+    def anywhere(self, radius: float, steepest: float) -> tuple[float, float] | None:
+        """A free place for a disc, which is taken then; None where none was found."""
+        a = self.area
+        for _ in range(_TRIES):
+            x, y = (round(float(v), 2) for v in self.rng.uniform((a.x_min, a.y_min), (a.x_max, a.y_max)))
+            if self.free(x, y, radius, steepest):
+                self.take(x, y, radius)
+                return x, y
+        return None
+
+    def turn(self) -> float:
+        """A yaw of whole degrees, rad."""
+        return math.radians(int(self.rng.integers(0, 360)))
+
+
+def _default_area(terrain: HeightMap) -> Area:
+    x_min, x_max, y_min, y_max = terrain.bounds
+    x, y = 0.5 * (x_min + x_max), 0.5 * (y_min + y_max)
+    half = min(100.0, 0.5 * (x_max - x_min), 0.5 * (y_max - y_min))
+    return Area(x - half, x + half, y - half, y + half)
+
+
+def _model(name: str, kind: str, color: tuple[int, int, int], *parts: Floats) -> Model:
+    return Model(name, parts, CLASSES.index(kind), color)
+
+
+def _raised(part: Floats, z: float, x: float = 0.0, y: float = 0.0) -> Floats:
+    return placed_part(part, (x, y, z), 0.0)
+
+
+def _trees() -> tuple[Model, Model, Model]:
+    """A pine, a broad-leaved tree, a bush; their trunks reach 1 m into the ground, for slopes."""
+    pine = _model(
+        "pine",
+        "vegetation",
+        (46, 84, 52),
+        _raised(cylinder_part(0.22, 4.0), -1.0),
+        _raised(cylinder_part(2.0, 9.0, 0.0), 2.2),
+    )
+    crown = _raised(cylinder_part(1.4, 1.8, 3.0), 3.0), _raised(cylinder_part(3.0, 3.2, 1.2), 4.8)
+    leaved = _model("leaved", "vegetation", (86, 125, 58), _raised(cylinder_part(0.3, 4.5), -1.0), *crown)
+    bush = _model("bush", "vegetation", (104, 134, 74), _raised(cylinder_part(0.7, 1.6, 0.4), -0.3))
+    return pine, leaved, bush
+
+
+def _rocks(rng: np.random.Generator) -> list[Model]:
+    """Three boulders, a third of each in the ground."""
+    made = []
+    for number in range(3):
+        direction = rng.normal(size=(14, 3))
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+        corners = np.round(direction * (1.1, 0.8, 0.7) + (0.0, 0.0, 0.25), 2)
+        made.append(_model(f"rock_{number + 1}", "rock", (128, 124, 118), hull_part(corners)))
+    return made
+
+
+def _forest(site: _Site, density: float) -> list[WorldObject]:
+    pine, leaved, bush = _trees()
+    rocks, rng = _rocks(site.rng), site.rng
+    choices: list[tuple[Model, float, float]] = [(pine, 2.0, 0.5), (leaved, 2.6, 0.25), (bush, 0.9, 0.15)]
+    choices += [(rock, 1.3, 0.1 / len(rocks)) for rock in rocks]
+    shares = np.array([share for _, _, share in choices])
+    objects: list[WorldObject] = []
+    for _ in range(round((density or 100.0) * site.area.hectares)):
+        model, radius, _ = choices[int(rng.choice(len(choices), p=shares / shares.sum()))]
+        scale = SCALES[int(rng.integers(len(SCALES)))]
+        place = site.anywhere(0.6 * radius * scale, STEEPEST_TREE)  # crowns touch each other, trunks don't
+        if place is not None:
+            objects.append(WorldObject(model, *place, site.turn(), None, scale))
+    return objects
+
+
+def _pillars(site: _Site, density: float) -> list[WorldObject]:
+    models = [
+        _model(f"pillar_{radius * 10:.0f}", "pole", color, _raised(cylinder_part(radius, 32.0), -2.0))
+        for radius, color in ((0.4, (196, 120, 70)), (0.8, (92, 128, 168)), (1.5, (150, 150, 150)))
+    ]
+    objects: list[WorldObject] = []
+    for _ in range(round((density or 30.0) * site.area.hectares)):
+        model = models[int(site.rng.integers(len(models)))]
+        place = site.anywhere(float(model.bounds[1][0]) + 2.5, math.radians(60.0))
+        if place is not None:
+            objects.append(WorldObject(model, *place))
+    return objects
+
+
+def _house(name: str, size: tuple[float, float, float], roof: float, color: tuple[int, int, int]) -> Model:
+    """Walls with foundations of 2 m below a gable roof along x."""
+    length, width, height = size
+    eaves = [(x * (length / 2 + 0.4), y * (width / 2 + 0.5), height) for x in (-1, 1) for y in (-1, 1)]
+    ridge = [(x * (length / 2 + 0.4), 0.0, height + roof) for x in (-1, 1)]
+    return _model(
+        name, "building", color, _raised(box_part(length, width, height + 2.0), -2.0), hull_part([*eaves, *ridge])
+    )
+
+
+_HOUSES = (
+    _house("house_small", (9.0, 7.0, 3.0), 2.5, (201, 180, 150)),
+    _house("house_large", (12.0, 8.5, 5.6), 3.2, (186, 140, 112)),
+    _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76)),
+)
+_SETBACK = 9.0
+"""m from the middle of the road to the middle of a house's front garden"""
+
+
+def _village(site: _Site, density: float) -> list[WorldObject]:
+    """Houses and lamps along a road, garden walls, trees around."""
+    rng = site.rng
+    road = find_road(site.terrain, (site.area.x_min, site.area.x_max, site.area.y_min, site.area.y_max))
+    for x, y in road.points(2.0):
+        site.take(float(x), float(y), 3.0)
+    objects: list[WorldObject] = []
+    most = round((density or 6.0) * site.area.hectares)
+    along = road.length * rng.permutation(np.linspace(0.03, 0.97, 4 * max(most, 1)))
+    for s in along.tolist():
+        if len(objects) >= most:
+            break
+        model = _HOUSES[int(rng.integers(len(_HOUSES)))]
+        _beside(site, road, s, (1 if rng.random() < 0.5 else -1), model, objects)
+    houses = len(objects)
+    lamp = _model("lamp", "pole", (70, 72, 76), _raised(cylinder_part(0.09, 6.5), -0.5))
+    for number, s in enumerate(np.arange(12.0, road.length - 5.0, 28.0).tolist()):
+        x, y, heading = road.at(s)
+        side = 4.0 * (1 if number % 2 else -1)
+        place = round(x - side * math.sin(heading), 2), round(y + side * math.cos(heading), 2)
+        objects.append(WorldObject(lamp, *place))
+        site.take(*place, 0.5)
+    wall = _model("garden_wall", "wall", (150, 144, 134), _raised(box_part(6.0, 0.35, 2.2), -1.0))
+    for house in objects[:houses]:
+        _, width, _ = house.model.bounds[1] - house.model.bounds[0]
+        back = width / 2 + 4.0
+        x = round(house.x - back * math.sin(house.yaw), 2)
+        y = round(house.y + back * math.cos(house.yaw), 2)
+        if site.free(x, y, 1.0, STEEPEST_TREE):
+            objects.append(WorldObject(wall, x, y, house.yaw))
+            site.take(x, y, 3.2)
+    _, leaved, bush = _trees()
+    for _ in range(round(12.0 * site.area.hectares)):
+        model, radius = (leaved, 2.6) if rng.random() < 0.7 else (bush, 0.9)
+        free = site.anywhere(radius, STEEPEST_TREE)
+        if free is not None:
+            objects.append(WorldObject(model, *free, site.turn(), None, SCALES[int(rng.integers(3))]))
+    return objects
+
+
+def _beside(site: _Site, road: Road, s: float, side: int, model: Model, objects: list[WorldObject]) -> None:
+    """A house on that side of the road (1: left), its ridge along it, where there is room."""
+    x, y, heading = road.at(s)
+    length, width, _ = model.bounds[1] - model.bounds[0]
+    away = side * (_SETBACK + width / 2)
+    x, y = round(x - away * math.sin(heading), 2), round(y + away * math.cos(heading), 2)
+    radius = 0.5 * math.hypot(length, width)
+    if site.free(x, y, radius + 1.0, STEEPEST_HOUSE) and not _near(road, x, y, width / 2 + 3.5).any():
+        yaw = math.radians(round(math.degrees(heading + (0.0 if side > 0 else math.pi))))  # the garden is behind it
+        objects.append(WorldObject(model, x, y, yaw))
+        site.take(x, y, radius)
+
+
+def _near(road: Road, x: float, y: float, distance: float) -> Bools:
+    near: Bools = np.hypot(*(road.points(1.0) - (x, y)).T) < distance
+    return near
+
+
+KINDS: dict[str, Callable[[_Site, float], list[WorldObject]]] = {
+    "forest": _forest,
+    "village": _village,
+    "pillars": _pillars,
+}
+"""what can be made, by name"""

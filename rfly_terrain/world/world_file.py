@@ -1,0 +1,185 @@
+"""World files: YAML checked against `data/schemas/worlds.schema.json`, to a World and back."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rfly_common.arrays import Floats
+from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
+from rfly_common.config.marked_yaml import Document, Key
+from rfly_common.config.schema_errors import key_path
+from rfly_common.errors import ConfigError, ShapeError
+from rfly_common.files import StrPath
+from rfly_terrain.world.mesh_files import mesh_parts
+from rfly_terrain.world.models import CLASSES, GREY, Model, box_part, cylinder_part, hull_part, placed_part
+from rfly_terrain.world.world import World, WorldObject
+
+MAX_FILE_BYTES = 10_000_000
+MAX_OBJECTS = 20_000
+MAX_CORNERS = 2_000_000
+"""of all convex parts"""
+_SHAPES = ("box", "cylinder", "hull", "mesh")
+
+
+def shipped_worlds() -> list[str]:
+    """Names of the worlds that come with the package."""
+    return shipped_names("rfly_terrain", "worlds")
+
+
+def load_world(name_or_path: StrPath) -> World:
+    """The world of a file, or the shipped one of that name; its terrain is not loaded: `World.on` takes one.
+
+    Raises ConfigError that names file, line, key and what is allowed.
+    """
+    data, file, name = read_config("world", "rfly_terrain", "worlds", name_or_path, MAX_FILE_BYTES, noun="world")
+    folder = str(Path(file).resolve().parent) if os.path.isfile(file) else ""
+    return parse_world(data, file, name, folder)
+
+
+def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> World:
+    """The world of a file's content; `file` is what errors call it, `folder` where its meshes are."""
+    document = parse_mapping(data, file, "version and objects")
+    check_schema(document, file, load_schema("rfly_terrain", "worlds"))
+    objects = _Reader(document, file, folder).objects()
+    return World(name, objects, document.value.get("map", ""), folder)
+
+
+class _Reader:
+    """Makes objects of a document that fits the schema."""
+
+    def __init__(self, document: Document, file: str, folder: str) -> None:
+        self._document, self._file, self._folder = document, file, folder
+        self._meshes: dict[str, list[Floats]] = {}
+        self._corners = 0
+
+    def objects(self) -> tuple[WorldObject, ...]:
+        value: dict[str, Any] = self._document.value
+        models = {
+            name: self._model(name, entry, entry["parts"], ("models", name))
+            for name, entry in value.get("models", {}).items()
+        }
+        found = []
+        for index, entry in enumerate(value["objects"]):
+            path: tuple[Key, ...] = ("objects", index)
+            if "model" not in entry:
+                model = self._model(f"object {index}", entry, [entry], path)
+            elif entry["model"] in models:
+                model = models[entry["model"]]
+                unfit = next((key for key in ("class", "color", "type") if key in entry), None)
+                if unfit:
+                    raise self._error((*path, unfit), "is the model's, and an object that has one has no such key")
+            else:
+                known = ", ".join(models) or "no models"
+                raise self._error((*path, "model"), f"{entry['model']!r}: there are {known}")
+            found.append(_object(entry, model))
+            self._corners += sum(map(len, model.parts))
+            if self._corners > MAX_CORNERS:
+                raise self._error(path, f"the objects have more than {MAX_CORNERS:,} corners")
+        return tuple(found)
+
+    def _model(
+        self, name: str, entry: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], path: tuple[Key, ...]
+    ) -> Model:
+        corners: list[Floats] = []
+        for index, part in enumerate(parts):
+            inner = path if part is entry else (*path, "parts", index)
+            placed = part is not entry  # x, y, z of an object are where the whole of it stands
+            offset = [float(part.get(axis, 0.0)) if placed else 0.0 for axis in "xyz"]
+            yaw = math.radians(part.get("yaw_deg", 0.0)) if placed else 0.0
+            corners += [placed_part(each, offset, yaw) for each in self._shapes(part, inner)]
+        color = entry.get("color", GREY)
+        return Model(
+            name,
+            tuple(corners),
+            CLASSES.index(entry.get("class", "unknown")),
+            (color[0], color[1], color[2]),
+            int(entry.get("type", 0)),
+        )
+
+    def _shapes(self, part: Mapping[str, Any], path: tuple[Key, ...]) -> list[Floats]:
+        kind = next(key for key in _SHAPES if key in part)
+        value = part[kind]
+        if kind == "box":
+            return [box_part(*map(float, value))]
+        if kind == "cylinder":
+            return [cylinder_part(**{key: float(number) for key, number in value.items()})]
+        try:
+            if kind == "hull":
+                return [hull_part(value)]
+            if value not in self._meshes:
+                self._meshes[value] = mesh_parts(value, self._folder)
+            return self._meshes[value]
+        except (ShapeError, ConfigError) as error:
+            raise self._error((*path, kind), str(error)) from None
+
+    def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
+        return ConfigError(f"{self._file}:{self._document.line(path)}: {key_path(path)}: {text}")
+
+
+def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
+    return WorldObject(
+        model,
+        float(entry["x"]),
+        float(entry["y"]),
+        math.radians(entry.get("yaw_deg", 0.0)),
+        float(entry["z"]) if "z" in entry else None,
+        float(entry.get("scale", 1.0)),
+    )
+
+
+def write_world(world: World, path: StrPath) -> None:
+    """Writes the world, each model once. Meshes and cylinders are written as the hulls that they count as.
+
+    Places are rounded to centimetres, yaws to hundredths of a degree.
+    """
+    Path(path).write_text(world_to_yaml(world), encoding="utf-8")
+
+
+def world_to_yaml(world: World) -> str:
+    """The content of a world file."""
+    models: dict[str, Model] = {}
+    names: dict[int, str] = {}
+    for each in world.objects:
+        if id(each.model) not in names:
+            name = re.sub("[^A-Za-z0-9_-]", "_", each.model.name)[:50] or "model"
+            name = name if name not in models else f"{name}_{len(models)}"
+            names[id(each.model)], models[name] = name, each.model
+    lines = ["version: 1", *([f"map: {json.dumps(world.map, ensure_ascii=False)}"] if world.map else [])]
+    lines += ["models:"] if models else []
+    for name, model in models.items():
+        lines.append(f"  {name}:")
+        lines.append(f"    class: {CLASSES[model.class_id]}")
+        lines.append(f"    color: [{', '.join(map(str, model.color))}]")
+        lines += [f"    type: {model.vehicle_type}"] if model.vehicle_type else []
+        lines.append("    parts:")
+        lines += [f"      - {_part_text(part)}" for part in model.parts]
+    lines.append("objects:" if world.objects else "objects: []")
+    for each in world.objects:
+        keys = [f"model: {names[id(each.model)]}", f"x: {_text(each.x)}", f"y: {_text(each.y)}"]
+        keys += [] if each.z is None else [f"z: {_text(each.z)}"]
+        keys += [f"yaw_deg: {_text(math.degrees(each.yaw) % 360.0)}"] if each.yaw else []
+        keys += [f"scale: {each.scale:.6g}"] if each.scale != 1.0 else []
+        lines.append(f"  - {{{', '.join(keys)}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _part_text(part: Floats) -> str:
+    low, high = part.min(axis=0), part.max(axis=0)
+    if len(part) == 8 and ((part == low) | (part == high)).all() and len({tuple(row) for row in part.tolist()}) == 8:
+        size, middle = high - low, 0.5 * (low + high)
+        keys = [f"box: [{', '.join(_text(v, 4) for v in size.tolist())}]"]
+        offset = (*middle[:2].tolist(), float(low[2]))
+        keys += [f"{axis}: {_text(v, 4)}" for axis, v in zip("xyz", offset, strict=True) if v]
+        return f"{{{', '.join(keys)}}}"
+    return f"{{hull: [{', '.join('[' + ', '.join(_text(v, 4) for v in row) + ']' for row in part.tolist())}]}}"
+
+
+def _text(value: float, digits: int = 2) -> str:
+    text = f"{value:.{digits}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text

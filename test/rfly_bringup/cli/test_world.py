@@ -1,0 +1,78 @@
+"""`rfly world` and `rfly plan --world`: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import cv2
+import pytest
+
+from rfly_bringup.cli.main import main
+from rfly_terrain import load_world
+
+
+def rfly(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["rfly", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out = capsys.readouterr()
+    return int(end.value.code or 0), out.out, out.err
+
+
+def test_made_by_its_seed(monkeypatch, capsys, tmp_path):
+    files = [tmp_path / f"{name}.yaml" for name in "abc"]
+    for file, seed in zip(files, ("5", "5", "6"), strict=True):
+        words = ["world", "make", "pillars", "--seed", seed, "--density", "10", "--out", str(file)]
+        code, out, err = rfly(monkeypatch, capsys, *words)
+        assert (code, err) == (0, "")
+        assert re.search(r" 40 objects on RollingHills", out)
+    texts = [file.read_bytes() for file in files]
+    assert texts[0] == texts[1] != texts[2]
+    assert load_world(files[0]).map == "RollingHills"
+    code, _, err = rfly(monkeypatch, capsys, "world", "make", "pillars", "--out", str(files[0]))
+    assert (code, "add --overwrite" in err) == (2, True)
+
+
+def test_an_area_beyond_the_map(monkeypatch, capsys, tmp_path):
+    words = ["world", "make", "forest", "--region", "0", "999", "0", "9", "--out", str(tmp_path / "f.yaml")]
+    code, _, err = rfly(monkeypatch, capsys, *words)
+    assert code == 2
+    assert "area: reaches beyond the map, x -192 … 192" in err
+    assert not (tmp_path / "f.yaml").exists()
+
+
+def test_told(monkeypatch, capsys):
+    code, out, _ = rfly(monkeypatch, capsys, "world", "info", "village")
+    assert code == 0
+    assert re.search(r"^map +RollingHills$", out, re.MULTILINE)
+    assert re.search(r"^building +\d+$", out, re.MULTILINE)
+    code, _, err = rfly(monkeypatch, capsys, "world", "info", "nowhere")
+    assert code == 2
+    assert "no shipped world of this name (forest, pillars, village)" in err
+
+
+@pytest.mark.needs("matplotlib")
+def test_drawn(monkeypatch, capsys, tmp_path):
+    picture = tmp_path / "forest.png"
+    code, _, err = rfly(monkeypatch, capsys, "world", "plot", "forest", "--out", str(picture))
+    assert (code, err) == (0, "")
+    pixels = cv2.imread(str(picture))[..., ::-1].reshape(-1, 3)
+    assert (pixels == load_world("forest").objects[0].model.color).all(axis=1).sum() > 500
+    free = tmp_path / "free.yaml"
+    free.write_text("version: 1\nobjects: []\n", encoding="utf-8")
+    code, _, err = rfly(monkeypatch, capsys, "world", "plot", str(free), "--out", str(tmp_path / "free.png"))
+    assert (code, "made for no map: give one by --map" in err) == (2, True)
+
+
+def test_a_plan_around_it(monkeypatch, capsys, tmp_path):
+    """A wall of 100 m on the demo map, by a file that names no map: 40 m straight on, or round its end."""
+    wall = tmp_path / "wall.yaml"
+    wall.write_text("version: 1\nobjects:\n  - {box: [1, 100, 90], x: 120, y: 50}\n", encoding="utf-8")
+    ends = ("100,50", "140,50", "--vehicle-class", "rover", "--resolution", "2")
+    lengths = []
+    for words in ((), ("--world", str(wall)), ("--world", str(wall), "--margin", "10")):
+        code, out, err = rfly(monkeypatch, capsys, "plan", *ends, *words)
+        assert (code, err) == (0, "")
+        lengths.append(float(re.search(r"^length +([0-9.]+)", out, re.MULTILINE)[1]))
+    assert lengths[0] < 60 < 100 < lengths[1] < lengths[2]

@@ -1,0 +1,205 @@
+"""A world file is one scene for all: planner, contacts, lidar and window know the same tower."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+import pytest
+
+from rfly_bringup.nodes.amphibious_set import amphibious_nodes
+from rfly_bringup.nodes.argument_files import with_map_of_world
+from rfly_bringup.nodes.node_set import BRIDGE, COLLISION, PLANNER, TERRAIN, node_parameters
+from rfly_common.errors import ConfigError
+from rfly_terrain import HeightMap, write_height_map
+
+TOWER = (20.0, 0.0)
+"""a box of 6 m x 6 m that is 150 m high; a pillar and a house beside it"""
+WORLD = """\
+version: 1
+map: plain
+objects:
+  - {box: [6, 6, 150], x: 20, y: 0, class: building, color: [200, 30, 30]}
+  - {cylinder: {radius: 1.5, height: 12}, x: 0, y: 15, class: pole}
+  - {model: hut, x: 0, y: -12, yaw_deg: 90}
+models:
+  hut:
+    class: building
+    parts:
+      - {box: [4, 4, 3]}
+      - {hull: [[-2, -2, 3], [-2, 2, 3], [2, -2, 3], [2, 2, 3], [-2, 0, 5], [2, 0, 5]]}
+"""
+
+
+@pytest.fixture(scope="module")
+def world_file(tmp_path_factory):
+    """The world, and beside it its map: a plain of 200 m, a corner of which is raised."""
+    folder = tmp_path_factory.mktemp("world")
+    heights = np.zeros((101, 101))
+    heights[0, 0] = 20.0
+    terrain = HeightMap(heights, origin_x=-100.0, origin_y=-100.0, step_x=2.0, step_y=2.0)
+    write_height_map(terrain, folder / "plain")
+    file = folder / "tower.yaml"
+    file.write_text(WORLD, encoding="utf-8")
+    return file
+
+
+def test_the_map_of_a_world_is_the_nodes_map(world_file):
+    arguments = with_map_of_world({"world": str(world_file)})
+    assert node_parameters(TERRAIN, arguments) == {"map": "plain", "map_search_path": [str(world_file.parent)]}
+    assert node_parameters(BRIDGE, arguments)["world"] == str(world_file)
+    assert with_map_of_world({"world": str(world_file), "map": "other"})["map"] == "other"
+    assert with_map_of_world({"map": "other"}) == {"map": "other"}
+    with pytest.raises(ConfigError, match=r"world 'atlantis': no such file, and no shipped world"):
+        with_map_of_world({"world": "atlantis"})
+
+
+def test_a_world_of_land_air_vehicles(world_file, tmp_path):
+    """On the scenario's map if the world is made for it; on level ground the bridge is told that no map will come."""
+    bridge = next(n for n in amphibious_nodes({"scenario": "hills", "world": "forest"}) if "bridge" in n.executable)
+    assert bridge.parameters["world"] == "forest"
+    assert "level_ground" not in bridge.parameters
+    with pytest.raises(ValueError, match=r"world: 'forest' is made for the map 'RollingHills', the scenario 'valley'"):
+        amphibious_nodes({"scenario": "valley", "world": "forest"})
+    anywhere = tmp_path / "anywhere.yaml"
+    anywhere.write_text(WORLD.replace("map: plain\n", ""), encoding="utf-8")
+    level = amphibious_nodes({"scenario": "hop", "world": str(anywhere)})
+    assert next(n for n in level if "bridge" in n.executable).parameters["level_ground"] is True
+
+
+@pytest.fixture(scope="module")
+def scene(world_file, shared_domain_id):
+    """All nodes that share it, with the parameters that `rfly up --world` gives them, and a vehicle with a lidar."""
+    from contextlib import ExitStack
+
+    from bridge_harness import Window
+    from node_harness import NodeProcess, Peer
+
+    arguments = with_map_of_world({"world": str(world_file), "collision": "true", "planner": "true"})
+    window = Window()
+    more = {
+        BRIDGE.executable: {"port": window.port, "feedback_port": 0, "objects_resend_period": 0.2},
+        "amphibious_sim_node": {"noise": "false", "id": "610", "ground": "terrain_map", "start": "[0.0, 0.0, 0.0]"},
+    }
+    with ExitStack() as nodes:
+        for node in (TERRAIN, BRIDGE, PLANNER, COLLISION):
+            given = {**node_parameters(node, arguments), **more.get(node.executable, {})}
+            nodes.enter_context(
+                NodeProcess(node.executable, shared_domain_id, {key: str(value) for key, value in given.items()})
+            )
+        remapped = ("-r", "__ns:=/seer", "-r", "terrain_map:=/terrain_map", "-r", "placed_objects:=/placed_objects")
+        nodes.enter_context(
+            NodeProcess("amphibious_sim_node", shared_domain_id, more["amphibious_sim_node"], *remapped)
+        )
+        peer = Peer(shared_domain_id)
+        peer.window = window
+        yield peer
+        peer.close()
+        window.socket.close()
+
+
+@pytest.fixture(scope="module")
+def objects(scene):
+    """What `placed_objects` says, once the world stands on its map."""
+    from rfly_suite.msg import PlacedObjectArray
+
+    from rfly_common.ros.qos import LATCHED
+
+    arrays = scene.receive(PlacedObjectArray, "placed_objects", LATCHED)
+    return scene.spin_until(lambda: next((a for a in arrays[::-1] if len(a.id)), None))
+
+
+@pytest.mark.ros
+def test_one_topic_tells_of_it(objects):
+    assert list(objects.id) == [1001, 1002, 1003]
+    assert list(objects.class_id) == [1, 5, 1]
+    assert list(objects.color[:3]) == [200, 30, 30]
+    assert list(objects.solid) == [-1, 0, 1]  # the box is told as a box
+    assert (list(objects.solid_parts), list(objects.part_vertices)) == ([1, 2], [32, 8, 6])
+    assert list(objects.box_origin[:3]) == pytest.approx([20.0, 0.0, 75.0], abs=0.01)
+    assert list(objects.box_half_extent) == pytest.approx([3, 3, 75, *[1.5 / math.cos(math.pi / 16)] * 2, 6, 2, 2, 2.5],
+                                                          rel=0.02)  # fmt: skip
+    assert objects.version >= 1
+
+
+@pytest.mark.ros
+def test_a_plan_keeps_clear_of_it(scene, objects):
+    from geometry_msgs.msg import PoseStamped
+    from rfly_suite.srv import PlanPath
+
+    def pose(x, y, z):
+        made = PoseStamped()
+        made.header.frame_id = "map"
+        made.pose.position.x, made.pose.position.y, made.pose.position.z = x, y, z
+        made.pose.orientation.w = 0.0
+        return made
+
+    for mode, vehicle_class, radius in ((0, "car", 1.2), (1, "multirotor", 0.6), (2, "land_air", 0.8)):
+        ends = {"start": pose(-40.0, 0.2, 0.0), "goal": pose(70.0, 0.0, 0.0)}
+        answer = scene.call(PlanPath, "plan_path", vehicle_class=vehicle_class, mode=mode, **ends)
+        assert answer.success, answer.message
+        corners = np.array([[p.pose.position.x, p.pose.position.y] for p in answer.path.poses])
+        share = np.linspace(0.0, 1.0, 200)[:, None, None]
+        way = (corners[:-1] + share * np.diff(corners, axis=0)).reshape(-1, 2)
+        away = np.linalg.norm(np.maximum(np.abs(way - TOWER) - 3.0, 0.0), axis=1)
+        assert away.min() >= radius + 0.49, vehicle_class
+
+
+@pytest.mark.ros
+def test_what_touches_it_is_told(scene, objects):
+    """Beside the tower, and in it; in the pillar, and beside its round side within its box; so with the hut's gable."""
+    from bridge_harness import EAST, fleet
+    from rfly_suite.srv import CheckCollision
+
+    places = {
+        1: (20.0, 5.0, 60.0),
+        2: (20.0, 3.2, 100.0),
+        3: (0.0, 13.4, 5.0),
+        4: (1.7, 16.7, 5.0),
+        5: (0.0, -12.0, 4.8),
+        6: (1.9, -13.9, 4.9),
+    }
+    positions = [number for place in places.values() for number in place]
+    states = fleet(list(places), position=positions, orientation=list(EAST) * len(places))
+    answer = scene.call(CheckCollision, "check_collision", states=states)
+    assert answer.success, answer.message
+    touched = {
+        a: o for a, b, o in zip(answer.contacts.id_a, answer.contacts.id_b, answer.contacts.object_id, strict=True)
+        if b == -1
+    }  # fmt: skip
+    assert touched == {2: 1001, 3: 1002, 5: 1003}
+
+
+@pytest.mark.ros
+@pytest.mark.needs("numba")
+def test_a_lidar_sees_it(scene, objects):
+    """From the origin: the tower's face 17 m ahead, the pillar's round side 13.5 m to the left."""
+    from sensor_msgs.msg import LaserScan
+
+    from rfly_common.ros.qos import SENSORS
+
+    scans = scene.receive(LaserScan, "/seer/scan", SENSORS)
+
+    def at(scan, angle):
+        index = round((angle - scan.angle_min) / scan.angle_increment) % len(scan.ranges)
+        return scan.ranges[index]
+
+    scan = scene.spin_until(lambda: next((s for s in scans[::-1] if math.isfinite(at(s, 0.0))), None))
+    assert at(scan, 0.0) == pytest.approx(17.0, abs=0.05)
+    assert at(scan, math.pi / 2) == pytest.approx(13.5, abs=0.05)
+    assert at(scan, -math.pi / 2) == pytest.approx(10.0, abs=0.05)
+    assert not math.isfinite(at(scan, math.pi))
+
+
+@pytest.mark.ros
+def test_the_window_shows_it(scene, objects):
+    """Datagrams of the tower: at its middle, 75 m up, 6 m x 6 m x 150 m."""
+
+    def of_tower():
+        return next((d for d in scene.window.poll()[::-1] if struct.unpack_from("<i", d, 4) == (1001,)), None)
+
+    datagram = scene.spin_until(of_tower)
+    position, scale = (struct.unpack_from("<3f", datagram, at) for at in (16, 40))
+    assert position == pytest.approx((0.0, 20.0, -75.0), abs=0.01)  # north, east, down
+    assert scale == pytest.approx((6.0, 6.0, 150.0))

@@ -1,0 +1,143 @@
+"""placed_objects -> solids: frames and axes by hand, and arrays that contradict each other."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rfly_common.errors import PlacementError
+
+pytestmark = pytest.mark.ros
+
+H = math.sqrt(0.5)
+WEDGE = [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 3.0)]
+BLADE = [(5.0, 0.0, 0.0), (6.0, 0.0, 0.0), (5.0, 1.0, 0.0), (5.0, 0.0, 1.0)]
+
+
+def message(**changes):
+    """A box, and a solid of two parts that looks north, 100 m east of the origin."""
+    from rfly_suite.msg import PlacedObjectArray
+
+    made = PlacedObjectArray(
+        id=[7, 8],
+        vehicle_type=[0, 0],
+        position=[0.0, 0.0, 0.0, 100.0, 0.0, 5.0],
+        orientation=[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, H, H],
+        box_origin=[0.0, 0.0, 1.0, 100.0, 0.0, 6.0],
+        box_half_extent=[1.0, 2.0, 1.0, 9.0, 9.0, 9.0],
+        offset=[0.0, 0.0],
+        scale=[1.0] * 6,
+        use_ground_packet=[0, 0],
+        solid=[-1, 0],
+        solid_parts=[2],
+        part_vertices=[4, 4],
+        vertices=[number for corner in WEDGE + BLADE for number in corner],
+    )
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def frame(axes="enu", moved=None):
+    transform = None if moved is None else SimpleNamespace(quat_xyzw=np.array([0.0, 0, 0, 1]), translation=moved)
+    return SimpleNamespace(axes=axes, is_world=moved is None, transform=transform)
+
+
+def corners(solids, row):
+    return sorted(map(tuple, np.round(solids.vertices[solids.first[row] : solids.first[row + 1]], 9).tolist()))
+
+
+def test_boxes_and_parts_where_they_are():
+    from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+
+    solids = placed_objects_to_solids(message(), frame())
+    assert len(solids) == 3
+    assert corners(solids, 0)[0] == (-1.0, -2.0, 0.0)
+    assert corners(solids, 1) == [(99.0, 0.0, 5.0), (100.0, 0.0, 5.0), (100.0, 0.0, 8.0), (100.0, 2.0, 5.0)]
+    assert corners(solids, 2) == [(99.0, 5.0, 5.0), (100.0, 5.0, 5.0), (100.0, 5.0, 6.0), (100.0, 6.0, 5.0)]
+    moved = placed_objects_to_solids(message(), frame(moved=np.array([0.0, 1000.0, 0.0])))
+    assert moved.vertices == pytest.approx(solids.vertices + np.array((0.0, 1000.0, 0.0)))
+
+
+def test_north_east_down_is_turned_back():
+    """The same scene as the bridge tells it in map_ned: x and y exchanged, z down, half a turn about (1, 1, 0)."""
+    from rfly_common.frames import QUAT_ENU_NED_XYZW, quat_conjugate, quat_multiply
+    from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+
+    enu = message()
+    back = quat_conjugate(QUAT_ENU_NED_XYZW)
+    turned = quat_multiply(np.broadcast_to(back, (2, 4)), np.reshape(enu.orientation, (2, 4)))
+    ned = message(
+        position=[0.0, 0.0, 0.0, 0.0, 100.0, -5.0],
+        box_origin=[0.0, 0.0, -1.0, 0.0, 100.0, -6.0],
+        orientation=turned.reshape(-1).tolist(),
+    )
+    expected = placed_objects_to_solids(enu, frame())
+    assert placed_objects_to_solids(ned, frame("ned")).vertices == pytest.approx(expected.vertices)
+
+
+def test_who_knows_boxes_only():
+    from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+
+    plain = message(solid=[], solid_parts=[], part_vertices=[], vertices=[])
+    assert len(placed_objects_to_solids(plain, frame())) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"solid": [0]}, "solid: 1 numbers for 2 objects"),
+        ({"solid": [0, 1]}, "solid: expected -1 … 0"),
+        ({"solid": [-2, 0]}, "solid: expected -1 … 0"),
+        ({"solid_parts": [1]}, "solid_parts: expected 1 and more, together 2"),
+        ({"solid_parts": [0]}, "solid_parts"),
+        ({"solid_parts": [2147483647]}, "solid_parts"),
+        ({"part_vertices": [3, 5]}, "part_vertices: expected 4 … 256"),
+        ({"part_vertices": [-4, 12]}, "part_vertices"),
+        ({"vertices": [0.0] * 23}, "vertices: 23 numbers, expected 24"),
+        ({"vertices": [math.nan] + [0.0] * 23}, "vertices: expected metres within"),
+        ({"vertices": [1e300] + [0.0] * 23}, "vertices: expected metres within"),
+        ({"orientation": [0.0, 0.0, 0.0, 1.0]}, "orientation"),
+    ],
+)
+def test_arrays_that_contradict_each_other(changes, words):
+    from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+
+    with pytest.raises(PlacementError, match=words):
+        placed_objects_to_solids(message(**changes), frame())
+
+
+def test_contacts_take_the_same_parts():
+    """Rows of bodies: the box, and one for each part; hulls without a volume are refused; colours of 0 0 0 are none."""
+    from rfly_collision.ros.contact_msgs import msg_to_placed
+
+    placed = msg_to_placed(message(color=[0, 0, 0, 255, 51, 0]), "enu")
+    assert placed.id.tolist() == [7, 8, 8]
+    assert placed.hull_index.tolist() == [-1, 0, 1]
+    assert placed.has_box.tolist() == [True, False, False]
+    assert placed.color[1:] == pytest.approx(np.array([(1.0, 0.2, 0.0)] * 2))
+    assert np.isnan(placed.color[0]).all()
+    shapes, index = placed.shapes(of_types())
+    assert shapes[index[2]].vertices.tolist() == [list(corner) for corner in BLADE]
+    with pytest.raises(PlacementError, match="in one plane or line"):
+        msg_to_placed(message(vertices=[0.0] * 24), "enu")
+    with pytest.raises(PlacementError, match="color: 3 numbers for 2 objects"):
+        msg_to_placed(message(color=[1, 2, 3]), "enu")
+
+
+def of_types():
+    from rfly_collision import load_shapes
+
+    return load_shapes()
+
+
+def test_class_ids_of_the_message_are_those_of_the_library():
+    from pathlib import Path
+
+    from rfly_terrain.world.models import CLASSES
+
+    text = (Path(__file__).parents[3] / "msg" / "PlacedObjectArray.msg").read_text(encoding="utf-8")
+    assert ", ".join(f"{number} {name}" for number, name in enumerate(CLASSES)) in text
