@@ -57,9 +57,12 @@ def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
     if frame.axes == "ned":
         position, box, turned = ned_to_enu(position), ned_to_enu(box), quat_multiply(QUAT_ENU_NED_XYZW, turned)
     boxed = solid < 0
-    if len(turned) != len(boxed) or len(position) != len(boxed):
-        raise PlacementError(f"placed_objects: position or orientation is not that of {len(boxed)} objects")
-    boxes = ObjectBoxes(box[boxed], np.reshape(message.box_half_extent, (-1, 3))[boxed], turned[boxed])
+    if len(turned) != len(boxed) or len(box) != len(boxed) or (len(position) != len(boxed) and not boxed.all()):
+        raise PlacementError(f"placed_objects: position, orientation or boxes are not those of {len(boxed)} objects")
+    half = np.reshape(message.box_half_extent, (-1, 3))
+    if len(half) != len(boxed):
+        raise PlacementError(f"placed_objects: box_half_extent: {len(half)} boxes for {len(boxed)} objects")
+    boxes = ObjectBoxes(box[boxed], half[boxed], turned[boxed])
     rotation = rotation_matrix(turned.reshape(-1, 4))
     placed = [
         part @ rotation[row].T + position[row] for row in np.flatnonzero(~boxed).tolist() for part in parts[solid[row]]
