@@ -137,7 +137,14 @@ def test_a_plan_keeps_clear_of_it(scene, objects):
 
     for mode, vehicle_class, radius in ((0, "car", 1.2), (1, "multirotor", 0.6), (2, "land_air", 0.8)):
         ends = {"start": pose(-40.0, 0.2, 0.0), "goal": pose(70.0, 0.0, 0.0)}
-        answer = scene.call(PlanPath, "plan_path", vehicle_class=vehicle_class, mode=mode, **ends)
+        wanted = {"vehicle_class": vehicle_class, "mode": mode, **ends}
+
+        def planned(wanted=wanted):
+            """None until the map has come."""
+            answer = scene.call(PlanPath, "plan_path", **wanted)
+            return None if "no terrain_map" in answer.message else answer
+
+        answer = scene.spin_until(planned)
         assert answer.success, answer.message
         corners = np.array([[p.pose.position.x, p.pose.position.y] for p in answer.path.poses])
         share = np.linspace(0.0, 1.0, 200)[:, None, None]
