@@ -100,6 +100,7 @@ def cylinder_distance(points, middle, radius, top):
     return np.hypot(np.maximum(across, 0.0), np.maximum(points[:, None, 2] - top, 0.0)).min(axis=1)
 
 
+@pytest.mark.needs("numba")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("vehicle", "mode"), [(MULE, FLY), (MULE, DRIVE), (MULE, MIXED), (WING, FLY)])
 def test_sixty_pillars(vehicle, mode, seed):
