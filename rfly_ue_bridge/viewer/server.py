@@ -37,6 +37,7 @@ from rfly_ue_bridge.viewer.listener import Listener
 from rfly_ue_bridge.viewer.local_server import open_server
 from rfly_ue_bridge.viewer.panel import Callbacks, Panel, Rates
 from rfly_ue_bridge.viewer.picking import Click, pick
+from rfly_ue_bridge.viewer.readout import Readouts
 from rfly_ue_bridge.viewer.scan import scan_terrain
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
 from rfly_ue_bridge.viewer.state_batches import StateBatch, counted, read_batches
@@ -100,6 +101,7 @@ class Viewer:
         callbacks = Callbacks(self._run_command, self._show_all, self._remove_all)
         self.panel = Panel(self.server, callbacks, settings.follow)
         self.cameras = Cameras(self.server)
+        self._readouts = Readouts(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
         self._frames = 0
         self._notices_left = MAX_NOTICES
@@ -159,6 +161,7 @@ class Viewer:
             self._labels.show(poses, state.labels, self.panel.ids, enlarge)
             self._trails.show(poses, self.panel.trails, now_s)
         self.cameras.update(poses, self.panel.followed, state.terrain)
+        self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
         self.server.flush()
         self.feedback.report(
             state.vehicles, poses, state.terrain, data=state.reports_vehicles, crashes=state.collision_mode, now_s=now_s
