@@ -214,7 +214,7 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
     assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=1e-5)  # a plane is harmonic
     assert counted == [1]
     empty = write_tif(tmp_path / "e.tif", np.full((3, 3), -9999.0), affine.from_origin(5e5, 5e6, 10, 10), nodata=-9999)
-    with pytest.raises(TerrainFormatError, match="no cell holds data"):
+    with pytest.raises(TerrainFormatError, match="no cell has data"):
         import_dem(empty, fill_nodata=True)
 
 
