@@ -11,6 +11,7 @@ from rfly_collision.models.vehicle_models import BOX_HIGH, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
 from rfly_ue_bridge.viewer.labels import Labels
+from rfly_ue_bridge.viewer.screen import Screen, labels_with_room
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
 MAX_IDS = 40
@@ -26,17 +27,37 @@ _BASE_FONT = 30.0
 """fontSize that is drawn in the browser's usual size; the SDK's default"""
 
 
-class LabelLayer:
-    """The texts of CopterMsg, and the ids, over the vehicles. Their RGB is not shown: viser's labels are black."""
+_CHARACTER_PX, _LINE_PX, _MARGIN_PX = 9.0, 22.0, 6.0
+"""what a label in the browser's usual size takes, rather more than less"""
+
+
+class LabelLayers:
+    """The labels of each browser: which ones have room depends on its camera."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
+        self._layers: dict[int, LabelLayer] = {}
+
+    def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats) -> None:
+        """Draw these labels and no others; `enlarge` (n,) as the vehicles are."""
+        clients = self._server.get_clients()
+        self._layers = {number: self._layers.get(number) or LabelLayer(c.scene) for number, c in clients.items()}
+        for number, client in clients.items():
+            with client.atomic():
+                self._layers[number].show(poses, labels, ids, enlarge, Screen.of(client.camera))
+
+
+class LabelLayer:
+    """The texts of CopterMsg, and the ids, over the vehicles. Their RGB is not shown: viser's labels are black."""
+
+    def __init__(self, scene: viser.SceneApi) -> None:
+        self._scene = scene
         self._handles: dict[int, Any] = {}
         self._drawn: dict[int, tuple[str, float]] = {}
         self._at: dict[int, Floats] = {}
 
-    def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: float) -> None:
-        """Draw these labels and no others."""
+    def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen) -> None:
+        """Draw these labels and no others, without those that would cover one of a nearer vehicle."""
         wanted: dict[int, tuple[str, float]] = {}
         numbered = ids and len(poses) <= MAX_IDS
         if numbered or labels.by_id:
@@ -52,15 +73,21 @@ class LabelLayer:
         if not wanted:
             return
         rows = np.searchsorted(poses.id, list(wanted))
-        above = ned_to_enu(poses.position_ned[rows])
-        above[:, 2] += (BOX_HIGH[poses.kind[rows], 2] * poses.scale[rows, 2] + 0.15) * enlarge
+        above = np.asarray(ned_to_enu(poses.position_ned[rows]), np.float64)
+        above[:, 2] += (BOX_HIGH[poses.kind[rows], 2] * poses.scale[rows, 2] + 0.15) * enlarge[rows]
         for (vehicle_id, label), at in zip(wanted.items(), above, strict=True):
             self._place(vehicle_id, label, at)
+        handles = [self._handles[vehicle_id] for vehicle_id in wanted]
+        sizes = np.array([_size_px(*label) for label in wanted.values()])
+        room = labels_with_room(screen, above, sizes, np.array([handle.visible for handle in handles]))
+        for handle, visible in zip(handles, room.tolist(), strict=True):
+            if handle.visible != visible:
+                handle.visible = visible
 
     def _place(self, vehicle_id: int, label: tuple[str, float], at: Floats) -> None:
         text, size = label
         if self._drawn.get(vehicle_id) != label:
-            self._handles[vehicle_id] = self._server.scene.add_label(
+            self._handles[vehicle_id] = self._scene.add_label(
                 f"/labels/{vehicle_id}", text, position=at, font_screen_scale=size / _BASE_FONT, anchor="bottom-center"
             )
             self._drawn[vehicle_id], self._at[vehicle_id] = label, at
@@ -74,6 +101,12 @@ def _text_of(labels: Labels, vehicle_id: int, numbered: bool) -> tuple[str, floa
     if not lines:
         return (str(vehicle_id) if numbered else ""), 24.0
     return "\n".join(line.text for line in lines), max(line.font_size for line in lines)
+
+
+def _size_px(text: str, font_size: float) -> tuple[float, float]:
+    lines = text.split("\n")
+    scale = font_size / _BASE_FONT
+    return max(map(len, lines)) * _CHARACTER_PX * scale + _MARGIN_PX, len(lines) * _LINE_PX * scale + _MARGIN_PX
 
 
 class TrailLayer:

@@ -108,12 +108,12 @@ class VehicleLayer:
         self._turned: dict[int, float] = {}
         self._phases: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, 2)))
 
-    def show(self, poses: WorldPoses, enlarge: float, elapsed_s: float) -> None:
-        """Draw these vehicles and no others, `enlarge` times their size, with motors that turned for `elapsed_s`."""
+    def show(self, poses: WorldPoses, enlarge: Floats, elapsed_s: float) -> None:
+        """Draw these vehicles and no others, `enlarge` (n,) times their size; motors have turned for `elapsed_s`."""
         phase = self._turn(poses, elapsed_s)
         position = ned_to_enu(poses.position_ned)
         quat = quat_ned_frd_to_enu_flu(poses.quat_ned_frd)
-        scale = poses.scale * enlarge
+        scale = poses.scale * enlarge[:, None]
         colour = colour_of(poses.id)
         for kind, model in enumerate(MODELS):
             rows = np.flatnonzero(poses.kind == kind)

@@ -18,7 +18,7 @@ from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
-from rfly_ue_bridge.viewer.annotations import LabelLayer, TrailLayer
+from rfly_ue_bridge.viewer.annotations import LabelLayers, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
 from rfly_ue_bridge.viewer.console import (
     CameraFov,
@@ -40,6 +40,7 @@ from rfly_ue_bridge.viewer.picking import Click, pick
 from rfly_ue_bridge.viewer.readout import Readouts
 from rfly_ue_bridge.viewer.scan import scan_terrain
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
+from rfly_ue_bridge.viewer.screen import Screen, drawn_enlarged
 from rfly_ue_bridge.viewer.state_batches import StateBatch, counted, read_batches
 
 RATE_HZ = 30.0
@@ -96,7 +97,7 @@ class Viewer:
         draw_sky(self.server, settings.shadows)
         self._terrain = TerrainLayer(self.server, settings.max_triangles, lit=settings.shadows)
         self._vehicles = VehicleLayer(self.server)
-        self._labels = LabelLayer(self.server)
+        self._labels = LabelLayers(self.server)
         self._trails = TrailLayer(self.server)
         callbacks = Callbacks(self._run_command, self._show_all, self._remove_all)
         self.panel = Panel(self.server, callbacks, settings.follow)
@@ -155,11 +156,12 @@ class Viewer:
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
         elapsed, self._last_frame_s = now_s - self._last_frame_s, now_s
-        enlarge = self.panel.enlarge
+        screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
+        enlarge = drawn_enlarged(poses, screens, self.panel.enlarge)
         with self.server.atomic():
             self._vehicles.show(poses, enlarge, elapsed)
-            self._labels.show(poses, state.labels, self.panel.ids, enlarge)
             self._trails.show(poses, self.panel.trails, now_s)
+        self._labels.show(poses, state.labels, self.panel.ids, enlarge)
         self.cameras.update(poses, self.panel.followed, state.terrain)
         self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
         self.server.flush()
