@@ -71,6 +71,7 @@ class Panel:
             self._log = gui.add_html("")
             with gui.add_form(None) as form:
                 line = gui.add_text("Command", "", hint="as by UDP: RflyChangeMapbyName JacksboroFault")
+        gui.main_panel.minimize()
         key = gui.add_command("Put a target with the next click", hotkey="T")
 
         @key.on_trigger

@@ -78,6 +78,13 @@ def test_on_board_it_looks_ahead_and_commands_move_it_in_the_body():
 class Controls:
     """Of viser's gui what a panel makes: each control has a value."""
 
+    def __init__(self):
+        self.folded = False
+        self.main_panel = types.SimpleNamespace(minimize=self.fold)
+
+    def fold(self):
+        self.folded = True
+
     def add_dropdown(self, label, options):
         return types.SimpleNamespace(value=options[0], options=tuple(options))
 
@@ -108,7 +115,9 @@ class Controls:
 
 def test_focus_ids_and_trails():
     callbacks = panel.Callbacks(lambda text: None, lambda: None, lambda: None)
-    controls, state = panel.Panel(types.SimpleNamespace(gui=Controls()), callbacks), SceneState()
+    gui, state = Controls(), SceneState()
+    controls = panel.Panel(types.SimpleNamespace(gui=gui), callbacks)
+    assert gui.folded
     controls.follow(7)
     assert controls.followed is None
     controls.show_vehicles(state.vehicles, vehicles(state, 2, 7))

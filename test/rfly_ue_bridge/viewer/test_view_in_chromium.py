@@ -130,8 +130,20 @@ def page(view):
     with Chromium(WIDTH, HEIGHT) as browser:
         browser.open(view.address)
         wait_until(lambda: browser.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+        unfold(browser)
         wait_until(lambda: "flat ground" in browser.evaluate("document.body.innerText"), 60, "the panel")
         yield browser
+
+
+def unfold(browser):
+    """Click the + of the panel, which is folded at the start."""
+    middle = """(() => {
+        const plus = document.querySelector('[aria-label="Expand panel"]')?.getBoundingClientRect();
+        return plus ? [plus.x + plus.width / 2, plus.y + plus.height / 2] : null;
+    })()"""
+    at = wait_until(lambda: browser.evaluate(middle), 60, "the folded panel")
+    assert "flat ground" not in browser.evaluate("document.body.innerText")
+    browser.click(*at)
 
 
 @pytest.fixture
@@ -242,6 +254,11 @@ def test_an_object_request_is_answered(view, scene):
     assert answer[:8].hex() == "d302964922000000"
     assert np.frombuffer(answer, "<f4", 3, 8) == pytest.approx([20, 0, -0.5])
     assert np.frombuffer(answer, "<f4", 3, 8 + 4 * 13) == pytest.approx([0.5, 0.5, 0.5])
+
+
+def test_the_page_says_that_it_is_drawn_without_a_graphics_card(page):
+    """Chromium draws by SwiftShader here; viser's page looks for that."""
+    assert "Software WebGL rendering detected" in page.evaluate("document.body.innerText")
 
 
 def test_nothing_comes_from_other_hosts(view, page):
