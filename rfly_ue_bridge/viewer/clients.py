@@ -13,12 +13,12 @@ from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, on_board, overview, position_enu, vertical_fov
 from rfly_ue_bridge.viewer.console import MoveCamera
+from rfly_ue_bridge.viewer.follow import FollowingCamera
 from rfly_ue_bridge.viewer.picking import ground_distance
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
 DEFAULT_VERTICAL_FOV = math.radians(50.0)
 _ORBIT_M = (3.0, 2000.0)
-_FOLLOW_BACK_M = np.array((-12.0, -12.0, 7.0))
 FRONT_CAMERA = CameraPose(np.array((0.3, 0.0, 0.05)), np.zeros(3))
 """forward, right, down of a vehicle's origin, m: where public scripts put camera 1 by RflyCameraPosAng"""
 _AHEAD_M = 20.0
@@ -33,6 +33,8 @@ class Cameras:
         self._horizontal: float | None = None
         self._aspects: dict[int, float] = {}
         self._follows: int | None = None
+        self._following: dict[int, FollowingCamera] = {}
+        """by browser"""
         self._mount: CameraPose | None = None
         """on the vehicle that is followed; None: from outside"""
         self._untouched = True
@@ -123,13 +125,12 @@ class Cameras:
             self._follows = None
             return
         target = ned_to_enu(poses.position_ned[row])
-        for client in clients.values():
-            # the vector from the point to the camera is the mouse's; it does not depend on how old the report is
-            back = client.camera.position - client.camera.look_at
-            if self._follows != followed:
-                back = _FOLLOW_BACK_M
-            _set(client, target + back, target, np.array((0.0, 0.0, 1.0)))
-        self._follows = followed
+        if self._follows != followed:
+            self._follows, self._following = followed, {}
+        for number, client in clients.items():
+            following = self._following.setdefault(number, FollowingCamera())
+            place = following.place(target, client.camera.position, client.camera.look_at)
+            _set(client, place, target, np.array((0.0, 0.0, 1.0)))
 
     def _go(self, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]) -> None:
         """All browsers, and those that come later."""
