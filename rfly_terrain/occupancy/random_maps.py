@@ -51,7 +51,7 @@ def map_maze(
             f"map_size: {shape[1]} x {shape[0]} cells, expected at least {pitch + wall} each way for a passage of "
             f"{passage} between walls of {wall}"
         )
-    index = np.arange(rooms[0] * rooms[1]).reshape(rooms)
+    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(rooms)  # SciPy 1.11 takes no others in graphs
     first = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
     second = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
     weight = 1.0 + np.random.default_rng(seed).random(first.size)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
 from rfly_common.arrays import Bools, Floats, Ints
@@ -149,6 +148,8 @@ class Outlines:
 
 def outlines_around(points: Floats, first: Ints, bottom: Floats, top: Floats) -> Outlines:
     """The convex outlines, counter-clockwise, of groups of points: (p, 2), and (n + 1,) where each group begins."""
+    import cv2  # 17 MB, for those who have objects
+
     corners, counts = [], []
     for begin, end in itertools.pairwise(first.tolist()):
         group = points[begin:end]

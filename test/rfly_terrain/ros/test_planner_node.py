@@ -172,7 +172,7 @@ def test_a_goal_of_rviz_sends_the_vehicle_there(served):
         served.spin_for(0.1)
         goals.publish(stamped("map", 120, -40))
         served.spin_for(0.5)
-        return followed and shown
+        return followed and shown and len(shown[-1].poses) == len(followed[-1].poses)  # shown: not the plan before
 
     served.spin_until(answered)
     way = points(followed[-1])
