@@ -53,7 +53,7 @@ def doctor(
             print(json.dumps(vars(finding), ensure_ascii=False))
     else:
         _print(findings, snapshot)
-    raise typer.Exit(1 if any(finding.trouble for finding in findings) else 0)
+    raise typer.Exit(1 if any(finding.problem for finding in findings) else 0)
 
 
 def _watch() -> "GraphWatch":
@@ -71,11 +71,11 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    troubles = sum(finding.trouble for finding in findings)
+    problems = sum(finding.problem for finding in findings)
     where = f"{len(snapshot.nodes)} nodes in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
-    console.print(f"{where}: " + (f"{troubles} found" if troubles else "nothing is wrong"), style="bold")
+    console.print(f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold")
     for finding in findings:
-        console.print("✗ " if finding.trouble else "· ", style="red" if finding.trouble else "dim", end="")
+        console.print("✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end="")
         console.print(finding.what, markup=False)
         if finding.do:
             console.print(f"    {finding.do}", style="dim", markup=False)

@@ -34,7 +34,7 @@ class Finding:
     """what it is about; of two findings with one key the first counts"""
     what: str
     do: str = ""
-    trouble: bool = True
+    problem: bool = True
     """false: worth knowing, no more"""
 
 
@@ -44,7 +44,7 @@ def find(snapshot: Snapshot) -> list[Finding]:
     for rule in _RULES:
         for finding in rule(snapshot):
             found.setdefault(finding.key, finding)
-    return sorted(found.values(), key=lambda finding: not finding.trouble)
+    return sorted(found.values(), key=lambda finding: not finding.problem)
 
 
 def suite_nodes(snapshot: Snapshot) -> list[str]:
@@ -82,7 +82,7 @@ def _shared_memory(snapshot: Snapshot) -> Iterator[Finding]:
             "shm_leftovers",
             f"{memory.leftovers} files of killed nodes hold {memory.leftover_mb:.0f} MB of /dev/shm and disturb nobody",
             _CLEAN_UP,
-            trouble=False,
+            problem=False,
         )
 
 
@@ -382,7 +382,7 @@ def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
             "other_domains",
             f"other programs of this machine talk in ROS domain {domains}, unheard in {snapshot.domain_id}",
             "a node that is missing here may run there: set the same ROS_DOMAIN_ID",
-            trouble=False,
+            problem=False,
         )
     topics = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE}
     shown = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE and end.node.endswith(BRIDGE)}
@@ -391,7 +391,7 @@ def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
             f"not_shown:{topic}",
             f"no ue_bridge_node takes {topic}: RflySim3D shows none of it",
             "start one in that namespace, or remap its vehicle_states",
-            trouble=False,
+            problem=False,
         )
 
 

@@ -88,14 +88,14 @@ class MavlinkVehicle:
 
     def tell(self, text: str) -> None:
         """STATUSTEXT: something has happened."""
-        self._say(self._d.MAV_SEVERITY_INFO, text)
+        self._send_text(self._d.MAV_SEVERITY_INFO, text)
 
     def warn(self, text: str) -> None:
         """STATUSTEXT: something was not done; "" is nothing to tell."""
         if text:
-            self._say(self._d.MAV_SEVERITY_WARNING, text)
+            self._send_text(self._d.MAV_SEVERITY_WARNING, text)
 
-    def _say(self, severity: int, text: str) -> None:
+    def _send_text(self, severity: int, text: str) -> None:
         """Whole: what is too long for one message goes in several with one id."""
         data = text.encode("ascii", "replace")[:MOST_TEXT]
         chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]

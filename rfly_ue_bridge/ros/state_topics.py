@@ -16,8 +16,8 @@ from rfly_common.errors import FrameError, VehicleStatesError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.problem_log import ProblemLog
 from rfly_common.ros.qos import FLEET_IN
-from rfly_common.ros.trouble_log import TroubleLog
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates
@@ -73,7 +73,7 @@ class StateTopics:
         """when the last state came, None before; steady clock, as all below"""
         self._warning, self._warning_ns = "", 0
         self._conflicts: dict[tuple[str, str], tuple[int, Conflict]] = {}
-        self._troubles = TroubleLog(node.get_logger())
+        self._problems = ProblemLog(node.get_logger())
         self._flush_timer: Timer | None = None  # made when something has to wait for the first time
         back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
         self._jumps = node.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
@@ -158,7 +158,7 @@ class StateTopics:
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
         for conflict in claim.conflicts:
             self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
-            self._troubles.begin((conflict.first, conflict.second), _conflict_text(conflict))
+            self._problems.begin((conflict.first, conflict.second), _conflict_text(conflict))
         if claim.configured:
             self.drop("configured", claim.configured, _conflict_text(claim.conflicts[0]))
         if claim.others:
@@ -177,7 +177,7 @@ class StateTopics:
             if window.last_error and window.last_error_ns > since_ns
         ]
 
-    def tell_troubles(self) -> None:
+    def tell_problems(self) -> None:
         """Say once of each window that nothing reaches, and of each source of others' vehicles; once more when over."""
         now_ns = time.monotonic_ns()
         found: dict[object, str] = {
@@ -186,9 +186,9 @@ class StateTopics:
             if now_ns - seen_ns <= WARNING_SHOWN_NS
         }
         for window in self.sender.windows:
-            if error := window.trouble(now_ns, WARNING_SHOWN_NS):
+            if error := window.problem(now_ns, WARNING_SHOWN_NS):
                 found[window.index] = f"{window}: {error}"
-        self._troubles.update(found)
+        self._problems.update(found)
 
     def drop_stale(self) -> None:
         """Let go of what is known of sources that have fallen silent."""

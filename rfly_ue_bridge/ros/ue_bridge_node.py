@@ -94,7 +94,7 @@ class UeBridgeNode(Node):
 
     def _every_second(self) -> None:
         self._states.drop_stale()
-        self._states.tell_troubles()
+        self._states.tell_problems()
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:

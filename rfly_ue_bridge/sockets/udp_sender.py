@@ -48,7 +48,7 @@ class Window:
         self.reopen_at_ns = 0
         self.cuts_runs = False
 
-    def trouble(self, now_ns: int, quiet_ns: int) -> str:
+    def problem(self, now_ns: int, quiet_ns: int) -> str:
         """The last error, until datagrams have left for `quiet_ns` without another; "" after that."""
         healed = now_ns - self.last_error_ns > quiet_ns and self.sent > self.sent_at_error + 1
         return "" if healed else self.last_error

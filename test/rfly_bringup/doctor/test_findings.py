@@ -157,18 +157,18 @@ CASES = {
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_each_trouble_is_told_with_what_to_do(key):
+def test_each_problem_is_told_with_what_to_do(key):
     changes, texts = CASES[key]
     finding = found(**changes)[key]
-    assert finding.trouble
+    assert finding.problem
     assert finding.do
     told = f"{finding.what} | {finding.do}"
     assert [text for text in texts if text not in told] == []
 
 
 @pytest.mark.parametrize("key", [key for key in CASES if not key.startswith(("no_map", "nothing", "robot"))])
-def test_each_trouble_is_told_once(key):
-    assert [other for other, finding in found(**CASES[key][0]).items() if finding.trouble] == [key]
+def test_each_problem_is_told_once(key):
+    assert [other for other, finding in found(**CASES[key][0]).items() if finding.problem] == [key]
 
 
 def test_what_was_seen_from_outside_is_not_told_again_in_the_bridge_s_words():
@@ -192,7 +192,7 @@ def test_what_was_seen_from_outside_is_not_told_again_in_the_bridge_s_words():
     assert set(found(**bridge)) == {key.replace("1001", "1002") for key in keys}
 
 
-def test_the_exit_code_counts_troubles_only():
+def test_the_exit_code_counts_problems_only():
     """Another domain, files in shared memory, a host of this network that says nothing: worth knowing."""
     findings = found(
         machine=Machine(other_domains=(3,), shared_memory=SharedMemory(leftovers=4)),
@@ -205,7 +205,7 @@ def test_the_exit_code_counts_troubles_only():
         "destination:192.168.1.20:20010",
         "not_shown:/site/vehicle_states",
     }
-    assert not any(finding.trouble for finding in findings.values())
+    assert not any(finding.problem for finding in findings.values())
 
 
 def test_multicast_is_not_needed_on_one_host():

@@ -110,15 +110,15 @@ def broken(shared_domain_id):
 )
 def test_what_is_wrong_is_told(broken, key, texts):
     finding = broken[key.format_map(broken)]
-    assert finding["trouble"] is True
+    assert finding["problem"] is True
     told = f"{finding['what']} | {finding['do']}"
     assert [text for text in texts if text.format_map(broken) not in told] == []
 
 
 def test_nothing_else_is_said_to_be_wrong(broken):
     """One finding for each thing that is wrong, whoever has seen it."""
-    troubles = [key for key, finding in broken.items() if isinstance(finding, dict) and finding["trouble"]]
-    assert len(troubles) == 13, troubles
+    problems = [key for key, finding in broken.items() if isinstance(finding, dict) and finding["problem"]]
+    assert len(problems) == 13, problems
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +147,8 @@ def healthy(tmp_path_factory):
 
 def test_a_healthy_graph(healthy):
     code, out, err = healthy("doctor", "--json", "--seconds", "4")
-    troubles = [finding for finding in findings_of(out).values() if finding["trouble"]]
-    assert (code, troubles, err) == (0, [], "")
+    problems = [finding for finding in findings_of(out).values() if finding["problem"]]
+    assert (code, problems, err) == (0, [], "")
 
 
 def test_nodes_of_another_domain(broken, domain_id):

@@ -68,7 +68,7 @@ def test_one_wheel_on_a_bump_lifts_two():
     assert corner[2] / math.hypot(corner[0], corner[1]) == pytest.approx(1 / (4 * 1.4))
 
 
-def test_no_vehicles_are_no_trouble():
+def test_no_vehicles_are_no_problem():
     none = np.empty((0, 3))
     position, orientation = stand_on_ground(
         ground(lambda x, y: x), none, np.empty((0, 4)), np.empty(0), np.empty((0, 2)), np.empty(0, bool)

@@ -46,7 +46,7 @@ def test_unreachable_window_does_not_stop_the_others(start):
     assert len(bridge.shown("car/pose", pose())) == 1
 
 
-def test_lasting_troubles_are_logged_once_and_once_when_they_are_over(start):
+def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
     """A window that nobody listens at, and a second source of a vehicle: both while states come all the time."""
     bridge = start()
     first, second = fleet([1], source="/first"), fleet([1], source="/second")

@@ -1,4 +1,4 @@
-"""Troubles that last, told once when they begin and once when they are over."""
+"""Problems that last, told once when they begin and once when they are over."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ MOST_TOLD = 20
 """at one time: names that a peer makes up do not fill the log"""
 
 
-class TroubleLog:
-    """By key: a warning for a new trouble, a line of information for one that has gone."""
+class ProblemLog:
+    """By key: a warning for a new problem, a line of information for one that has gone."""
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
         self._told: dict[object, str] = {}
 
     def begin(self, key: object, text: str) -> None:
-        """There is this trouble now."""
+        """There is this problem now."""
         if key not in self._told and len(self._told) < MOST_TOLD:
             self._told[key] = text
             self._logger.warning(text)
 
-    def update(self, troubles: Mapping[object, str]) -> None:
+    def update(self, problems: Mapping[object, str]) -> None:
         """These are all that there are now."""
-        for key, text in troubles.items():
+        for key, text in problems.items():
             self.begin(key, text)
-        for key in self._told.keys() - troubles.keys():
+        for key in self._told.keys() - problems.keys():
             self._logger.info(f"over: {self._told.pop(key)}")
