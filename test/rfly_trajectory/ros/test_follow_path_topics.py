@@ -56,7 +56,9 @@ def running(shared_domain_id, tmp_path_factory):
 def driving(running):
     """The same, all on their rings at full speed."""
     peer, states, diagnostics, _ = running
+    states.clear()
     reset(peer, diagnostics)
+    peer.spin_until(lambda: any(not velocities(message).any() for message in states))  # before: states of the last run
     states.clear()
     peer.spin_until(lambda: states and np.hypot(*velocities(states[-1])[:, :2].T).min() > SPEED * PACE - 1e-2)
     return running
