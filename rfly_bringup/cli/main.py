@@ -27,27 +27,31 @@ app = typer.Typer(
     help="RflySim's terrain, vehicles and RflySim3D window for ROS 2.\n\n"
     "Try: `rfly up`, then in another shell `rfly listen`; `rfly terrain plot JacksboroFault --out relief.png`",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.add_typer(terrain_app, name="terrain")
-app.add_typer(objects_app, name="objects")
-app.add_typer(mission_app, name="mission")
-app.add_typer(fleet_app, name="fleet")
-app.add_typer(sim_app, name="sim")
-app.add_typer(up_app, name="up")
-app.add_typer(world_app, name="world")
-app.command()(doctor)
-app.command()(status)
-app.command()(send)
-app.command()(listen)
-app.command()(view)
-app.command(context_settings={"ignore_unknown_options": True})(plan)  # so that -200,80 is a place
-app.command()(drive)
-app.command()(record)
-app.command()(replay)
-app.command()(dissector)
+
+_RUN, _WATCH, _PREPARE, _WIRE = "Run", "Watch", "Prepare, plan and simulate", "RflySim3D's datagrams"
+app.command(rich_help_panel=_RUN)(drive)
+app.add_typer(up_app, name="up", rich_help_panel=_RUN)
+app.command(rich_help_panel=_WATCH)(view)
+app.command(rich_help_panel=_WATCH)(status)
+app.command(rich_help_panel=_WATCH)(doctor)
+app.command(rich_help_panel=_PREPARE, context_settings={"ignore_unknown_options": True})(
+    plan
+)  # so that -200,80 is a place
+app.add_typer(terrain_app, name="terrain", rich_help_panel=_PREPARE)
+app.add_typer(world_app, name="world", rich_help_panel=_PREPARE)
+app.add_typer(fleet_app, name="fleet", rich_help_panel=_PREPARE)
+app.add_typer(mission_app, name="mission", rich_help_panel=_PREPARE)
+app.add_typer(sim_app, name="sim", rich_help_panel=_PREPARE)
+app.command(rich_help_panel=_WIRE)(send)
+app.command(rich_help_panel=_WIRE)(listen)
+app.command(rich_help_panel=_WIRE)(record)
+app.command(rich_help_panel=_WIRE)(replay)
+app.add_typer(objects_app, name="objects", rich_help_panel=_WIRE)
+app.command(rich_help_panel=_WIRE)(dissector)
 
 
 def main() -> None:

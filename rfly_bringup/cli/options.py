@@ -75,11 +75,16 @@ class ThirdPixel(str, Enum):
     round = "round"
 
 
-MapArgument = Annotated[str, typer.Argument(metavar="MAP", help="name or path of the map")]
-MapOption = Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")]
-AlsoMapOption = Annotated[
-    MaybeText, typer.Option("--map", "-m", metavar="MAP", help="the same as MAP without an option")
-]
+def _complete_map(incomplete: str) -> list[str]:
+    from rfly_terrain.files.search import known_maps
+
+    return [name for name in known_maps() if name.startswith(incomplete)]
+
+
+_MAP: Any = {"metavar": "MAP", "autocompletion": _complete_map}
+MapArgument = Annotated[str, typer.Argument(help="name or path of the map", **_MAP)]
+MapOption = Annotated[str, typer.Option("--map", "-m", help="name or path of the map", **_MAP)]
+AlsoMapOption = Annotated[MaybeText, typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP)]
 SearchPath = Annotated[
     MaybeTexts, typer.Option("--search-path", metavar="FOLDER", help="a folder to look in first; may be repeated")
 ]

@@ -87,6 +87,11 @@ def search_folders(script_folder: StrPath | None = None) -> list[Path]:
     return [below, *scripts, Path(), beside, *installation_folders(), package_maps()]
 
 
+def known_maps() -> list[str]:
+    """Names of the maps in the standard places of `find_map`, sorted."""
+    return sorted({name for folder in search_folders() for name in _maps_in(folder)})
+
+
 def installation_folders() -> list[Path]:
     """CopterSim's map folders: below $PSP_PATH where it is set, below the installation that MATLAB's PX4PSP toolbox
     names, and under Windows below C:/PX4PSP."""

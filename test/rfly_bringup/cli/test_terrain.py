@@ -340,6 +340,24 @@ def test_every_command_shows_examples():
         assert f"rfly terrain {command}" in result.stdout
 
 
+def test_the_shell_completes_commands_and_names_of_maps(work_folder):
+    """As bash asks behind `rfly --install-completion`: a word of the program, a shipped map, a map of ./map."""
+    Path("map").mkdir()
+    for ending in ("png", "txt"):
+        Path(f"map/Jacaranda.{ending}").touch()
+
+    def complete(line: str) -> list[str]:
+        words = {"_RFLY_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        environment = {**os.environ, **words, "PYTHONPATH": str(ROOT)}
+        script = "import sys; sys.argv = ['rfly']; " + START
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
+
+    assert complete("rfly terrain tra") == ["traversable"]
+    assert complete("rfly terrain plot Ja") == ["Jacaranda", "JacksboroFault"]
+    assert complete("rfly terrain query --map Jack") == ["JacksboroFault"]
+
+
 def test_a_closed_pipe_is_no_crash(work_folder):
     """`rfly terrain query --points … | head -1`."""
     Path("p.csv").write_text("1,2\n" * 50_000)
