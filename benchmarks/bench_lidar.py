@@ -14,10 +14,9 @@ import numpy as np
 
 from benchmarks.bench_rays import hills
 from benchmarks.harness import DISAGREES, Row, agreement, measure
-from rfly_amphibious.sensors.lidar import Lidar, Sweep
+from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
 from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_collision.shapes.shape import Box
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import DISAGREES, Row, agreement, measure
 from rfly_terrain.planning import kernels as plan_kernels
 from rfly_terrain.planning.drive import PlanPose, check_drive, plain_cost_to_go, plan_drive, weights
-from rfly_terrain.planning.warm_up import warm_up
+from rfly_terrain.planning.planner import warm_up
 
 SIZE = 1_000
 RADIUS = 4.0

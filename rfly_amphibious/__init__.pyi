@@ -40,6 +40,7 @@ from rfly_amphibious.sensors.cameras import ColorCamera as ColorCamera
 from rfly_amphibious.sensors.cameras import DepthCamera as DepthCamera
 from rfly_amphibious.sensors.cameras import Gimbal as Gimbal
 from rfly_amphibious.sensors.lidar import Lidar as Lidar
+from rfly_amphibious.sensors.lidar import VehicleTrack as VehicleTrack
 from rfly_amphibious.sensors.noise import NoiseModel as NoiseModel
 from rfly_amphibious.sensors.noise import NoiseSource as NoiseSource
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA as COLOR_CAMERA
@@ -50,9 +51,8 @@ from rfly_amphibious.sensors.scene_rays import SceneBodies as SceneBodies
 from rfly_amphibious.sensors.scene_rays import SceneRays as SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters as SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite as SensorSuite
-from rfly_amphibious.sensors.vehicle_track import VehicleTrack as VehicleTrack
+from rfly_amphibious.sensors.sensor_suite import WheelOdometry as WheelOdometry
 from rfly_amphibious.sensors.weather import Weather as Weather
-from rfly_amphibious.sensors.wheel_odometry import WheelOdometry as WheelOdometry
 from rfly_amphibious.simulation.events import Gust as Gust
 from rfly_amphibious.simulation.events import RotorFails as RotorFails
 from rfly_amphibious.simulation.events import SensorOff as SensorOff

@@ -27,7 +27,7 @@ PARTS = {
     "collision": ("rfly_collision.warm_up:warm_up",),
     "amphibious": ("rfly_amphibious.warm_up:warm_up",),
     "trajectory": ("rfly_trajectory.warm_up:warm_up",),
-    "planner": ("rfly_terrain.planning.warm_up:warm_up",),
+    "planner": ("rfly_terrain.planning.planner:warm_up",),
     "range sensors": ("rfly_amphibious.warm_up:warm_up_rays", "rfly_amphibious.mapping.octomap_grid:warm_up"),
 }
 """what each part runs. The ground's kernels are compiled into all others, so they come first; then the longest"""

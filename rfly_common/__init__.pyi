@@ -1,4 +1,3 @@
-from rfly_common.enu_states import states_to_enu as states_to_enu
 from rfly_common.errors import AutopilotError as AutopilotError
 from rfly_common.errors import BodiesError as BodiesError
 from rfly_common.errors import CaptureError as CaptureError
@@ -47,4 +46,5 @@ from rfly_common.geodesy import DEFAULT_GEO_ORIGIN as DEFAULT_GEO_ORIGIN
 from rfly_common.geodesy import geodetic_to_ned as geodetic_to_ned
 from rfly_common.geodesy import ned_to_geodetic as ned_to_geodetic
 from rfly_common.vehicle_states import VehicleStates as VehicleStates
+from rfly_common.vehicle_states import states_to_enu as states_to_enu
 from rfly_common.vehicle_states import usable_states as usable_states

@@ -13,8 +13,8 @@ from rfly_terrain.exports.sdf import write_gazebo_world as write_gazebo_world
 from rfly_terrain.files.arrays import import_array as import_array
 from rfly_terrain.files.arrays import write_npy as write_npy
 from rfly_terrain.files.arrays import write_npz as write_npz
-from rfly_terrain.files.clouds import write_cloud as write_cloud
 from rfly_terrain.files.dem_import import import_dem as import_dem
+from rfly_terrain.files.points import write_cloud as write_cloud
 from rfly_terrain.files.search import find_map as find_map
 from rfly_terrain.files.search import package_maps as package_maps
 from rfly_terrain.files.writer import write_height_map as write_height_map
@@ -22,13 +22,13 @@ from rfly_terrain.files.writer import write_map as write_map
 from rfly_terrain.height_map.height_map import HeightMap as HeightMap
 from rfly_terrain.height_map.height_map import TerrainQuery as TerrainQuery
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
-from rfly_terrain.occupancy.image import cells_to_image as cells_to_image
-from rfly_terrain.occupancy.image import image_to_cells as image_to_cells
-from rfly_terrain.occupancy.lidar_scan import LidarScan as LidarScan
+from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
+from rfly_terrain.occupancy.files import image_to_cells as image_to_cells
 from rfly_terrain.occupancy.mat_files import load_mat_maps as load_mat_maps
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap as BinaryOccupancyMap
 from rfly_terrain.occupancy.random_maps import map_clutter as map_clutter
 from rfly_terrain.occupancy.random_maps import map_maze as map_maze
+from rfly_terrain.occupancy.scan import LidarScan as LidarScan
 from rfly_terrain.planning.drive import PlanPose as PlanPose
 from rfly_terrain.planning.plan import DRIVE as DRIVE
 from rfly_terrain.planning.plan import FLY as FLY

@@ -1,4 +1,4 @@
-"""Chassis controller: steering, motor and brake commands from estimates and sensor samples."""
+"""Chassis controller with traction control and skid steering: steering, motor and brake commands from estimates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.commands import WheelCommand
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact
 from rfly_amphibious.control.pose_following import PoseFollower
-from rfly_amphibious.control.skid_steer import SkidSteer
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
     SpeedController,
@@ -22,10 +21,10 @@ from rfly_amphibious.control.speed_controller import (
     steering_lever,
     understeer_gradient,
 )
-from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.parameters import WHEELS, VehicleParameters
+from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
@@ -37,6 +36,90 @@ COMMAND_TIMEOUT = 0.5
 ESTIMATE_TIMEOUT = 0.5
 SLOWEST_TURN = 0.05
 """m/s, below which wheels that steer can't turn the vehicle"""
+
+
+SKID_TIME, SKID_INTEGRAL = 0.015, 2.0
+"""s, 1/s: of the loop that holds the wheels of one side faster than those of the other"""
+SKID_YAW_GAIN = 0.3
+"""1/s, of the integral of the yaw rate's error"""
+SCRUB_SHARE = 0.8
+"""of the torque against which all tyres slide, that is fed forward"""
+
+
+SLIPS = 1.5
+"""times the slip at which a tyre pulls most, beyond which a motor's torque is cut"""
+LEFT, BACK, CUT_TIME = 0.8, 0.05, 0.01
+"""what is left of the torque after so many seconds of slip (s); what comes back in them without, of the whole torque"""
+LEAST_SHARE = 0.05
+
+
+class TractionControl:
+    """Cuts the torque of motors whose wheels slip. Eq. 10.8."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        p = self._params = params
+        self.peak = peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness
+        """κ at which a tyre pulls most"""
+        self._hubs = p.hub_position
+        self.slip = np.zeros(4)
+        """(4,) κ as seen last: positive drives"""
+        self.share = np.ones(4)
+        """(4,) of the torque that is left to each motor"""
+
+    def update(
+        self, wheel_rate: Floats, steering: Floats, velocity: Floats, rates: Floats, drive: Floats, dt: float
+    ) -> None:
+        """Spins (4,) against the body, rad/s, steering (4,), rad, velocity and rates (3,) in body axes, and the torques
+        (4,) that were asked for: a wheel slips by its motor where both have the same sign.
+        """
+        p, hubs = self._params, self._hubs
+        along = velocity[0] - rates[2] * hubs[:, 1]
+        aside = velocity[1] + rates[2] * hubs[:, 0]
+        ground = along * np.cos(steering) + aside * np.sin(steering)
+        rolling = p.rolling_radius * (wheel_rate + rates[1])
+        self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
+        slips = self.slip * np.sign(drive) > SLIPS * self.peak
+        steps = dt / CUT_TIME
+        self.share = np.clip(np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0)
+
+
+class SkidSteer:
+    """Turns a chassis by its motors: the wheels of one side run faster than those of the other.
+
+    Turning on the spot all tyres slide; with the same friction along and aside the moments of both balance where the
+    wheels roll as if the track were (b² + L²)/b, by the direction of sliding. In wide bends they slide less, and an
+    integral of the yaw rate's error makes up for it.
+    """
+
+    def __init__(self, params: VehicleParameters) -> None:
+        p = self._params = params
+        driven = np.array([wheel in p.driven for wheel in WHEELS], float)
+        self._driven, self._sides = driven, np.array((-1.0, 1.0, -1.0, 1.0))
+        self._radius = radius = float(p.rolling_radius.mean())
+        self._lever = (p.track**2 + p.wheelbase**2) / p.track / (2.0 * radius)
+        load = p.mass * GRAVITY / 4.0
+        self._scrub = SCRUB_SHARE * p.friction_y * load * radius * p.wheelbase / math.hypot(p.track, p.wheelbase)
+        self._gain = p.wheel_inertia / SKID_TIME
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the integrals."""
+        self._torque = self._rate = 0.0
+
+    def torques(self, wanted: float, yaw_rate: float, speed: float, wheel_rate: Floats, dt: float) -> Floats:
+        """(4,) N m on top of what drives, for the yaw rate wanted; yaw rate, speed and spins (4,) of now."""
+        if wanted == 0.0:
+            self._rate = 0.0
+        else:
+            most = abs(wanted)
+            self._rate = min(max(self._rate + dt * SKID_YAW_GAIN * (wanted - yaw_rate), -most), most)
+        due = speed / self._radius + self._lever * (wanted + self._rate) * self._sides
+        errors = due - wheel_rate
+        most = self._params.max_drive_torque
+        change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / 4.0
+        self._torque = min(max(self._torque + change, -most), most)
+        torques = self._gain * errors + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
+        return np.clip(torques, -most, most) * self._driven
 
 
 class _DriveSetpoint(NamedTuple):

@@ -36,7 +36,6 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.warm_up import warm_up_rays
 from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
@@ -44,6 +43,7 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_common.vehicle_states import states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 
 WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}

@@ -12,10 +12,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import Joy
 from std_msgs.msg import String
 
-from rfly_amphibious.control.teleop import JoyPilot, JoystickLayout, TeleopLimits
+from rfly_amphibious.control.teleop import JoyPilot, JoystickLayout, TeleopLimits, Velocity
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import JoystickParameters, MotionCommandParameters, TeleopLimitParameters
-from rfly_amphibious.ros.teleop_msgs import velocity_to_twist
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
@@ -23,6 +22,19 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS
 from rfly_common.ros.run_loop import run
 
 SILENCE_S = 2.0
+
+
+def velocity_to_twist(velocity: Velocity, stamped: bool, stamp: Any, vehicle: str) -> Any:
+    """In base_link's axes (of the vehicle with that frame prefix, which may be empty)."""
+    twist = Twist()
+    twist.linear.x, twist.linear.y, twist.linear.z = map(float, velocity[:3])
+    twist.angular.z = float(velocity.yaw_rate)
+    if not stamped:
+        return twist
+    message = TwistStamped(twist=twist)
+    message.header.stamp = stamp
+    message.header.frame_id = f"{vehicle}/base_link" if vehicle else "base_link"
+    return message
 
 
 class TeleopNode(Node):

@@ -19,8 +19,14 @@ from rfly_amphibious.guidance.legs import DriveLeg, Leg, MissionStep, legs_of, s
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
-from rfly_amphibious.vehicle.key_changes import Change, KeyPath
-from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.parameter_files import (
+    Change,
+    KeyPath,
+    checked_document,
+    load_schema,
+    read_parameters,
+    shipped_sets,
+)
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.config.schema_errors import key_path

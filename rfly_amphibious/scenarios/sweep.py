@@ -17,7 +17,7 @@ from typing import Any
 
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.sweep_results import Result, result_of
-from rfly_amphibious.vehicle.key_changes import KeyPath, parse_key_path
+from rfly_amphibious.vehicle.parameter_files import KeyPath, parse_key_path
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require

@@ -1,4 +1,4 @@
-"""Spinning lidar over a scene: sweeps whose columns have firing times of their own. docs/model, section 11."""
+"""Spinning lidar on a moving vehicle: sweeps whose columns have firing times of their own. docs/model, section 11."""
 
 from __future__ import annotations
 
@@ -6,19 +6,60 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
-from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, rotation_matrix
 
 POINT_WORDS = 6
 """32-bit words of a point: x, y, z, intensity, ring, time"""
+
+
+SLACK = 1e-6
+"""s by which a time may lie outside of a track"""
+
+
+class VehicleTrack(NamedTuple):
+    """k poses of base_link in the world, at rising times."""
+
+    time: Floats
+    """(k,) s"""
+    position: Floats
+    """(k, 3) m"""
+    orientation: Floats
+    """(k, 4) quaternions x y z w, body -> world"""
+
+    def at(self, times: Floats) -> tuple[Floats, Floats]:
+        """(positions (n, 3), rotations (n, 3, 3) body -> world) at times within the track.
+
+        On the straight line between two places and on the shortest turn between two attitudes.
+        """
+        if times.min() < self.time[0] - SLACK or times.max() > self.time[-1] + SLACK:
+            raise ValueError(
+                f"times {times.min():.6g} … {times.max():.6g} s lie outside of a track of "
+                f"{self.time[0]:.6g} … {self.time[-1]:.6g} s"
+            )
+        if len(self.time) == 1:
+            return np.repeat(self.position, len(times), 0), rotation_matrix(np.repeat(self.orientation, len(times), 0))
+        after = np.clip(np.searchsorted(self.time, times), 1, len(self.time) - 1)
+        before = after - 1
+        share = np.clip((times - self.time[before]) / (self.time[after] - self.time[before]), 0.0, 1.0)[:, None]
+        position = self.position[before] + share * (self.position[after] - self.position[before])
+        a, b = self.orientation[before], self.orientation[after]
+        cosine = np.einsum("ij,ij->i", a, b)[:, None]
+        b, cosine = np.where(cosine < 0.0, -b, b), np.minimum(np.abs(cosine), 1.0)
+        angle = np.arccos(cosine)
+        small = angle < 1e-4
+        sine = np.where(small, 1.0, np.sin(angle))
+        left = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
+        right = np.where(small, share, np.sin(share * angle) / sine)
+        return position, rotation_matrix(left * a + right * b)
 
 
 @dataclass(frozen=True, eq=False)

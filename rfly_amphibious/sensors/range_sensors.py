@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera, DepthImages, Gimbal, camera_pose
-from rfly_amphibious.sensors.lidar import Lidar, Sweep
+from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Floats
 

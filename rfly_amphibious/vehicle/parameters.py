@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rfly_amphibious.vehicle.key_changes import Change
-from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
+from rfly_amphibious.vehicle.parameter_files import Change, checked_document, read_parameters, shipped_sets
 from rfly_amphibious.vehicle.state_layout import MAX_ROTORS, WHEELS, state_size
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.declared import (

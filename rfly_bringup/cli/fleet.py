@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rfly_trajectory.fleet.fleet import Fleet
-    from rfly_trajectory.fleet.track_check import WheelGap
+    from rfly_trajectory.fleet.limit_check import WheelGap
 
 fleet_app = typer.Typer(
     help="Fleet files: check what they ask of their vehicles on a map, and draw them.\n\n"
@@ -78,8 +78,7 @@ def check(
     from rich.console import Console
 
     from rfly_bringup.cli.fleet_plot import draw_fleet
-    from rfly_trajectory.fleet.limit_check import check_separation
-    from rfly_trajectory.fleet.track_check import TOUCHING, check_tracks, wheel_gaps
+    from rfly_trajectory.fleet.limit_check import TOUCHING, check_separation, check_tracks, wheel_gaps
 
     if out is not None:
         check_target(out, overwrite)

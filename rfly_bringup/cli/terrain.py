@@ -150,7 +150,7 @@ def cloud(
         rfly terrain cloud MountainTerrain --out near.pcd --stride 2 --region -500 500 -500 500
     """
     name = chosen_map(name, map_name)
-    from rfly_terrain.files.clouds import write_cloud
+    from rfly_terrain.files.points import write_cloud
 
     part = given(region, "--region")
     check_target(out, overwrite)

@@ -57,7 +57,7 @@ def _amphibious(**options: Any) -> None:
 
         rfly up amphibious --scenario ./my_scenario.yaml --count 3 --seed 7
     """
-    from rfly_bringup.runner.up_amphibious import up_amphibious
+    from rfly_bringup.runner.up import up_amphibious
 
     lan, view = options.pop("lan"), options.pop("view")
     raise typer.Exit(up_amphibious(_as_arguments(options), view=view, lan=lan))

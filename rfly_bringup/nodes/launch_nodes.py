@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
-from rfly_bringup.nodes.argument_files import check_files, check_params_file, with_map_of_world
+from rfly_bringup.nodes.argument_files import check_files, check_params_file, fill_feedback_addresses, with_map_of_world
 from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_bringup.nodes.feedback_address import fill_feedback_addresses
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     NODES,

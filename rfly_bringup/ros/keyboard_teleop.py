@@ -26,7 +26,7 @@ from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
 from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
-from rfly_amphibious.ros.teleop_msgs import velocity_to_twist
+from rfly_amphibious.ros.teleop_node import velocity_to_twist
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import publisher, subscription

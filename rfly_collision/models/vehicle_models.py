@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_collision.models.meshes import Mesh, ball, box, join, lying, tapered_box, tube
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.arrays import Floats, Ints
 
@@ -28,6 +28,84 @@ _GOLDEN = 0.618033988749895
 
 TARGET_TYPE = 151
 """the vehicleType of a target that is put down in the viewer"""
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Vertices (v, 3) float32 and faces (f, 3) uint32."""
+
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.uint32]
+
+    def moved(self, by: ArrayLike) -> Mesh:
+        """The same, shifted by (x, y, z)."""
+        return Mesh((self.vertices + np.asarray(by)).astype(np.float32), self.faces)
+
+    def turned_z(self, angle: float) -> Mesh:
+        """The same, turned about z, counter-clockwise seen from above (rad)."""
+        c, s = np.cos(angle), np.sin(angle)
+        return Mesh((self.vertices @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])).astype(np.float32), self.faces)
+
+
+def join(*meshes: Mesh) -> Mesh:
+    """One mesh of several."""
+    starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
+    faces = [mesh.faces + start for mesh, start in zip(meshes, starts, strict=True)]
+    return Mesh(np.concatenate([mesh.vertices for mesh in meshes]), np.concatenate(faces).astype(np.uint32))
+
+
+def tapered_box(length: float, width: float, height: float, top: tuple[float, float, float, float]) -> Mesh:
+    """A box on z = 0, length along x; `top` is x_min, x_max, y_min, y_max of its upper face."""
+    a, b = length / 2, width / 2
+    corners = [
+        (-a, -b, 0), (a, -b, 0), (a, b, 0), (-a, b, 0),
+        (top[0], top[2], height), (top[1], top[2], height), (top[1], top[3], height), (top[0], top[3], height),
+    ]  # fmt: skip
+    quads = [(3, 2, 1, 0), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)]
+    return Mesh(np.array(corners, np.float32), _triangles(quads))
+
+
+def box(length: float, width: float, height: float) -> Mesh:
+    """A box on z = 0, in the middle of x and y."""
+    return tapered_box(length, width, height, (-length / 2, length / 2, -width / 2, width / 2))
+
+
+def tube(radii: ArrayLike, heights: ArrayLike, sides: int = 12) -> Mesh:
+    """A body of revolution about z: circles of these radii at these rising heights, closed at both ends."""
+    r, h = np.asarray(radii, float), np.asarray(heights, float)
+    angle = np.arange(sides) * 2 * np.pi / sides
+    rings = np.stack(
+        [np.outer(r, np.cos(angle)), np.outer(r, np.sin(angle)), np.repeat(h[:, None], sides, axis=1)], axis=-1
+    )
+    vertices = np.concatenate([rings.reshape(-1, 3), [(0, 0, h[0]), (0, 0, h[-1])]])
+    ring, i = np.meshgrid(np.arange(len(r) - 1) * sides, np.arange(sides), indexing="ij")
+    j = (i + 1) % sides
+    quads = np.stack([ring + i, ring + j, ring + sides + j, ring + sides + i], axis=-1).reshape(-1, 4)
+    bottom, top, last = len(vertices) - 2, len(vertices) - 1, (len(r) - 1) * sides
+    k = np.arange(sides)
+    caps = [
+        np.column_stack([np.full(sides, bottom), (k + 1) % sides, k]),
+        np.column_stack([np.full(sides, top), last + k, last + (k + 1) % sides]),
+    ]
+    return Mesh(vertices.astype(np.float32), np.concatenate([_triangles(quads), *caps]).astype(np.uint32))
+
+
+def ball(radius: float, rings: int = 8, sides: int = 12) -> Mesh:
+    """A sphere about the origin."""
+    polar = np.linspace(0.03, np.pi - 0.03, rings)
+    return tube(radius * np.sin(polar), -radius * np.cos(polar), sides)
+
+
+def lying(mesh: Mesh, along: str) -> Mesh:
+    """A mesh about z laid down, so that its z points along x or y."""
+    x, y, z = mesh.vertices.T
+    turned = {"x": (z, y, -x), "y": (x, z, -y)}[along]
+    return Mesh(np.column_stack(turned).astype(np.float32), mesh.faces)
+
+
+def _triangles(quads: ArrayLike) -> NDArray[np.uint32]:
+    q = np.asarray(quads)
+    return np.concatenate([q[:, [0, 1, 2]], q[:, [0, 2, 3]]]).astype(np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,3 +276,41 @@ def colour_of(vehicle_id: ArrayLike) -> NDArray[np.uint8]:
     hue = np.mod(np.asarray(vehicle_id, np.int64) * _GOLDEN, 1.0)
     bright = np.abs(np.mod(hue[..., None] * 6 + np.array([0.0, 4.0, 2.0]), 6) - 3) - 1
     return (255 * (0.08 + 0.87 * np.clip(bright, 0, 1))).astype(np.uint8)
+
+
+_LIGHT = np.array((0.25, 0.45, 0.86)) / np.linalg.norm((0.25, 0.45, 0.86))
+"""towards the lamp, body axes: from above, a little from ahead and the left, so that the three sides differ"""
+_SHADE = 0.45
+"""brightness of a face that looks away from it"""
+
+
+class ModelTriangles(NamedTuple):
+    """A model in body axes FLU, around the place where the vehicle's position is."""
+
+    points: Floats
+    """(t, 3, 3): the corners of each triangle, m, counter-clockwise from outside"""
+    colours: Floats
+    """(t, 3): red, green, blue of each triangle, 0 … 1"""
+
+
+def model_triangles(vehicle_type: int, colour: ArrayLike, scale: ArrayLike = 1.0) -> ModelTriangles:
+    """The model of a vehicleType in a vehicle's own colour (RGB 0 … 255), `scale` (1 or 3 factors) times its size.
+
+    It grows from the ground that it stands on: wheels that touch the ground do so at any size.
+    """
+    kind = int(kind_of(vehicle_type))
+    factors = np.broadcast_to(np.asarray(scale, float), 3)
+    points, colours = [], []
+    for part in MODELS[kind].parts:
+        corners = part.mesh.vertices[part.mesh.faces].astype(np.float64)
+        places = np.zeros((1, 3)) if part.positions is None else part.positions
+        points.append((corners + places[:, None, None]).reshape(-1, 3, 3))
+        rgb = np.asarray(colour if part.colour is None else part.colour, float) / 255
+        colours.append(np.broadcast_to(rgb, (len(points[-1]), 3)))
+    grown = np.concatenate(points) * factors
+    grown[..., 2] += (factors[2] - 1.0) * CENTRE_HEIGHT[kind]
+    across = np.cross(grown[:, 1] - grown[:, 0], grown[:, 2] - grown[:, 0])
+    size = np.linalg.norm(across, axis=1)
+    facing = np.where(size > 0, across @ _LIGHT / np.where(size > 0, size, 1.0), 0.0)
+    light = _SHADE + (1.0 - _SHADE) * np.maximum(facing, 0.0)
+    return ModelTriangles(grown, np.concatenate(colours) * light[:, None])

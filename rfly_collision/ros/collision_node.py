@@ -20,7 +20,6 @@ from rfly_collision.warm_up import warm_up
 from rfly_collision.world.collision_world import CollisionWorld, Step, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.world.ignore_rules import IgnoreRules
-from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -30,7 +29,7 @@ from rfly_common.ros.qos import CONTACTS_OUT, FLEET_IN, LATCHED, STATE_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Conflict, IdOwners, StampFilter
-from rfly_common.vehicle_states import VehicleStates
+from rfly_common.vehicle_states import VehicleStates, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 

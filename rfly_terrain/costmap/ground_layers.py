@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.costmap.cells import cell_heights, worst_of_blocks
 from rfly_terrain.costmap.traversability import (
     LETHAL,
     TraversabilityGrid,
     TraversabilityLimits,
+    cell_heights,
     cells_of_map,
     disc_of,
     disc_reach,
     ground_plane,
     leaves_map,
+    worst_of_blocks,
 )
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.height_map.height_map import HeightMap

@@ -1,4 +1,4 @@
-"""Range scans for an occupancy map: poses, directions, ranges, checked and in one form."""
+"""Range scans for an occupancy map: checked poses, directions and ranges, and `lidarScan` in MATLAB's call forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats
-from rfly_terrain.occupancy.cell_grid import numbers, real_numbers
+from rfly_terrain.occupancy.call_forms import in_call_forms
+from rfly_terrain.occupancy.cell_grid import numbers, points, real_numbers
 
 
 @runtime_checkable
@@ -83,3 +84,105 @@ def scan_of(rays: Any, angles: Any, max_range: Any) -> Rays:
     known = ~np.isnan(ranges)
     ranges, turned = ranges[known], turned[known]
     return Rays(np.minimum(ranges, limit), turned, ranges < limit)
+
+
+class LidarScan:
+    """Readings of a planar lidar: `LidarScan(ranges, angles)` in metres and radians, or `LidarScan(points)` (n, 2).
+
+    Angles count from the sensor's x axis (ahead), counter-clockwise; y is left. Ranges may be NaN or infinite until
+    `remove_invalid_data`. ValueError for readings of other shapes and for ranges below 0. It does not change.
+
+    >>> scan = LidarScan([1.0, 2.0, float("inf")], [0.0, np.pi / 2, np.pi])
+    >>> scan.remove_invalid_data().cartesian.round(6) + 0.0
+    array([[1., 0.],
+           [0., 2.]])
+    """
+
+    def __init__(self, ranges: ArrayLike, angles: ArrayLike | None = None) -> None:
+        if angles is None:
+            xy = points(ranges, "points")
+            self._ranges, self._angles = np.hypot(*xy.T), np.arctan2(xy[:, 1], xy[:, 0])
+            self._cartesian = xy
+        else:
+            self._ranges = real_numbers(ranges, "ranges").reshape(-1)
+            self._angles = numbers(angles, "angles").reshape(-1)
+            if self._ranges.shape != self._angles.shape:
+                raise ValueError(f"{self._ranges.size} ranges for {self._angles.size} angles, expected the same number")
+            if (self._ranges < 0.0).any():
+                raise ValueError(f"ranges: {self._ranges[self._ranges < 0.0][0]:g}, expected none below 0")
+            directions = np.column_stack((np.cos(self._angles), np.sin(self._angles)))
+            with np.errstate(invalid="ignore"):
+                self._cartesian = self._ranges[:, None] * directions
+        for array in (self._ranges, self._angles, self._cartesian):
+            array.flags.writeable = False
+
+    @property
+    def ranges(self) -> Floats:
+        """(n,) m; NaN and infinity among them."""
+        return self._ranges
+
+    @property
+    def angles(self) -> Floats:
+        """(n,) rad."""
+        return self._angles
+
+    @property
+    def cartesian(self) -> Floats:
+        """(n, 2) m, x ahead and y left; not finite where the range isn't."""
+        return self._cartesian
+
+    @property
+    def count(self) -> int:
+        """How many readings."""
+        return int(self._ranges.size)
+
+    def __repr__(self) -> str:
+        return f"<LidarScan of {self.count} readings, {int(np.isfinite(self._ranges).sum())} finite>"
+
+    @in_call_forms
+    def remove_invalid_data(
+        self, *, range_limits: ArrayLike = (0.0, np.inf), angle_limits: ArrayLike = (-np.inf, np.inf)
+    ) -> LidarScan:
+        """The readings with a finite range from the least to the greatest of the limits, both included (m, rad)."""
+        keep = np.isfinite(self._ranges)
+        for name, values, limits in (
+            ("range_limits", self._ranges, range_limits),
+            ("angle_limits", self._angles, angle_limits),
+        ):
+            bounds = real_numbers(limits, name).reshape(-1)
+            if bounds.size != 2 or not bounds[0] <= bounds[1]:
+                raise ValueError(f"{name}: {limits!r}, expected the least and the greatest")
+            with np.errstate(invalid="ignore"):
+                keep &= (values >= bounds[0]) & (values <= bounds[1])
+        return LidarScan(self._ranges[keep], self._angles[keep])
+
+    def transformed(self, pose: ArrayLike) -> LidarScan:
+        """The same readings about another frame, in which the sensor is at `pose` (x, y, θ).
+
+        Readings without a finite range keep it and turn by θ.
+        """
+        place, theta = pose_of(pose)
+        cos, sin = np.cos(theta), np.sin(theta)
+        finite = np.isfinite(self._ranges)
+        xy = self._cartesian[finite] @ np.array([[cos, sin], [-sin, cos]]) + place
+        ranges, angles = np.array(self._ranges), self._angles + theta
+        ranges[finite], angles[finite] = np.hypot(*xy.T), np.arctan2(xy[:, 1], xy[:, 0])
+        return LidarScan(ranges, angles)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the finite readings as points into Matplotlib axes (the current ones); returns the line artist."""
+        import matplotlib.pyplot as plt
+
+        axes = plt.gca() if ax is None else ax
+        finite = np.isfinite(self._ranges)
+        (line,) = axes.plot(*self._cartesian[finite].T, ".")
+        axes.set(xlabel="X", ylabel="Y", title="LiDAR Scan", aspect="equal")
+        return line
+
+    # MATLAB's names
+    Ranges = ranges
+    Angles = angles
+    Cartesian = cartesian
+    Count = count
+    removeInvalidData = remove_invalid_data
+    transformScan = transformed

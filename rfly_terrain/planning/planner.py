@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
+from rfly_common.kernels.jit import use_numba
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
 from rfly_terrain.planning.fly import Obstacles, plan_fly
 from rfly_terrain.planning.nearest_free import nearest_free
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
-from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass
+from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
 
 if TYPE_CHECKING:
     from rfly_terrain.world.solids import Solids
@@ -183,3 +184,12 @@ def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:
         step_x=terrain.step_x,
         step_y=terrain.step_y,
     )
+
+
+def warm_up() -> None:
+    """Run every kernel once with the planner's argument types, where numba is. Threads may call it at once."""
+    if not use_numba():
+        return
+    flat = HeightMap(np.zeros((20, 20), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    rover = load_vehicle_classes()["rover"]
+    Planner(flat).drive(rover, PlanPose(5.2, 5.4, 0.3), PlanPose(12.1, 12.3, 0.1))

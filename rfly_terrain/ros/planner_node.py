@@ -18,7 +18,6 @@ from rclpy.node import Node
 from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
 from rfly_suite.srv import PlanPath
 
-from rfly_common.enu_states import states_to_enu
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription, waiting_service
@@ -29,12 +28,12 @@ from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_common.vehicle_states import states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import MODES, Plan
-from rfly_terrain.planning.planner import Planner
+from rfly_terrain.planning.planner import Planner, warm_up
 from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
-from rfly_terrain.planning.warm_up import warm_up
 from rfly_terrain.ros.node_parameters import NO_WATER, PlannedVehicleParameters, PlannerParameters
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.plan_msgs import heading_of, plan_to_path, pose_to_plan_pose

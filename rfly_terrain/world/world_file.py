@@ -16,8 +16,7 @@ from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import StrPath
-from rfly_terrain.world.mesh_files import mesh_parts
-from rfly_terrain.world.models import CLASSES, GREY, Model, box_part, cylinder_part, hull_part, placed_part
+from rfly_terrain.world.models import CLASSES, GREY, Model, box_part, cylinder_part, hull_part, mesh_parts, placed_part
 from rfly_terrain.world.world import World, WorldObject
 
 MAX_FILE_BYTES = 10_000_000

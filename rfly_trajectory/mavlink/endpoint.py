@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from rfly_trajectory.mavlink.flight import Pilot
-from rfly_trajectory.mavlink.parameter_protocol import Tunables
-from rfly_trajectory.mavlink.vehicle import MavlinkVehicle
-from rfly_trajectory.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer
+from rfly_common.geodesy import geodetic_to_ned
+from rfly_trajectory.mavlink.command_protocol import CommandProtocol
+from rfly_trajectory.mavlink.flight import Denied, FlightLogic, Pilot
+from rfly_trajectory.mavlink.flight_modes import find_custom_mode
+from rfly_trajectory.mavlink.mission_protocol import MissionProtocol
+from rfly_trajectory.mavlink.mission_rows import Refused, Vector
+from rfly_trajectory.mavlink.parameter_protocol import ParameterProtocol, Tunables
+from rfly_trajectory.mavlink.telemetry import Battery, BatteryModel, Telemetry
+from rfly_trajectory.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
+from rfly_trajectory.missions.mavlink import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
 
 Address = tuple[str, int]
 """host and port"""
@@ -18,6 +25,138 @@ PEER_SILENCE_S = 15.0
 MOST_PEERS = 16
 """beside the targets; who comes when all places are taken is told nothing"""
 _MOST_WAITING = 10_000
+
+
+_NO_POSITION = 0x7
+"""bits of a set-point's type_mask: x, y or z is not meant"""
+_NO_YAW = 0x400
+CHUNK, MOST_TEXT = 50, 200
+
+
+class MavlinkVehicle:
+    """Takes the messages that are for it, and gives its own to `send`.
+
+    `flight` is told of poses and of what becomes of what was asked for. `wall` is steady time, for the link; `time`
+    that of the simulation.
+    """
+
+    def __init__(
+        self,
+        system_id: int,
+        uav_type: str,
+        pilot: Pilot,
+        send: Callable[[Any], None],
+        values: Tunables | None = None,
+    ) -> None:
+        self._d = load_dialect()
+        self._send = send
+        self.system_id = system_id
+        self.values = values or Tunables()
+        self.battery = Battery(self._battery_model())
+        self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
+        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.values)
+        self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
+        self._missions = MissionProtocol(self.flight, send, self.warn)
+        self._parameters = ParameterProtocol(self.values, send, self.warn)
+        self._time = math.nan
+        self._warned_low = False
+        self._text_id = 0
+
+    def _battery_model(self) -> BatteryModel:
+        values = self.values
+        return BatteryModel(values.battery_capacity / 1000.0, values.battery_cells, values.battery_resistance)
+
+    def handle(self, message: Any, wall: float) -> None:
+        """A message for this system, or for all."""
+        kind = message.get_type()
+        if kind in CommandProtocol.HANDLED:
+            self._commands.handle(message)
+        elif kind in MissionProtocol.HANDLED:
+            self._missions.handle(message, wall)
+        elif kind in ParameterProtocol.HANDLED:
+            self._parameters.handle(message)
+        elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
+            self._obey_old(message)
+        elif kind in ("SET_POSITION_TARGET_LOCAL_NED", "SET_POSITION_TARGET_GLOBAL_INT"):
+            self._take_setpoint(message)
+
+    def tick(self, wall: float, time: float) -> None:
+        """Send what is due, and go on."""
+        try:
+            self.flight.tick(time)
+        except Denied as denial:
+            self.warn(str(denial))
+        self._use_battery(time)
+        self._missions.tick(wall)
+        while self.flight.reached:
+            self._send(self._d.MAVLink_mission_item_reached_message(self.flight.reached.pop(0)))
+        for name in self._telemetry.due(wall):
+            message = self._telemetry.message(name)
+            if message is not None:
+                self._send(message)
+
+    def tell(self, text: str) -> None:
+        """STATUSTEXT: something has happened."""
+        self._send_text(self._d.MAV_SEVERITY_INFO, text)
+
+    def warn(self, text: str) -> None:
+        """STATUSTEXT: something was not done; "" is nothing to tell."""
+        if text:
+            self._send_text(self._d.MAV_SEVERITY_WARNING, text)
+
+    def _send_text(self, severity: int, text: str) -> None:
+        """Whole: what is too long for one message goes in several with one id."""
+        data = text.encode("ascii", "replace")[:MOST_TEXT]
+        chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+        self._text_id = self._text_id % 65535 + 1
+        for number, chunk in enumerate(chunks):
+            message_id = self._text_id if len(chunks) > 1 else 0
+            self._send(self._d.MAVLink_statustext_message(severity, chunk, message_id, number))
+
+    def _obey_old(self, message: Any) -> None:
+        """SET_MODE and MISSION_SET_CURRENT, which are commands now and get no COMMAND_ACK."""
+        try:
+            if message.get_type() == "MISSION_SET_CURRENT":
+                self.flight.set_current(message.seq)
+                self._send(self._telemetry.message("MISSION_CURRENT"))
+                return
+            mode = find_custom_mode(message.custom_mode)
+            if mode is None:
+                raise Denied("No such mode here")
+            self.flight.select(mode)
+        except (Denied, Refused) as denial:
+            self.warn(str(denial))
+
+    def _take_setpoint(self, message: Any) -> None:
+        """Positions only: a velocity or an acceleration alone is not flown."""
+        yaw = math.nan if message.type_mask & _NO_YAW else message.yaw
+        if message.type_mask & _NO_POSITION:
+            return
+        place = self._setpoint_place(message)
+        if place is not None and all(map(math.isfinite, place)) and not math.isinf(yaw):
+            self.flight.take_setpoint(place, yaw)
+
+    def _setpoint_place(self, message: Any) -> Vector | None:
+        frame = message.coordinate_frame
+        if message.get_type() == "SET_POSITION_TARGET_LOCAL_NED":
+            return (message.x, message.y, message.z) if frame == LOCAL_NED else None
+        origin, home = self.flight.world.origin, self.flight.home_geodetic()
+        if origin is None or home is None or frame not in GLOBAL_FRAMES - TERRAIN_FRAMES:
+            return None
+        north, east, _ = geodetic_to_ned((message.lat_int * 1e-7, message.lon_int * 1e-7, 0.0), origin).tolist()
+        above = message.alt if frame in ABSOLUTE_FRAMES else home[2] + message.alt
+        return north, east, origin[2] - above
+
+    def _use_battery(self, time: float) -> None:
+        dt, self._time = time - self._time, time
+        if not 0.0 < dt < 10.0:
+            return
+        self.battery.model = self._battery_model()
+        self.battery.draw(self.values.idle_power + (self.values.flying_power if self.flight.in_air else 0.0), dt)
+        low = self.battery.charge < self.values.battery_low
+        if low and not self._warned_low:
+            self.warn("Battery low")
+        self._warned_low = low
 
 
 class MavlinkEndpoint:

@@ -1,4 +1,4 @@
-"""Completion monitor: `is_mode_done` of the current mission item from the vehicle's pose.
+"""Completion monitor: progress and `is_mode_done` of the current mission item from the vehicle's pose.
 
 Distances are taken to the item as it is flown; NED metres, radians, seconds.
 """
@@ -183,3 +183,32 @@ class CompletionMonitor:
             self._logged = True
             self._log(f"command {command} {item.params[1:].tolist()} is not carried out here: done at once")
         return True
+
+
+class ItemProgress:
+    """A share, 0 … 1, that never goes back while the item stays the same, whatever interrupts it."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        self._item: tuple[int, int] | None = None
+        self._longest = 0.0
+
+    def update(self, item: tuple[int, int], flown: MissionItem, distance: float, turned: float) -> float:
+        """The share after a step.
+
+        `item`: repetition and index, which tell items apart; `distance` (m) to the target of what is flown; `turned`
+        (rad) along an orbit. An orbit counts by its turns, a CUSTOM and an endless orbit not at all, the rest by the
+        distance that is left of the longest there was.
+        """
+        if item != self._item:
+            self._item, self.share, self._longest = item, 0.0, 0.0
+        if flown.mode is MissionMode.ORBIT:
+            turns = float(flown.params[2])
+            share = turned / (2 * math.pi * turns) if turns > 0.0 else 0.0
+        elif flown.mode in (MissionMode.CUSTOM, MissionMode.HOLD) or not math.isfinite(distance):
+            share = 0.0
+        else:
+            self._longest = max(self._longest, distance)
+            share = 1.0 - distance / self._longest if self._longest else 0.0
+        self.share = min(1.0, max(self.share, share))
+        return self.share

@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
-from rfly_trajectory.missions.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone
+from rfly_trajectory.missions.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone, ItemProgress
 from rfly_trajectory.missions.geofence import Geofence
 from rfly_trajectory.missions.ground import Ground
-from rfly_trajectory.missions.item_progress import ItemProgress
 from rfly_trajectory.missions.items import (
     MissionCommand,
     MissionItem,

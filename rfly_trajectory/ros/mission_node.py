@@ -29,7 +29,7 @@ from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
 from rfly_trajectory.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
 from rfly_trajectory.ros.node_parameters import FIRST_ID, MissionParameters, MissionVehicleParameters
-from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms
+from rfly_trajectory.ros.vehicle_topics import states_to_poses, states_to_transforms
 
 TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
 """RflySim3D's vehicle types"""

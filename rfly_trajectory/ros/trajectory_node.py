@@ -21,11 +21,9 @@ from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.fleet.fleet import Fleet, states_in_ned
-from rfly_trajectory.fleet.fleet_file import load_fleet, shipped_fleets
-from rfly_trajectory.fleet.limit_check import Finding
+from rfly_trajectory.fleet.fleet_file import load_fleet, shard_range, shipped_fleets
+from rfly_trajectory.fleet.limit_check import Finding, check_tracks
 from rfly_trajectory.fleet.run_clock import states_at_pace
-from rfly_trajectory.fleet.shard import shard_range
-from rfly_trajectory.fleet.track_check import check_tracks
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.node_parameters import PER_VEHICLE_LIMIT, TrajectoryParameters
 from rfly_trajectory.ros.run_control_topics import RunControl

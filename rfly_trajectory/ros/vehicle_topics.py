@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
@@ -14,11 +14,32 @@ from tf2_msgs.msg import TFMessage
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
+from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
-from rfly_terrain.ros.plan_msgs import poses_to_path
+from rfly_terrain.ros.plan_msgs import pose_messages, poses_to_path
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle, orientation_in_ned
 from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, Shown, ShownPath, ShownVehicle
-from rfly_trajectory.ros.track_msgs import states_to_poses, states_to_transforms
+
+
+def states_to_poses(states: VehicleStates) -> list[PoseStamped]:
+    """One PoseStamped for each vehicle, in the states' order and frame."""
+    return pose_messages(states.position, states.orientation, states.frame_id, states.stamp_ns)
+
+
+def states_to_transforms(states: VehicleStates, names: Sequence[str]) -> TFMessage:
+    """The transforms frame_id -> <name>/base_link of all vehicles."""
+    stamp = ns_to_stamp(states.stamp_ns)
+    transforms = []
+    for name, (x, y, z), (qx, qy, qz, qw) in zip(
+        names, states.position.tolist(), states.orientation.tolist(), strict=True
+    ):
+        transform = TransformStamped(child_frame_id=f"{name}/base_link")
+        transform.header.frame_id, transform.header.stamp = states.frame_id, stamp
+        t, q = transform.transform.translation, transform.transform.rotation
+        t.x, t.y, t.z = x, y, z
+        q.x, q.y, q.z, q.w = qx, qy, qz, qw
+        transforms.append(transform)
+    return TFMessage(transforms=transforms)
 
 
 class PerVehicleTopics:

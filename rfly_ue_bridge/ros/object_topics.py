@@ -28,8 +28,7 @@ from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_terrain.world.world_file import load_world
 from rfly_ue_bridge.codec.ned_states import NedStates
 from rfly_ue_bridge.objects.object_registry import ObjectRegistry
-from rfly_ue_bridge.objects.placement import PlacedObject, Placement, place
-from rfly_ue_bridge.objects.placement_frames import FrameAxes, place_in_enu
+from rfly_ue_bridge.objects.placement import FrameAxes, PlacedObject, Placement, place, place_in_enu
 from rfly_ue_bridge.objects.world_objects import world_to_placed
 from rfly_ue_bridge.ros.node_parameters import ObjectParameters
 from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object

@@ -11,8 +11,7 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
-from rfly_ue_bridge.objects.placement import PlacedObject, Placement
-from rfly_ue_bridge.objects.placement_frames import FrameAxes, poses_in_frame
+from rfly_ue_bridge.objects.placement import FrameAxes, PlacedObject, Placement, poses_in_frame
 
 
 def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:

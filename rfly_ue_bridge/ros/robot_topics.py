@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
@@ -16,11 +17,12 @@ from rfly_common.frames import pose_enu_to_ned_euler, pose_ned_to_ned_euler
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import STATE_IN
+from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import state_msg_to_states
 from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.codec.ned_states import body_to_frame
 from rfly_ue_bridge.codec.state_datagrams import encode_pose
 from rfly_ue_bridge.ros.node_parameters import RobotParameters
-from rfly_ue_bridge.ros.pose_msgs import odometry_to_states, pose_to_states
 from rfly_ue_bridge.ros.state_topics import StateTopics
 
 LEAST_NORM_2, GREATEST_NORM_2 = 0.9981, 1.0019
@@ -29,6 +31,34 @@ LEAST_NORM_2, GREATEST_NORM_2 = 0.9981, 1.0019
 
 _MESSAGES = {"pose": PoseStamped, "odometry": Odometry, "vehicle_state": VehicleState}
 _DEFAULT_TOPICS = {"pose": "pose", "odometry": "odom", "vehicle_state": "state"}
+
+
+def pose_to_states(message: PoseStamped, vehicle_id: int, vehicle_type: int, fit_ground: bool) -> VehicleStates:
+    """A pose: velocity and motors are 0."""
+    return _states(message, message.pose, None, vehicle_id, vehicle_type, fit_ground)
+
+
+def odometry_to_states(message: Odometry, vehicle_id: int, vehicle_type: int, fit_ground: bool) -> VehicleStates:
+    """An odometry; its twist, which is in the body's axes (`child_frame_id`), is turned into those of the frame."""
+    q, v = message.pose.pose.orientation, message.twist.twist.linear
+    velocity = body_to_frame((q.x, q.y, q.z, q.w), (v.x, v.y, v.z), message.child_frame_id)
+    return _states(message, message.pose.pose, velocity, vehicle_id, vehicle_type, fit_ground)
+
+
+def _states(
+    message: Any, pose: Any, velocity: Any, vehicle_id: int, vehicle_type: int, on_ground: bool
+) -> VehicleStates:
+    p, q = pose.position, pose.orientation
+    return VehicleStates(
+        id=np.array([vehicle_id]),
+        vehicle_type=np.array([vehicle_type]),
+        position=np.array([p.x, p.y, p.z]),
+        orientation=np.array([q.x, q.y, q.z, q.w]),
+        velocity=velocity,
+        fit_ground=np.array([on_ground]),
+        frame_id=message.header.frame_id,
+        stamp_ns=stamp_to_ns(message.header.stamp),
+    )
 
 
 def declare_robots(node: Node, names: Sequence[str]) -> dict[str, RobotParameters]:

@@ -16,7 +16,6 @@ from rfly_common.errors import FrameError, VehicleStatesError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
-from rfly_common.ros.problem_log import ProblemLog
 from rfly_common.ros.qos import FLEET_IN
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
@@ -42,6 +41,31 @@ COUNTERS = (
     "refused_commands",
 )
 """Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as one)."""
+
+
+MOST_TOLD = 20
+"""at one time: names that a peer makes up do not fill the log"""
+
+
+class ProblemLog:
+    """By key: a warning for a new problem, a line of information for one that has gone."""
+
+    def __init__(self, logger: Any) -> None:
+        self._logger = logger
+        self._told: dict[object, str] = {}
+
+    def begin(self, key: object, text: str) -> None:
+        """There is this problem now."""
+        if key not in self._told and len(self._told) < MOST_TOLD:
+            self._told[key] = text
+            self._logger.warning(text)
+
+    def update(self, problems: Mapping[object, str]) -> None:
+        """These are all that there are now."""
+        for key, text in problems.items():
+            self.begin(key, text)
+        for key in self._told.keys() - problems.keys():
+            self._logger.info(f"over: {self._told.pop(key)}")
 
 
 class StateTopics:

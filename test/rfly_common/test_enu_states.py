@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_common.enu_states import states_to_enu
-from rfly_common.vehicle_states import VehicleStates
+from rfly_common.vehicle_states import VehicleStates, states_to_enu
 
 H = math.sqrt(0.5)
 NORTH_IN_MAP, NORTH_IN_NED = (0, 0, H, H), (1, 0, 0, 0)

@@ -16,7 +16,7 @@ from rfly_amphibious.autopilots.betaflight_attitude import BetaflightSticks, til
 from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
 from rfly_amphibious.autopilots.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
 from rfly_amphibious.autopilots.betaflight_session import find_firmware, shipped_settings
-from rfly_amphibious.control.mixer import Mixer
+from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_common.errors import AutopilotError, ConfigError, PacketError
 
 

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.control.chassis_controller import ChassisController
+from rfly_amphibious.control.chassis_controller import ChassisController, TractionControl
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pose_following import PoseFollower
 from rfly_amphibious.control.speed_controller import SpeedController, curvature_to_steering, understeer_gradient
-from rfly_amphibious.control.traction import TractionControl
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters

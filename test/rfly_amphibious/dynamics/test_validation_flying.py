@@ -8,8 +8,8 @@ from amphibious_cases import SETS, along, center_velocity, model, parameters, pl
 from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, Controls
+from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_amphibious.control.commands import Setpoint
-from rfly_amphibious.control.mixer import Mixer
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.environment import density_ratio

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_amphibious.control.mixer import Mixer
+from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.dynamics.stepper import Stepper

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
-from rfly_amphibious.sensors.lidar import Lidar
+from rfly_amphibious.sensors.lidar import Lidar, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters, ScanParameters
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, SceneBodies, SceneRays, joined
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.vehicle_track import VehicleTrack
 from rfly_amphibious.sensors.weather import Weather
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Sphere
 from rfly_common.frames import euler_to_quat, quat_rotate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import VehicleParameters
-from rfly_amphibious.sensors.wheel_odometry import WheelOdometry
+from rfly_amphibious.sensors.sensor_suite import WheelOdometry
 from rfly_common.errors import ConfigError
 
 SCALE = VehicleParameters.load("scale")

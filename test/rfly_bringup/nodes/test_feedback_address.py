@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from rfly_bringup.nodes import feedback_address
-from rfly_bringup.nodes.feedback_address import fill_feedback_addresses, local_address_towards
+from rfly_bringup.nodes import argument_files
+from rfly_bringup.nodes.argument_files import fill_feedback_addresses, local_address_towards
 
 
 @pytest.mark.parametrize("host", ["", "127.0.0.1", "127.0.0.3", "localhost", "no such host.invalid", "ö" * 70])
@@ -34,9 +34,7 @@ def test_the_address_that_faces_a_host_is_one_of_this_machine():
     ],
 )
 def test_what_is_given_stays(monkeypatch, given, bind, interface):
-    monkeypatch.setattr(
-        feedback_address, "local_address_towards", lambda host: "10.0.0.7" if host == "10.0.0.5" else ""
-    )
+    monkeypatch.setattr(argument_files, "local_address_towards", lambda host: "10.0.0.7" if host == "10.0.0.5" else "")
     assert fill_feedback_addresses({"host": "10.0.0.5", "windows": "2", **given}) == {
         "host": "10.0.0.5",
         "windows": "2",

@@ -13,8 +13,7 @@ import time
 import pytest
 from node_harness import PATIENCE
 
-from rfly_bringup.nodes.argument_files import check_params_file
-from rfly_bringup.nodes.feedback_address import local_address_towards
+from rfly_bringup.nodes.argument_files import check_params_file, local_address_towards
 from rfly_common.errors import ConfigError
 
 pytestmark = [pytest.mark.ros, pytest.mark.usefixtures("rflysim_ports")]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_collision.models.model_triangles import model_triangles
-from rfly_collision.models.vehicle_models import BOX_HIGH, BOX_LOW, CENTRE_HEIGHT, kind_of
+from rfly_collision.models.vehicle_models import BOX_HIGH, BOX_LOW, CENTRE_HEIGHT, kind_of, model_triangles
 
 CAR, MULTIROTOR, UNKNOWN = 100150, 3, 90_000
 TYPES = (CAR, MULTIROTOR, 30, 100, 600003, UNKNOWN)

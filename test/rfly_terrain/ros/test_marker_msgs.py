@@ -23,7 +23,7 @@ def test_the_bytes_are_those_of_the_message(frame_id, ns):
     from std_msgs.msg import ColorRGBA
     from visualization_msgs.msg import Marker
 
-    from rfly_terrain.ros.marker_msgs import triangles_to_serialized_marker
+    from rfly_terrain.ros.marker_topics import triangles_to_serialized_marker
 
     given = triangles(5)
     expected = Marker(ns=ns, type=Marker.TRIANGLE_LIST, color=ColorRGBA(r=1.0, g=1.0, b=1.0, a=1.0))
@@ -37,7 +37,7 @@ def test_the_bytes_are_those_of_the_message(frame_id, ns):
 
 def test_a_map_is_serialised_at_once():
     """180,000 triangles: 40 bytes a corner, and little around them."""
-    from rfly_terrain.ros.marker_msgs import triangles_to_serialized_marker
+    from rfly_terrain.ros.marker_topics import triangles_to_serialized_marker
 
     data = triangles_to_serialized_marker(triangles(180_000), "map", "terrain", 0)
     assert 0 < len(data) - 180_000 * 3 * 40 < 400

@@ -11,8 +11,7 @@ import pytest
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap, load_world
 from rfly_terrain.world.models import CLASSES
-from rfly_terrain.world.populate import CLEARING, KINDS, Area, make_world
-from rfly_terrain.world.roads import find_road
+from rfly_terrain.world.populate import CLEARING, KINDS, Area, find_road, make_world
 from rfly_terrain.world.world_file import world_to_yaml
 
 

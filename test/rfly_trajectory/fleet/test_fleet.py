@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-from rfly_trajectory.fleet.track_check import check_tracks
+from rfly_trajectory.fleet.limit_check import check_tracks
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line, Polyline

@@ -21,8 +21,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet import fleet_file
 from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet, shipped_fleets
-from rfly_trajectory.fleet.limit_check import check_separation
-from rfly_trajectory.fleet.track_check import check_tracks
+from rfly_trajectory.fleet.limit_check import check_separation, check_tracks
 
 LINE = "{type: line, from: [0, 0], to: [100, 0]}"
 CIRCLE = "{type: circle, center: [0, 0], radius: 50}"

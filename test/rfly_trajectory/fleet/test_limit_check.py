@@ -10,8 +10,7 @@ import pytest
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
-from rfly_trajectory.fleet.limit_check import check_limits, check_separation, drive, duration
-from rfly_trajectory.fleet.track_check import check_tracks
+from rfly_trajectory.fleet.limit_check import check_limits, check_separation, check_tracks, drive, duration
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
+from rfly_trajectory.fleet.fleet_file import shard_range
 from rfly_trajectory.fleet.run_clock import RunClock, agreed_start, is_near, next_start, run_number, start_at_time
-from rfly_trajectory.fleet.shard import shard_range
 
 S = 10**9
 START = 1_700_000_000 * S

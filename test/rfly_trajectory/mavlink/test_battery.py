@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_trajectory.mavlink.battery import Battery, BatteryModel
+from rfly_trajectory.mavlink.telemetry import Battery, BatteryModel
 
 
 def test_voltage_falls_with_current_and_charge():

@@ -10,8 +10,7 @@ import pytest
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.missions.clearance import Boxes, height_over_ground, near_boxes
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.planned_way import planned_way
-from rfly_trajectory.missions.preflight import Demands, preflight, repaired
+from rfly_trajectory.missions.preflight import Demands, planned_way, preflight, repaired
 
 NAN = math.nan
 PLANS = 25

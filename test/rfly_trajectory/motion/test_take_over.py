@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rfly_trajectory.fleet.follow_path import schedule_to_end, stop
 from rfly_trajectory.motion.speed_profile import SpeedProfile, join_schedules, progress
-from rfly_trajectory.motion.take_over import schedule_to_end, stop
 
 
 def run(motion, times):

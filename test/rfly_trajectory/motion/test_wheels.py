@@ -16,7 +16,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import parse_fleet
-from rfly_trajectory.fleet.track_check import wheel_gaps
+from rfly_trajectory.fleet.limit_check import wheel_gaps
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line

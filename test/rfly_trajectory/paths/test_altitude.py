@@ -17,8 +17,7 @@ from rfly_common.frames import quat_conjugate, quat_multiply, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet
-from rfly_trajectory.fleet.limit_check import check_limits
-from rfly_trajectory.fleet.track_check import check_tracks
+from rfly_trajectory.fleet.limit_check import check_limits, check_tracks
 from rfly_trajectory.kernels import KERNELS
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.altitude import altitude_profile, altitudes, join_profiles

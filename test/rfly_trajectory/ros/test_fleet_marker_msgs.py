@@ -11,8 +11,7 @@ pytestmark = pytest.mark.ros
 
 
 def made(vehicles, paths=(), enlargement=1.0):
-    from rfly_trajectory.ros.fleet_marker_msgs import fleet_markers
-    from rfly_trajectory.ros.fleet_marker_topics import ShownPath, ShownVehicle
+    from rfly_trajectory.ros.fleet_marker_topics import ShownPath, ShownVehicle, fleet_markers
 
     message = fleet_markers(
         [ShownVehicle(*each) for each in vehicles], [ShownPath(*each) for each in paths], enlargement, 3_000_000_007

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from rfly_common.errors import FrameError
-from rfly_ue_bridge.objects.placement_frames import FrameAxes, place_in_enu, poses_in_frame
+from rfly_ue_bridge.objects.placement import FrameAxes, place_in_enu, poses_in_frame
 
 H = math.sqrt(0.5)
 TURNED = FrameAxes("enu", (100.0, 50.0, 7.0), (0.0, 0.0, H, H))
