@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels import dubins
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 
 STEP = 0.2
 """cells between two samples of a path"""
@@ -169,63 +169,73 @@ def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, ar
     the cost that all further ones have at least.
 
     Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12 (1969)): within a
-    bucket the order does not matter then. `around`: steps to the eight neighbours in order; the knight's move m lies
-    beside neighbour m and the next one.
+    bucket the order does not matter then. `around`: steps to the eight neighbours in order; a knight's move leads
+    beyond neighbours k and k + 1. Unsigned indices spare a test for negative ones.
     """
     room = 1024
-    cells = np.empty(ring * room, np.int32)
+    cells = np.empty(ring * room, np.uint32)
     filled = np.zeros(ring, np.int64)
-    near = np.empty(9, np.float32)
+    known = np.zeros(w.size, np.bool_)
+    near = np.empty(10, np.float32)  # the ring of neighbours, with the last before the first and the first again
     best[goal] = 0.0
     cells[0], filled[0] = goal, 1
-    waiting, bucket = 1, 0
+    waiting, bucket, slot, fullest = 1, 0, 0, 1
     while waiting > 0:
         if bucket > best[start] + spare:
             return bucket
-        slot = bucket % ring
         taken = 0
         while taken < filled[slot]:
-            cell = cells[slot * room + taken]
+            cell = np.int64(cells[slot * room + taken])
             taken += 1
-            cost = best[cell]
-            if int(cost) != bucket:
-                continue  # a cheaper path was found since
-            here = w[cell]
-            for m in range(8):
-                near[m] = w[cell + around[m]]
-            near[8] = near[0]
-            for m in range(16):
-                k = m // 2
-                if near[k] == 0.0:
+            if known[cell]:
+                continue  # a cheaper path had brought it here before
+            known[cell] = True
+            if fullest + 16 > room:
+                cells, room = with_more_room(cells, filled, room), 2 * room
+            cost, here = best[cell], w[cell]
+            for k in range(8):
+                near[k + 1] = w[np.uint64(cell + around[k])]
+            near[0], near[9] = near[8], near[1]
+            for k in range(8):
+                side, next_side, diagonal = near[k + 1], near[k + 2], k & 1
+                if side == 0.0:
                     continue
-                to = cell + around[k]
-                if m % 2 == 1:  # the cell beyond both
-                    if near[k + 1] == 0.0:
-                        continue
-                    to += around[(k + 1) % 8]
-                    if w[to] == 0.0:
-                        continue
-                    step = np.float32(0.55901699) * (here + near[k] + near[k + 1] + w[to])
-                elif k % 2 == 0:
-                    step = np.float32(0.5) * (here + near[k])
-                elif near[k - 1] == 0.0 or near[k + 1] == 0.0:
+                to = np.uint64(cell + around[k])
+                if not diagonal or (near[k] != 0.0 and next_side != 0.0):
+                    new = cost + (np.float32(0.70710678) if diagonal else np.float32(0.5)) * (here + side)
+                    if new < best[to]:
+                        best[to] = new
+                        fullest = max(fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to))
+                        waiting += 1
+                if next_side == 0.0:
                     continue
-                else:
-                    step = np.float32(0.70710678) * (here + near[k])
-                new = cost + step
-                if new < best[to]:
-                    best[to] = new
-                    into = int(new) % ring
-                    if filled[into] == room:
-                        more = np.empty(2 * ring * room, np.int32)
-                        for i in range(ring):
-                            for j in range(filled[i]):
-                                more[i * 2 * room + j] = cells[i * room + j]
-                        cells, room = more, 2 * room
-                    cells[into * room + filled[into]] = to
-                    filled[into] += 1
-                    waiting += 1
+                to = np.uint64(cell + around[k] + around[(k + 1) & 7])
+                if w[to] != 0.0:
+                    new = cost + np.float32(0.55901699) * (here + side + next_side + w[to])
+                    if new < best[to]:
+                        best[to] = new
+                        fullest = max(fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to))
+                        waiting += 1
         waiting -= filled[slot]
         filled[slot] = 0
         bucket += 1
+        slot = (slot + 1) % ring
     return -1
+
+
+@inlined_kernel
+def put(cells: Any, filled: Any, room: int, slot: int, cell: Any) -> int:
+    """A cell into a bucket of `room` places; returns how many it holds then."""
+    cells[slot * room + filled[slot]] = cell
+    filled[slot] += 1
+    return int(filled[slot])
+
+
+@inner_kernel
+def with_more_room(cells: Any, filled: Any, room: int) -> Any:
+    """The same buckets with twice the places."""
+    more = np.empty(2 * cells.size, np.uint32)
+    for slot in range(filled.size):
+        for place in range(filled[slot]):
+            more[slot * 2 * room + place] = cells[slot * room + place]
+    return more

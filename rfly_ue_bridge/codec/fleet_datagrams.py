@@ -87,11 +87,13 @@ def _common(
     given = np.asarray(vehicle_id)
     if given.ndim != 1:
         raise ValueError(f"vehicle_id: an array of {given.ndim} axes, expected one axis")
+    n = len(given)
     ids = _integers("vehicle_id", given, given.shape, 1)
-    if len(np.unique(ids)) != len(ids):
+    present = np.zeros(MAX_UINT16 + 1, np.bool_)
+    present[ids] = True
+    if np.count_nonzero(present) != n:
         raise ValueError("vehicle_id: an id occurs twice, expected each once")
-    n = len(ids)
-    scales = _floats("scale", scale, (n, 3))
+    scales = _packed("scale", scale)  # checked and rounded as given, which may be one number for all
     wrong = (scales < 0) | (scales > np.float32(MAX_SCALE))
     if wrong.any():
         raise ValueError(f"scale: {_first(scales, wrong)}, expected 0 to {MAX_SCALE}")
@@ -100,7 +102,7 @@ def _common(
         "vehicleType": _integers("vehicle_type", vehicle_type, (n,), 0),
         "PosE": _floats("position_ned", position_ned, (n, 3)),
         "AngEuler": _floats("euler", euler, (n, 3)),
-        "Scale": np.rint(scales.astype(np.float64) * 100.0),
+        "Scale": _broadcast("scale", np.rint(scales.astype(np.float64) * 100.0).astype(np.uint16), (n, 3)),
     }
 
 
@@ -119,11 +121,15 @@ def _integers(name: str, value: ArrayLike, shape: tuple[int, ...], low: int) -> 
     wrong = (array < low) | (array > MAX_UINT16)
     if wrong.any():
         raise ValueError(f"{name}: {_first(array, wrong)}, expected {low} to {MAX_UINT16}")
-    return array
+    return array if array.size else array.astype(np.uint16)
 
 
 def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    array = _broadcast(name, value, shape)
+    return _broadcast(name, _packed(name, value), shape)
+
+
+def _packed(name: str, value: ArrayLike) -> NDArray[np.float32]:
+    array = np.asarray(value)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: {array.dtype}, expected numbers")
     with np.errstate(over="ignore"):

@@ -1,0 +1,177 @@
+"""Our hot kernels beside C++ (`plain_good.cpp`, -O3 -march=native): the same work, one thread, the plain good way.
+
+Left out where there is no g++. Processor time of one thread; the C++ side is called through ctypes on the same arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_collision import DENSE, SPARSE, Boxes
+from benchmarks.bench_collision import SIZE as BOX
+from benchmarks.bench_planning import rough_ground
+from benchmarks.bench_rays import Rays, hills, lidar_sweep, long_rays, one_core
+from benchmarks.harness import DISAGREES, Row, agreement, measure, same
+from rfly_collision import Bodies, Box
+from rfly_collision.broad_phase.overlaps import pairs_of, place
+from rfly_collision.shapes.shape_table import table_of
+from rfly_collision.warm_up import warm_up as warm_up_collision
+from rfly_collision.world.scene import motion_of
+from rfly_terrain import HeightMap
+from rfly_terrain.height_map import kernels as terrain_kernels
+from rfly_terrain.planning import kernels as plan_kernels
+from rfly_terrain.planning.drive import weights
+from rfly_terrain.planning.warm_up import warm_up as warm_up_planning
+from rfly_terrain.warm_up import warm_up
+from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
+
+TARGET = 0.9
+"""of C++'s speed"""
+POINTS = 1_000_000
+VEHICLES = 10_000
+
+
+class _Ground(ctypes.Structure):
+    _fields_ = (
+        ("z", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+        *((name, ctypes.c_double) for name in ("origin_x", "origin_y", "step_x", "step_y")),
+    )
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the table; none without a compiler."""
+    if shutil.which("g++") is None:
+        print("compiler: no rows beside C++ (no g++)", file=sys.stderr)
+        return
+    for warm in (warm_up, warm_up_planning, warm_up_collision):
+        warm()
+    with tempfile.TemporaryDirectory() as folder, one_core():
+        library = _built(Path(folder))
+        terrain = hills(1_000)
+        yield from ground(library, terrain)
+        for rays in (lidar_sweep(terrain), long_rays(terrain)):
+            yield ray_casting(library, terrain, rays)
+        yield broad_phase(library, "sparse", SPARSE)
+        yield broad_phase(library, "dense", DENSE)
+        yield cost_to_go(library)
+        yield packets(library)
+
+
+def _built(folder: Path) -> ctypes.CDLL:
+    source, target = Path(__file__).with_name("plain_good.cpp"), folder / "plain_good.so"
+    options = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
+    subprocess.run(["g++", *options, "-o", str(target), str(source)], check=True)
+    library = ctypes.CDLL(str(target))
+    library.overlaps.restype = ctypes.c_int64
+    return library
+
+
+def _call(function: Any, *arguments: Any) -> Callable[[], Any]:
+    """The C++ function on arrays (by their addresses), integers and structures."""
+    as_c = {int: ctypes.c_int64, np.ndarray: lambda array: ctypes.c_void_p(array.ctypes.data)}
+    given = [as_c.get(type(each), ctypes.byref)(each) for each in arguments]
+    return lambda: function(*given)
+
+
+def _c_ground(terrain: HeightMap) -> _Ground:
+    g = terrain.ground
+    return _Ground(g.heights.ctypes.data, g.rows, g.columns, g.origin_x, g.origin_y, g.step_x, g.step_y)
+
+
+def _row(name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = "") -> Row:
+    seconds = measure(ours, cpp, 9, clock=time.process_time)
+    return Row(name, *seconds, "C++, -O3 -march=native", TARGET, agree=agree, note=note)
+
+
+def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
+    rng = np.random.default_rng(7)
+    x, y = rng.uniform(-510.0, 510.0, (2, POINTS))
+    ours, theirs = np.empty(POINTS), np.empty(POINTS)
+    c_ground = _c_ground(terrain)
+    cpp = _call(library.altitudes, c_ground, x, y, POINTS, theirs)
+
+    def altitudes() -> None:
+        terrain_kernels.altitudes(terrain.ground, x, y, ours)
+
+    altitudes()
+    cpp()
+    yield _row("C++: altitude, 1,000,000 random points", altitudes, cpp, agreement(ours, theirs, 1e-9))
+
+    def cloud() -> Any:
+        points = np.empty((terrain.rows, terrain.columns, 3), np.float32)
+        _call(library.cloud, c_ground, points)()
+        return points
+
+    agree = agreement(terrain.point_cloud(), cloud(), 1e-4)
+    yield _row("C++: cloud of 1,000 x 1,000", terrain.point_cloud, cloud, agree, "each into a new array")
+
+
+def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
+    ranges = np.empty(len(rays.origins))
+    cpp = _call(library.cast, _c_ground(terrain), rays.origins, rays.directions, len(ranges), ranges)
+    cpp()
+    ours = terrain.cast(rays.origins, rays.directions)
+    both = np.isfinite(ours) & np.isfinite(ranges)
+    one_sided = int(np.sum(np.isfinite(ours) != np.isfinite(ranges)))
+    agree = agreement(ours[both], ranges[both], 1e-3)
+    if one_sided > len(ranges) * 1e-4:
+        agree = f"{DISAGREES}: {one_sided} rays hit on one side only"
+    return _row(
+        f"C++: {rays.name}", lambda: terrain.cast(rays.origins, rays.directions), cpp, agree, "C++: cell by cell"
+    )
+
+
+def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float]) -> Row:
+    boxes = Boxes(VEHICLES, room)
+    bodies = Bodies((Box(BOX),), np.zeros(VEHICLES, np.int64), *boxes.next(), boxes.velocity, boxes.spin)
+    placed = place(table_of(bodies.shapes), motion_of(bodies), 0.0)
+    most = 20 * VEHICLES
+    ours = pairs_of(bodies, placed, most)
+    pairs = np.empty((most, 2), np.int64)
+    cpp = _call(library.overlaps, placed.low, placed.high, VEHICLES, pairs, most)
+    agree = same(cpp() == len(ours) and np.array_equal(pairs[: len(ours)], ours), f"{len(ours):,} pairs")
+    return _row(f"C++: overlapping boxes, 10,000 {name}", lambda: pairs_of(bodies, placed, most), cpp, agree)
+
+
+def cost_to_go(library: ctypes.CDLL) -> Row:
+    weight = weights(rough_ground())
+    goal, start = (weight.shape[0] - 10, weight.shape[1] - 10), (9, 9)
+
+    def ours() -> Any:
+        return plan_kernels.cost_to_go(weight, goal, start, np.inf)
+
+    theirs = np.empty(weight.shape, np.float32)
+    cpp = _call(library.cost_to_go, weight, *weight.shape, goal[0] * weight.shape[1] + goal[1], theirs)
+    cpp()
+    field = ours()
+    known = np.isfinite(theirs)
+    same_cells = np.array_equal(known, np.isfinite(field))
+    agree = agreement(field[known], theirs[known], 0.05, "cells") if same_cells else f"{DISAGREES}: other cells reached"
+    return _row("C++: cost to go on 1,000 x 1,000", ours, cpp, agree, "C++: binary heap")
+
+
+def packets(library: ctypes.CDLL) -> Row:
+    rng = np.random.default_rng(9)
+    ids, types = np.arange(1, VEHICLES + 1), np.full(VEHICLES, 3)
+    position, euler = rng.normal(0.0, 100.0, (VEHICLES, 3)), rng.normal(0.0, 0.3, (VEHICLES, 3))
+    out = np.empty(-(-VEHICLES // 100) * 3804, np.uint8)
+    cpp = _call(library.packets, ids, types, position, euler, VEHICLES, out)
+    cpp()
+
+    def ours() -> Any:
+        return encode_fleet(ids, types, position, euler)
+
+    agree = same(b"".join(bytes(run.buffer) for run in ours()) == out.tobytes(), "packets, byte by byte")
+    return _row("C++: 10,000 vehicles to packets", ours, cpp, agree, "ours also checks every number")
