@@ -82,6 +82,9 @@ def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east
     def ours() -> list[float]:
         return [-terrain.altitude(e, n) for e, n in points]
 
+    def ours_ned() -> list[float]:
+        return [terrain.altitude_ned(n, e) for e, n in points]
+
     def ours_without_numba() -> list[float]:
         return [-plain(0, e, n) for e, n in points]
 
@@ -117,6 +120,9 @@ def one_point(terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east
     agree = agreement(ours(), truth, 1e-4)
     a, b = measure(ours, documented, 15)
     yield Row("altitude, one point", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree)
+    agree = agreement(ours_ned(), truth, 1e-4)
+    a, b = measure(ours_ned, documented, 15)
+    yield Row("altitude_ned, one point", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree)
     agree = agreement(ours_without_numba(), truth, 1e-4)
     a, b = measure(ours_without_numba, documented, 15)
     yield Row("the same, no numba", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree, "the inner function")
