@@ -95,6 +95,8 @@ class GuidanceNode(Node):
         self.create_service(Trigger, "~/start", self._serve_start)
         self.create_service(Trigger, "~/stop", self._serve_stop)
         self._update_diagnostics()
+        task = f"scenario {given.scenario!r}" if given.scenario else "no scenario, waiting for follow_path"
+        self.get_logger().info(f"{self._name}: {task}")
 
     # --- what comes in
 

@@ -82,6 +82,7 @@ class MappingNode(Node):
         self.create_timer(1.0 / given.publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._update_diagnostics()
         warm_up()
+        self.get_logger().info("waiting for lidar/points and odometry/filtered")
 
     # --- what comes in
 

@@ -55,6 +55,7 @@ class TeleopNode(Node):
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Joy, "joy", self._on_joy, SENSORS)
         self._update_diagnostics()
+        self.get_logger().info("waiting for joy")
 
     def _on_mode(self, message: String) -> None:
         self._pilot.mode = message.data

@@ -1,0 +1,116 @@
+"""Start and memory of every node by itself, beside a node of rclpy that does nothing.
+
+A node's start is the time from its process's beginning to its first line on /rosout, its memory what is resident 5 s
+after that. Each runs alone, with its default parameters.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks.harness import Row, same
+from rfly_bringup.nodes.entry_points import MODULES
+
+MOST_MEMORY = 120e6
+"""bytes: the goal of the median node"""
+MOST_MEMORY_OF_THREE = 300e6
+"""bytes: the goal of terrain, bridge and trajectory node in one process"""
+MOST_OF_BARE = 4.0
+"""times a bare node's start and memory"""
+SETTLED_S, GIVE_UP_S = 5.0, 60.0
+BARE = "bare_node"
+BARE_CODE = f"""
+import rclpy
+rclpy.init()
+node = rclpy.create_node("{BARE}")
+node.get_logger().info("ready")
+rclpy.spin(node)
+"""
+THREE = ("terrain_node", "ue_bridge_node", "trajectory_node")
+LEFT_OUT = {"betaflight_node": "needs the firmware"}
+
+
+def rows() -> Iterator[Row]:
+    if importlib.util.find_spec("rclpy") is None:
+        print("nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
+        return
+    names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
+    found = _measured({name: [name] for name in names} | {"three nodes in one process": list(THREE)})
+    bare_start, bare_memory = found.pop(BARE)
+    _, memory_of_three = found.pop("three nodes in one process")
+    agree = same(all(memory > bare_memory for _, memory in found.values()), "every node was heard")
+    memories = [memory for _, memory in found.values()]
+    note = f"a bare node of rclpy: {bare_memory / 1e6:.0f} MB"
+    median = statistics.median(memories)
+    yield Row("memory of a node, median", median, MOST_MEMORY, "the goal", 1.0, None, agree, note, "at most", "B")
+    yield Row(
+        f"memory: {', '.join(THREE)} in one process",
+        *(memory_of_three, MOST_MEMORY_OF_THREE, "the goal", 1.0, None, agree, note, "at most", "B"),
+    )
+    for name, (start, memory) in found.items():
+        for what, ours, bare, unit in (("memory", memory, bare_memory, "B"), ("first message", start, bare_start, "s")):
+            yield Row(
+                f"{what}: {name}", ours, bare, "a bare node", MOST_OF_BARE, agree=agree, kind="at most", unit=unit
+            )
+
+
+def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
+    """Seconds to the first line of the last of its nodes, and resident bytes, by process."""
+    import rclpy
+    from rcl_interfaces.msg import Log
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.qos import DurabilityPolicy, QoSProfile
+
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    domain = 1 + os.getpid() % 100
+    heard: set[str] = set()
+    found: dict[str, tuple[float, float]] = {}
+    with ExitStack() as opened:
+        folder = opened.enter_context(tempfile.TemporaryDirectory())
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        opened.callback(rclpy.try_shutdown, context=context)
+        ear = rclpy.create_node("bench", context=context)
+        latched = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        ear.create_subscription(Log, "/rosout", lambda message: heard.add(message.name.rpartition(".")[2]), latched)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(ear)
+        root = str(Path(__file__).parent.parent)
+        environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "PYTHONPATH": root}
+        for name, nodes in processes.items():
+            heard.clear()
+            begin = time.perf_counter()
+            process = subprocess.Popen(
+                [sys.executable, "-c", _code(nodes)], env=environment, cwd=folder, stderr=subprocess.DEVNULL
+            )
+            while not heard.issuperset(nodes) and time.perf_counter() < begin + GIVE_UP_S and process.poll() is None:
+                executor.spin_once(timeout_sec=0.05)
+            if not heard.issuperset(nodes):
+                process.kill()
+                raise RuntimeError(f"{name}: not heard of {', '.join(sorted(set(nodes) - heard))}")
+            start, settled = time.perf_counter() - begin, time.perf_counter() + SETTLED_S
+            while time.perf_counter() < settled:
+                executor.spin_once(timeout_sec=0.2)
+            resident = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+            process.terminate()
+            process.wait()
+            found[name] = start, float(resident * os.sysconf("SC_PAGE_SIZE"))
+        executor.shutdown(timeout_sec=0.5)
+    return found
+
+
+def _code(nodes: list[str]) -> str:
+    if nodes == [BARE]:
+        return BARE_CODE
+    if len(nodes) == 1:
+        return f"from rfly_bringup.nodes.entry_points import {nodes[0]}; {nodes[0]}()"
+    return f"import sys; sys.argv += {nodes}; from rfly_bringup.nodes.entry_points import rfly_nodes; rfly_nodes()"
