@@ -57,10 +57,9 @@ def rows() -> Iterator[Row]:
         *(memory_of_three, MOST_MEMORY_OF_THREE, "the goal", 1.0, None, agree, note, "at most", "B"),
     )
     for name, (start, memory) in found.items():
-        for what, ours, bare, unit in (("memory", memory, bare_memory, "B"), ("first message", start, bare_start, "s")):
-            yield Row(
-                f"{what}: {name}", ours, bare, "a bare node", MOST_OF_BARE, agree=agree, kind="at most", unit=unit
-            )
+        bare = "a bare node", MOST_OF_BARE, None, agree, "", "at most"
+        yield Row(f"memory: {name}", memory, bare_memory, *bare, "B")
+        yield Row(f"first message: {name}", start, bare_start, *bare)
 
 
 def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
