@@ -2,6 +2,7 @@
 
     python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single] [--seconds 20]
 
+The first picture of the ground is the first draw of 10,000 indices and more, timed from the request of the page.
 A script in the page counts the pictures that WebGL draws and reads, after each, the pixel where a marker appears and
 disappears. Its time of day less that of the datagram is the delay: socket, viewer, WebSocket, browser and drawing.
 """
@@ -32,12 +33,13 @@ MARKER_ID = 34  # drawn in red
 MARKER_EVERY_S = 0.8
 
 _WATCH = """
-window.rfly = {drawn: 0, seen: [], red: false, x: 0, y: 0};
+window.rfly = {drawn: 0, seen: [], red: false, x: 0, y: 0, ground: 0};
 let gl = null;
 for (const name of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'drawArraysInstanced']) {
   const draw = WebGL2RenderingContext.prototype[name];
   WebGL2RenderingContext.prototype[name] = function (...a) {
     if (this.canvas.clientWidth > 300) gl = this;
+    if (!rfly.ground && name === 'drawElements' && a[1] >= 10000) rfly.ground = performance.now() / 1000;
     return draw.apply(this, a);
   };
 }
@@ -128,6 +130,7 @@ def measure(vehicles: int, hz: float, single: bool, seconds: float, options: lis
             page.before_load(_WATCH)
             page.open(found[0])
             wait_until(lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene")
+            first = wait_until(lambda: page.evaluate("rfly.ground"), 60, "the ground") if "" not in options else np.nan
             for text in ("RflyCameraPosAng 0 0 -20 0 -45 0", "RflyCameraFovDegrees 90"):
                 sender.sendto(encode_command(text), ("127.0.0.1", port))
             page.evaluate(f"Object.assign(rfly, {{x: {WIDTH / 2}, y: {HEIGHT / 2 - 8}}}) && 0")
@@ -156,6 +159,7 @@ def measure(vehicles: int, hz: float, single: bool, seconds: float, options: lis
             seen = np.array(page.evaluate("rfly.seen"))
         delays = np.array([after.min() - at for at in sent if len(after := seen[seen > at])])
         return {
+            "first picture of the ground (s)": first,
             "packets a second": packets / lasted,
             "pictures a second": drawn / lasted,
             "delay, median (ms)": float(np.median(delays)) * 1e3,

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import NDArray
 
 from rfly_collision.models.vehicle_models import BOX_HIGH, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.labels import Labels
 from rfly_ue_bridge.viewer.screen import Screen, labels_with_room
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
@@ -27,6 +29,12 @@ _BASE_FONT = 30.0
 """fontSize that is drawn in the browser's usual size; the SDK's default"""
 
 
+_OVER_GROUND_M = 0.15
+"""lines lie so far over the ground, whose triangles are flatter than it is"""
+_FLOWN_M = 1.0
+"""What is nearer to the ground draws no line of its own on it."""
+_SHADE = 0.55
+"""brightness of a line on the ground against that of the way above it"""
 _CHARACTER_PX, _LINE_PX, _MARGIN_PX = 9.0, 22.0, 6.0
 """what a label in the browser's usual size takes, rather more than less"""
 
@@ -125,8 +133,8 @@ class TrailLayer:
             self._handle.remove()
             self._handle = None
 
-    def show(self, poses: WorldPoses, wanted: bool, now_s: float) -> None:
-        """Remember where the vehicles are, and draw the ways if wanted."""
+    def show(self, poses: WorldPoses, wanted: bool, below: HeightMap | None, now_s: float) -> None:
+        """Remember where the vehicles are, and draw the ways if wanted; on the ground `below` them too if given."""
         if now_s < self._next_s:
             return
         self._next_s = now_s + TRAIL_EVERY_S
@@ -139,8 +147,10 @@ class TrailLayer:
                 self._handle.remove()
                 self._handle = None
             return
-        points[..., 2] += 0.15  # over the triangles of the ground
+        points[..., 2] += _OVER_GROUND_M
         colours = np.repeat(colour_of(ids)[:, None], 2, axis=1)
+        if below is not None:
+            points, colours = with_ground_lines(points, colours, below)
         if self._handle is not None:
             self._handle.remove()
         self._handle = self._server.scene.add_line_segments(
@@ -159,3 +169,14 @@ class TrailLayer:
         if not points:
             return np.empty((0, 2, 3)), np.empty(0, np.int64)
         return np.concatenate(points), np.concatenate(owners)
+
+
+def with_ground_lines(
+    points: Floats, colours: NDArray[np.uint8], terrain: HeightMap
+) -> tuple[Floats, NDArray[np.uint8]]:
+    """The segments (n, 2, 3) ENU and their colours, and after them, darker, those of the flown ones on the ground."""
+    ground = points.copy()
+    ground[..., 2] = terrain.altitude(points[..., 0], points[..., 1]) + _OVER_GROUND_M
+    flown = (points[..., 2] - ground[..., 2]).max(axis=1) > _FLOWN_M
+    dark = (_SHADE * colours[flown]).astype(np.uint8)
+    return np.concatenate([points, ground[flown]]), np.concatenate([colours, dark])

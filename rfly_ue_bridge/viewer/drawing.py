@@ -1,31 +1,21 @@
-"""Drawing of terrain and vehicles in a viser scene. ENU, metres."""
+"""Drawing of sky and vehicles in a viser scene. ENU, metres."""
 
 from __future__ import annotations
 
-import io
-import json
-import struct
 from typing import Any
 
 import numpy as np
-import trimesh
 import viser
 from numpy.typing import NDArray
-from PIL import Image
 
 from rfly_collision.models.vehicle_models import MODELS, Part, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_multiply, quat_ned_frd_to_enu_flu, quat_rotate
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.terrain_mesh import TerrainMesh, terrain_mesh
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
 MAX_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
 _SKY_TOP, _SKY_LOW = (112, 160, 212), (222, 233, 241)
-_HAZE = (206, 220, 230)
-_UNLIT = 0.62
-"""linear brightness of ground without light, about that of level ground in the sun"""
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -43,59 +33,6 @@ def draw_sky(server: viser.ViserServer, shadows: bool) -> None:
     server.scene.add_light_directional(
         "/light/sun", color=(255, 246, 228), intensity=2.2, cast_shadow=shadows, position=(-0.55, 0.55, 0.63)
     )
-
-
-def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
-    """The mesh with its picture as binary glTF. Not `lit`: drawn as the picture is, which a processor does sooner."""
-    picture = io.BytesIO()
-    Image.fromarray(mesh.picture).save(picture, "JPEG", quality=92)
-    material = trimesh.visual.material.PBRMaterial(
-        baseColorTexture=Image.open(picture), metallicFactor=0.0, roughnessFactor=1.0
-    )
-    surface = trimesh.Trimesh(
-        mesh.vertices,
-        mesh.faces,
-        vertex_normals=mesh.normals,
-        visual=trimesh.visual.TextureVisuals(uv=mesh.uv, material=material),
-        process=False,
-    )
-    # glTF's y is up; viser turns it back, as it does for every trimesh object
-    data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
-    return data if lit else _without_light(data)
-
-
-def _without_light(glb: bytes) -> bytes:
-    """The same file with KHR_materials_unlit. Header, chunk of JSON, other chunks: glTF 2.0, section 4.4."""
-    size = int.from_bytes(glb[12:16], "little")
-    document = json.loads(glb[20 : 20 + size])
-    document["extensionsUsed"] = [*document.get("extensionsUsed", []), "KHR_materials_unlit"]
-    for material in document["materials"]:
-        material["extensions"] = {**material.get("extensions", {}), "KHR_materials_unlit": {}}
-        material["pbrMetallicRoughness"]["baseColorFactor"] = [_UNLIT, _UNLIT, _UNLIT, 1.0]
-    text = json.dumps(document).encode()
-    text += b" " * (-len(text) % 4)
-    rest = glb[20 + size :]
-    header = struct.pack("<4s4I", glb[:4], 2, 20 + len(text) + len(rest), len(text), 0x4E4F534A)
-    return header + text + rest
-
-
-class TerrainLayer:
-    """The ground."""
-
-    def __init__(self, server: viser.ViserServer, max_triangles: int, lit: bool) -> None:
-        self._server, self._max_triangles, self._lit = server, max_triangles, lit
-        self._shown: HeightMap | None = None
-
-    def show(self, terrain: HeightMap) -> None:
-        """Draw this map instead of the one before."""
-        if terrain is self._shown:
-            return
-        self._shown = terrain
-        mesh = terrain_mesh(terrain, self._max_triangles)
-        x_min, x_max, y_min, y_max = terrain.bounds
-        across = float(np.hypot(x_max - x_min, y_max - y_min))
-        self._server.scene.configure_fog(0.1 * across, 1.6 * across, color=_HAZE)
-        self._server.scene.add_glb("/terrain", terrain_glb(mesh, self._lit), cast_shadow=False, receive_shadow=True)
 
 
 class VehicleLayer:

@@ -57,6 +57,9 @@ class Panel:
         self._follow = gui.add_dropdown("Follow", [_NOBODY])
         self._enlarge = gui.add_slider("Enlarge", 1, MAX_ENLARGED, 1, 1, hint="draws vehicles so many times their size")
         self._trails = gui.add_checkbox("Trails", True, hint="the last minute of each way")
+        self._ground_trails = gui.add_checkbox(
+            "Trails on the ground", False, hint="the line below each flown way as well"
+        )
         self._ids = gui.add_checkbox("Ids", True, hint="the number over each vehicle, for up to 40 of them")
         self._place = gui.add_checkbox(
             "Click puts a target", False, hint="key T: the next click puts a target on the ground"
@@ -131,6 +134,11 @@ class Panel:
     def trails(self) -> bool:
         """Whether the ways of the vehicles are drawn."""
         return bool(self._trails.value)
+
+    @property
+    def ground_trails(self) -> bool:
+        """Whether the lines below them are, too."""
+        return bool(self._ground_trails.value)
 
     @property
     def ids(self) -> bool:

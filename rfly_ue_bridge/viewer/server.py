@@ -31,7 +31,7 @@ from rfly_ue_bridge.viewer.console import (
     Show,
     ShowText,
 )
-from rfly_ue_bridge.viewer.drawing import TerrainLayer, VehicleLayer, draw_sky
+from rfly_ue_bridge.viewer.drawing import VehicleLayer, draw_sky
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
 from rfly_ue_bridge.viewer.local_server import open_server
@@ -42,6 +42,7 @@ from rfly_ue_bridge.viewer.scan import scan_terrain
 from rfly_ue_bridge.viewer.scene_state import MapChanged, SceneState
 from rfly_ue_bridge.viewer.screen import Screen, drawn_enlarged
 from rfly_ue_bridge.viewer.state_batches import StateBatch, counted, read_batches
+from rfly_ue_bridge.viewer.terrain_layer import TerrainLayer
 
 RATE_HZ = 30.0
 PANEL_EVERY_S = 0.5
@@ -158,9 +159,11 @@ class Viewer:
         elapsed, self._last_frame_s = now_s - self._last_frame_s, now_s
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
         enlarge = drawn_enlarged(poses, screens, self.panel.enlarge)
+        self._terrain.update(now_s)
         with self.server.atomic():
             self._vehicles.show(poses, enlarge, elapsed)
-            self._trails.show(poses, self.panel.trails, now_s)
+            below = state.terrain if self.panel.ground_trails else None
+            self._trails.show(poses, self.panel.trails, below, now_s)
         self._labels.show(poses, state.labels, self.panel.ids, enlarge)
         self.cameras.update(poses, self.panel.followed, state.terrain)
         self._readouts.update(poses, self.panel.followed, state.terrain, now_s)

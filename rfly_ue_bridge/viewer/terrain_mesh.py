@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_ue_bridge.viewer.ground_detail import waves
 
 MAX_TRIANGLES = 400_000
-MAX_PICTURE = 4096
+MAX_PICTURE = 2048
 """pixels of the longer side of the picture"""
 _PIXELS_PER_SAMPLE = 16
 _ROWS_AT_ONCE = 512
@@ -44,7 +45,7 @@ class TerrainMesh:
     """(height, width, 3) RGB, north up"""
 
 
-def terrain_mesh(terrain: HeightMap, max_triangles: int = MAX_TRIANGLES) -> TerrainMesh:
+def terrain_mesh(terrain: HeightMap, max_triangles: int = MAX_TRIANGLES, max_picture: int = MAX_PICTURE) -> TerrainMesh:
     """At most `max_triangles` (4 at least): a large map is thinned, a small one refined, all vertices on the ground.
 
     Each quad is four triangles around its middle: in a cell, whose ground is bilinear, they are off by a 16th of its
@@ -63,7 +64,7 @@ def terrain_mesh(terrain: HeightMap, max_triangles: int = MAX_TRIANGLES) -> Terr
         ground.normal.astype(np.float32),
         uv.astype(np.float32),
         _faces(rows, columns),
-        terrain_picture(terrain),
+        terrain_picture(terrain, max_picture),
     )
 
 
@@ -92,12 +93,14 @@ def _faces(rows: int, columns: int) -> NDArray[np.uint32]:
     return np.concatenate([np.column_stack([here, there, middle]) for here, there in sides]).astype(np.uint32)
 
 
-def terrain_picture(terrain: HeightMap) -> NDArray[np.uint8]:
+def terrain_picture(terrain: HeightMap, max_pixels: int = MAX_PICTURE) -> NDArray[np.uint8]:
     """(height, width, 3) RGB, north up, east right: tinted by height, rock where it is steep, shaded."""
     x_min, x_max, y_min, y_max = terrain.bounds
     if terrain.z_max <= terrain.z_min:
-        return _level_picture()
-    size = min(MAX_PICTURE, _PIXELS_PER_SAMPLE * max(terrain.rows, terrain.columns))
+        picture = _level_picture()
+        side = min(max_pixels, len(picture))
+        return np.asarray(cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA), np.uint8)
+    size = min(max_pixels, _PIXELS_PER_SAMPLE * max(terrain.rows, terrain.columns))
     longest = max(x_max - x_min, y_max - y_min)
     width = max(2, round(size * (x_max - x_min) / longest))
     height = max(2, round(size * (y_max - y_min) / longest))
@@ -138,13 +141,7 @@ def _shaded(z: NDArray[np.float32], scale: tuple[float, float], limits: tuple[fl
 
 def _grain() -> NDArray[np.float32]:
     """A tile about 1 without seams: spots of several sizes, the same each time, that the eye can hold on to."""
-    noise = np.random.default_rng(7).normal(0.0, 1.0, (_GRAIN, _GRAIN)).astype(np.float32)
-    grain = 0.05 * noise
-    around = cv2.copyMakeBorder(noise, 64, 64, 64, 64, cv2.BORDER_WRAP)
-    for size, strength in ((1.5, 0.05), (5.0, 0.045), (16.0, 0.045)):
-        soft = cv2.GaussianBlur(around, (0, 0), size)[64:-64, 64:-64]
-        grain += strength * soft / soft.std()
-    return np.asarray(1 + grain, np.float32)
+    return np.asarray(1 + 0.08 * waves(7, (0.5, 1.5, 5.0, 16.0), _GRAIN), np.float32)
 
 
 def _level_picture() -> NDArray[np.uint8]:

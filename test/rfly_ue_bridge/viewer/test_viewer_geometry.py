@@ -210,3 +210,18 @@ def test_a_scan_of_enormous_numbers_is_refused(numbers, tmp_path):
     with pytest.raises(CommandError, match="RflyScanTerrainH"):
         scan_terrain(ScanTerrain(tuple(corners[:2]), tuple(corners[2:]), interval), PEAK, "x", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.needs("viser")
+def test_lines_on_the_ground_lie_below_what_flies():
+    """One at 20 m over the plain, one that rolls, one that flies to the peak of 8 m; 15 cm over the triangles each."""
+    from rfly_ue_bridge.viewer import annotations
+
+    ways = np.array(
+        [[(0, 0, 20.15), (5, 0, 20.15)], [(0, 5, 0.15), (0, 9, 0.15)], [(10, 10, 9.0), (10, 20, 9.0)]], float
+    )
+    colours = np.full((3, 2, 3), 200, np.uint8)
+    points, drawn = annotations.with_ground_lines(ways, colours, PEAK)
+    assert points[:3].tolist() == ways.tolist()
+    assert points[3:] == pytest.approx(np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]]))
+    assert (drawn[:3].min(), drawn[3:].max()) == (200, 110)
