@@ -11,12 +11,13 @@ stated nowhere. Every other position on the wire is NED in metres, so these are 
 from __future__ import annotations
 
 from rfly_ue_bridge.codec.packets import Field, PacketTable, PacketType
+from rfly_ue_bridge.codec.to_rflysim3d import SENSOR
 
 CHECKSUM_CRASH = 1234567890
 CHECKSUM_ANSWER = 1234567891
 CHECKSUM_REPORT = 1234567897
 CHECKSUM_GIMBAL = 12346
-"""The answer's; the request that a host would send bears 12345."""
+"""The answer's; the host's request has CHECKSUM_CAMERA."""
 
 CRASH_GROUND, CRASH_STATIC, CRASH_NONE = -2, -1, 0
 """Values of CrashType; 1 and above is the id of the vehicle that was hit."""
@@ -89,15 +90,7 @@ VISION_SENSOR_REQ_NEW = PacketType(
         Field("checksum", "H"),
         Field("SeqID", "H"),
         Field("bitmask", "I"),
-        Field("TypeID", "H"),
-        Field("TargetCopter", "H"),
-        Field("TargetMountType", "H"),
-        Field("DataWidth", "H", "pixels"),
-        Field("DataHeight", "H", "pixels"),
-        Field("DataCheckFreq", "H", "Hz"),
-        Field("SendProtocol", "8H"),
-        Field("CameraFOV", "f", "deg"),
-        Field("SensorPosXYZ", "3f", "m"),
+        *SENSOR,
         Field("EularOrQuat", "f", "0: the Euler angles count, else the quaternion (not confirmed)"),
         Field("SensorAngEular", "3f", "rad: roll, pitch, yaw"),
         Field("SensorAngQuat", "4f", "order not documented"),

@@ -6,6 +6,7 @@
 | SOut2Simulator… | the state of one vehicle; the first one creates it |
 | Multi3DData… | the states of 100 vehicles, or of 20 with 8 motors each |
 | Ue4ExtMsg, VehicleAttatch25, CopterMsg | blueprint actions, attachments, labels |
+| VisionSensorReq… | a camera or lidar of RflySim3D's that is to send, or to move |
 
 They go to UDP 20010 + window, but Ue4CMDNet, which goes to the multicast group 224.0.0.10:20009.
 """
@@ -25,6 +26,8 @@ CHECKSUM_ATTACH = 1234567892
 CHECKSUM_ACTION = 1234567894
 CHECKSUM_LAN = 1234567897
 CHECKSUM_LABEL = 1234567899
+
+CHECKSUM_CAMERA = 12345
 
 VEHICLES_100 = 100
 VEHICLES_20 = 20
@@ -144,6 +147,38 @@ COPTER_MSG = PacketType(
 )  # fmt: skip
 """A label at a vehicle. dispFlag and dispTime below 0 together clear all lines."""
 
+_SENSOR_HEAD = (Field("checksum", "H"), Field("SeqID", "H"))
+SENSOR = (
+    Field("TypeID", "H", "kind of sensor"),
+    Field("TargetCopter", "H", "the vehicle that bears it"),
+    Field("TargetMountType", "H"),
+    Field("DataWidth", "H", "pixels"),
+    Field("DataHeight", "H", "pixels"),
+    Field("DataCheckFreq", "H", "Hz"),
+    Field("SendProtocol", "8H", "way of sending, IP address in four numbers, port, …"),
+    Field("CameraFOV", "f", "deg"),
+    Field("SensorPosXYZ", "3f", "m"),
+)
+_SENSOR_EULER = Field("SensorAngEular", "3f", "roll, pitch, yaw; deg in public scripts")
+_SENSOR_ANGLES = (
+    Field("EularOrQuat", "f", "above 0.5: the quaternion counts"),
+    _SENSOR_EULER,
+    Field("SensorAngQuat", "4f", "order not documented"),
+    Field("otherParams", "16f"),
+)
+VISION_SENSOR_REQ_OLD = PacketType(
+    "VisionSensorReq (old)", 92, (CHECKSUM_CAMERA,),
+    (*_SENSOR_HEAD, *SENSOR, _SENSOR_EULER, Field("otherParams", "8f")),
+)  # fmt: skip
+VISION_SENSOR_REQ = PacketType(
+    "VisionSensorReq", 144, (CHECKSUM_CAMERA,), (*_SENSOR_HEAD, *SENSOR, *_SENSOR_ANGLES)
+)  # fmt: skip
+VISION_SENSOR_REQ_GIMBAL = PacketType(
+    "VisionSensorReq (gimbal)", 148, (CHECKSUM_CAMERA,),
+    (*_SENSOR_HEAD, Field("bitmask", "I", "what changes"), *SENSOR, *_SENSOR_ANGLES),
+)  # fmt: skip
+"""These three are packed as RflySim's VisionCaptureApi.py does; a public copy is in github.com/EchoXuK/rFlySimapi."""
+
 TO_RFLYSIM3D = PacketTable(
     (
         UE4_CMD0,
@@ -159,6 +194,9 @@ TO_RFLYSIM3D = PacketTable(
         UE4_EXT_MSG,
         VEHICLE_ATTATCH_25,
         COPTER_MSG,
+        VISION_SENSOR_REQ_OLD,
+        VISION_SENSOR_REQ,
+        VISION_SENSOR_REQ_GIMBAL,
     )
 )
 """Every packet that a host sends to RflySim3D."""

@@ -171,6 +171,25 @@ MULTI20 = CHECKSUM + _MULTI20_BODY
 MULTI20_GROUND = CHECKSUM_GROUND + _MULTI20_BODY
 
 
+_SENSOR_HEAD = "39300200"  # checksum 12345 = 0x3039, SeqID 2
+_SENSOR = (
+    "1700" "0100" "0000"  # TypeID 23, TargetCopter 1, TargetMountType 0
+    "8002" "e001" "1e00"  # DataWidth 640 = 0x280, DataHeight 480 = 0x1e0, DataCheckFreq 30
+    "0100" "7f00" "0000" "0000" "0100" "0f27" "0000" "0000"  # SendProtocol 1, 127, 0, 0, 1, 9999, 0, 0
+    "0000b442"  # CameraFOV 90 = 0x42b40000
+    "0000c03f" "000000bf" "0000803e"  # SensorPosXYZ 1.5, -0.5, 0.25
+)  # fmt: skip
+_SENSOR_EULER = "00000000" "0000b4c2" "00003443"  # 0, -90, 180  # fmt: skip
+_SENSOR_ANGLES = (
+    "0000803f" + _SENSOR_EULER  # EularOrQuat 1
+    + "0000803f" "00000000" "0000003f" "000000bf"  # SensorAngQuat 1, 0, 0.5, -0.5
+    + "0000803f" + "00000000" * 14 + "00008040"  # otherParams 1, 0, …, 4
+)  # fmt: skip
+CAMERA = _SENSOR_HEAD + _SENSOR + _SENSOR_ANGLES
+CAMERA_OLD = _SENSOR_HEAD + _SENSOR + _SENSOR_EULER + "0000803f" + "00000000" * 6 + "00008040"
+CAMERA_GIMBAL = _SENSOR_HEAD + "05000080" + _SENSOR + _SENSOR_ANGLES  # bitmask 0x80000005
+
+
 def _with_gap(first: list, last: list, gap: int) -> tuple:  # what lies between the used slots is 0
     return tuple(first + [0] * gap + last)
 
@@ -199,6 +218,27 @@ _MULTI20_VALUES = {
     "AngEuler": _with_gap([0.5, -0.5, 0.25, -0.25, 0.125, -0.125], [0.75, -0.75, 1.5], 51),
     "Scale": _with_gap([100, 101, 102, 200, 201, 65535], [1, 2, 3], 51),
     "PWMs": _with_gap([10, 12, 14, 16, 18, 20, 22, 24, 26], [1000], 150),
+}
+
+_SENSOR_VALUES = {
+    "checksum": 12345,
+    "SeqID": 2,
+    "TypeID": 23,
+    "TargetCopter": 1,
+    "TargetMountType": 0,
+    "DataWidth": 640,
+    "DataHeight": 480,
+    "DataCheckFreq": 30,
+    "SendProtocol": (1, 127, 0, 0, 1, 9999, 0, 0),
+    "CameraFOV": 90.0,
+    "SensorPosXYZ": (1.5, -0.5, 0.25),
+    "SensorAngEular": (0.0, -90.0, 180.0),
+}
+_SENSOR_VALUES_NEW = {
+    **_SENSOR_VALUES,
+    "EularOrQuat": 1.0,
+    "SensorAngQuat": (1.0, 0.0, 0.5, -0.5),
+    "otherParams": _with_gap([1.0], [4.0], 14),
 }
 
 WRITTEN_BY_HAND = [
@@ -290,6 +330,9 @@ WRITTEN_BY_HAND = [
             "text": "größer",
         },
     ),
+    ("VisionSensorReq (old)", CAMERA_OLD, {**_SENSOR_VALUES, "otherParams": _with_gap([1.0], [4.0], 6)}),
+    ("VisionSensorReq", CAMERA, _SENSOR_VALUES_NEW),
+    ("VisionSensorReq (gimbal)", CAMERA_GIMBAL, {**_SENSOR_VALUES_NEW, "bitmask": 0x80000005}),
     ("Multi3DData2New", MULTI20, {"checksum": 1234567890, **_MULTI20_VALUES}),
     ("Multi3DData2New", MULTI20_GROUND, {"checksum": 1234567891, **_MULTI20_VALUES}),
     ("Multi3DData100New", MULTI, {"checksum": 1234567890, **_MULTI_VALUES}),
@@ -314,6 +357,9 @@ SIZES = {
     "Ue4ExtMsg": 144,
     "VehicleAttatch25": 304,
     "CopterMsg": 152,
+    "VisionSensorReq (old)": 92,
+    "VisionSensorReq": 144,
+    "VisionSensorReq (gimbal)": 148,
 }
 
 
@@ -384,7 +430,7 @@ def test_one_byte_less_or_more_is_refused_by_its_length(name, hex_bytes, values,
 @pytest.mark.parametrize(("name", "hex_bytes", "values"), CASES)
 def test_another_checksum_is_refused(name, hex_bytes, values):
     datagram = bytearray.fromhex(hex_bytes)
-    datagram[3] ^= 0x80
+    datagram[1] ^= 0x80
     with pytest.raises(PacketError) as caught:
         decode(datagram)
     assert caught.value.reason == "checksum"
@@ -439,8 +485,9 @@ def test_any_bytes_decode_or_raise_packet_error(datagram):
 @given(st.sampled_from(list(TO_RFLYSIM3D)), st.data())
 def test_any_body_behind_a_right_checksum_decodes_or_raises_packet_error(packet_type, data):
     """What is decoded packs to the same values again."""
-    body = data.draw(st.binary(min_size=packet_type.size - 4, max_size=packet_type.size - 4))
-    datagram = packet_type.checksums[0].to_bytes(4, "little") + body
+    head = packet_type.checksum_struct.pack(packet_type.checksums[0])
+    rest = packet_type.size - len(head)
+    datagram = head + data.draw(st.binary(min_size=rest, max_size=rest))
     packet = _decode_or_reason(datagram)
     if packet == "text":
         return
@@ -453,6 +500,7 @@ def test_any_body_behind_a_right_checksum_decodes_or_raises_packet_error(packet_
 _numbers = {
     "i": st.integers(-(2**31), 2**31 - 1),
     "H": st.integers(0, 2**16 - 1),
+    "I": st.integers(0, 2**32 - 1),
     "f": st.floats(width=32, allow_nan=False),
     "d": st.floats(allow_nan=False),
 }
