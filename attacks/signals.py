@@ -191,7 +191,7 @@ def node_targets() -> Iterator[Target]:
             elif name == "ue_bridge_node":
                 given = {"port": free_port(), "feedback_port": free_port()}
                 ports.add(given["feedback_port"])
-            elif name in ("link_node", "mavlink_hil_node", "mavlink_node"):
+            elif name in ("link_node", "mavlink_hil_node", "ardupilot_json_node", "mavlink_node"):
                 given = {"port": 0}
             elif name == "recorder_node":
                 given = {"file": str(folder / "{time}.mcap"), "overwrite": True}

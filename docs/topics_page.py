@@ -35,6 +35,7 @@ _PARAMETERS: dict[str, dict[str, str]] = {
     "mavlink_node": {"vehicles": f"[{VEHICLE}]", "port": "0"},
     "link_node": {"port": "0", "controller_port": "0"},
     "mavlink_hil_node": {"port": "0"},
+    "ardupilot_json_node": {"port": "0"},
 }
 _FLEET = f"""version: 1
 vehicles:

@@ -114,7 +114,11 @@ class BetaflightSession(Closing):
                 try:
                     end.bind((LOOPBACK, port))
                 except OSError as error:
-                    why = "is taken: is Betaflight running?" if error.errno == errno.EADDRINUSE else str(error)
+                    why = (
+                        "is taken: is Betaflight running, or ardupilot_json_node (UDP 9002)?"
+                        if error.errno == errno.EADDRINUSE
+                        else str(error)
+                    )
                     raise AutopilotError(f"{kind} port {port} {why}") from None
         finally:
             ports[1][0].close()

@@ -35,6 +35,8 @@ class Perception:
         self.wheel_load = np.full(4, math.nan)
         self.pressure = math.nan
         self.field = np.full(3, math.nan)
+        self.height = math.nan
+        self.wind = np.full(3, math.nan)
         self.fresh: set[str] = set()
         """of imu, magnetometer, barometer: those that have come since somebody cleared it"""
 
@@ -67,6 +69,14 @@ class Perception:
         """Of imu/mag."""
         self.field = given.field[-1]
         self.fresh.add("magnetometer")
+
+    def take_height(self, given: samples.HeightSamples) -> None:
+        """Of height_above_ground."""
+        self.height = float(given.distance[-1])
+
+    def take_wind(self, given: samples.WindSamples) -> None:
+        """Of environment/wind."""
+        self.wind = given.velocity[-1]
 
     def ready(self, time: float) -> bool:
         """Whether a controller can begin: IMU and pose are there, and all others that come within `PATIENCE_S`."""

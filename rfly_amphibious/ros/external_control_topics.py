@@ -1,4 +1,7 @@
-"""Actuator commands of a controller outside, and its session. Part of link_node and mavlink_hil_node."""
+"""Actuator commands of a controller outside, and its session.
+
+Part of link_node, mavlink_hil_node and ardupilot_json_node.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,13 @@ from rfly_suite.msg import WheelCommand as WheelCommandMsg
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.links.controller_session import ControllerSession
+from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg, wheel_command_to_msg
+from rfly_amphibious.ros.node_parameters import ControlMappingParameters, Supplies
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError, LinkError
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS
 
 CHECK_PERIOD_S = 0.1
@@ -25,8 +31,12 @@ CHECK_PERIOD_S = 0.1
 class ExternalControl:
     """Publishes `cmd/rotors` and `cmd/wheels`; `on_received()` runs in the node's thread after each `wake`."""
 
-    def __init__(self, node: Node, params: VehicleParameters, on_received: Callable[[], None]) -> None:
+    def __init__(
+        self, node: Node, params: VehicleParameters, on_received: Callable[[], None], supplies: Supplies = "both"
+    ) -> None:
         self._node, self._params, self._on_received = node, params, on_received
+        left_out: dict[str, tuple[type, ...]] = {"both": (), "rotors": (WheelCommand,), "chassis": (RotorCommand,)}
+        self._left_out = left_out[supplies]
         self._rotors = publisher(node, RotorCommandMsg, "cmd/rotors", COMMANDS)
         self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
 
@@ -51,7 +61,9 @@ class ExternalControl:
             executor.create_task(self._on_received)
 
     def publish(self, command: RotorCommand | WheelCommand) -> None:
-        """A command to the vehicle."""
+        """A command to the vehicle, unless it is of a kind that the controller does not supply."""
+        if isinstance(command, self._left_out):
+            return
         if isinstance(command, RotorCommand):
             self._rotors.publish(rotor_command_to_msg(command))
         else:
@@ -62,3 +74,15 @@ class ExternalControl:
         now = stamp_ns * 1e-9
         brakes = np.full(4, self._params.max_brake_torque)
         return RotorCommand(now, np.zeros(self._params.rotors)), WheelCommand(now, brake_torque=brakes)
+
+
+def declare_mapping(node: Node, params: VehicleParameters) -> ControlMapping:
+    """The parameters that say which of an autopilot's outputs an actuator takes."""
+    defaults = {"rotor_controls": list(ControlMapping.default(params.rotors).rotors)}
+    given = declare_parameters(node, ControlMappingParameters, defaults=defaults)
+    mapping = ControlMapping(given.rotor_controls, given.steering_control, given.drive_control, given.brake_control)
+    try:
+        mapping.check(params)
+    except ConfigError as error:
+        raise ConfigError(f"parameters of controls: {error}") from None
+    return mapping

@@ -13,20 +13,15 @@ from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies
+from rfly_amphibious.links.mavlink_hil import HilMessages, accuracies
 from rfly_amphibious.links.mavlink_hil_session import ActuatorControls, HilSession
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
-from rfly_amphibious.ros.external_control_topics import ExternalControl
-from rfly_amphibious.ros.node_parameters import (
-    ControlMappingParameters,
-    HilPerceptionParameters,
-    MavlinkHilParameters,
-)
+from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
+from rfly_amphibious.ros.node_parameters import HilPerceptionParameters, MavlinkHilParameters
 from rfly_amphibious.ros.perception_topics import PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import ConfigError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
@@ -46,15 +41,14 @@ class MavlinkHilNode(Node):
         given = declare_parameters(self, MavlinkHilParameters)
         self._params = VehicleParameters.load(given.vehicle)
         self._unanswered = given.unanswered
-        self._has_rotors, self._has_chassis = given.supplies != "chassis", given.supplies != "rotors"
-        self._mapping = self._declare_mapping()
+        self._mapping = declare_mapping(self, self._params)
         origin = geo_point(given.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
         self._messages = HilMessages(origin)
         self._ground = None if given.geo_origin else LatestTerrain(self, self._on_terrain_map, lambda: None)
         address = f"tcp {given.bind}"
         self._diagnostics = Diagnostics(self, "mavlink", f"{address}:{given.port}", self._update_diagnostics)
         self._perception = Perception(self._params)
-        self._control = ExternalControl(self, self._params, self._use_controls)
+        self._control = ExternalControl(self, self._params, self._use_controls, given.supplies)
         self._stamp_ns = self._sent_ns = -1
         self._sent_to = 0
         self._asked_at = self._state_at = -math.inf
@@ -72,16 +66,6 @@ class MavlinkHilNode(Node):
         if self._ground is not None:
             self._ground.start()
         self._update_diagnostics()
-
-    def _declare_mapping(self) -> ControlMapping:
-        defaults = {"rotor_controls": list(ControlMapping.default(self._params.rotors).rotors)}
-        given = declare_parameters(self, ControlMappingParameters, defaults=defaults)
-        mapping = ControlMapping(given.rotor_controls, given.steering_control, given.drive_control, given.brake_control)
-        try:
-            mapping.check(self._params)
-        except ConfigError as error:
-            raise ConfigError(f"parameters of controls: {error}") from None
-        return mapping
 
     def destroy_node(self) -> None:
         """Ends the session first."""
@@ -175,10 +159,8 @@ class MavlinkHilNode(Node):
         self._publish(*self._answer_made)
 
     def _publish(self, rotors: RotorCommand, wheels: WheelCommand) -> None:
-        if self._has_rotors:
-            self._control.publish(rotors)
-        if self._has_chassis:
-            self._control.publish(wheels)
+        self._control.publish(rotors)
+        self._control.publish(wheels)
 
     # --- what is to be told
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rfly_amphibious.control import chassis_controller, flight_controller
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
-from rfly_amphibious.links import mavlink_hil_session, session
+from rfly_amphibious.links import ardupilot_session, mavlink_hil_session, session
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapParameters
 from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
@@ -297,7 +297,9 @@ class ElevationMapParameters:
     )
 
 
-# --- link_node, mavlink_hil_node
+# --- link_node, mavlink_hil_node, ardupilot_json_node
+
+Supplies = Literal["both", "rotors", "chassis"]
 
 
 @dataclass(frozen=True)
@@ -317,7 +319,7 @@ class HilPerceptionParameters(PerceptionParameters):
     """As PerceptionParameters, for an autopilot that estimates itself."""
 
     odometry: Literal["filtered", "truth"] = parameter(
-        "truth", "what HIL_STATE_QUATERNION tells: ground_truth/odom (truth), or odometry/filtered"
+        "truth", "what the autopilot is told of the pose: ground_truth/odom (truth), or odometry/filtered"
     )
 
 
@@ -344,7 +346,7 @@ class MavlinkHilParameters:
     port: int = parameter(
         mavlink_hil_session.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535
     )
-    supplies: Literal["both", "rotors", "chassis"] = parameter("both", "what the autopilot commands")
+    supplies: Supplies = parameter("both", "what the autopilot commands")
     geo_origin: list[float] = parameter(
         [], "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation"
     )
@@ -356,8 +358,24 @@ class MavlinkHilParameters:
 
 
 @dataclass(frozen=True)
+class ArdupilotParameters:
+    """Of ardupilot_json_node."""
+
+    vehicle: str = parameter("scale_quad", "parameter set of the vehicle: a shipped name or a YAML file")
+    bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
+    port: int = parameter(
+        ardupilot_session.PORT,
+        "UDP; 10 more for each of ArduPilot's instances; 0: the system chooses",
+        low=0,
+        high=65535,
+    )
+    controller_host: str = parameter("127.0.0.1", "IPv4 address of the machine that ArduPilot runs on")
+    supplies: Supplies = parameter("both", "what ArduPilot commands")
+
+
+@dataclass(frozen=True)
 class ControlMappingParameters:
-    """Which of the 16 controls of HIL_ACTUATOR_CONTROLS is what."""
+    """Which of the autopilot's first 16 outputs is what, from 0 on: controls of MAVLink, servos of ArduPilot."""
 
     rotor_controls: list[int] = parameter([], "of the rotors in their order, 0 … 1", shown="the first, in order")
     steering_control: int = parameter(8, "-1 … 1; -1: none", low=-1, high=15)
@@ -394,4 +412,5 @@ NODES = {
         HilPerceptionParameters,
         LatestTerrainParameters,
     ),
+    "ardupilot_json_node": (ArdupilotParameters, ControlMappingParameters, HilPerceptionParameters),
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import TwistStamped
@@ -24,14 +25,16 @@ from rfly_common.ros.qos import COMMANDS, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
 
 ODOMETRY = {"filtered": "odometry/filtered", "truth": "ground_truth/odom"}
-WATCHED = (
-    SimulationTick.IMU,
-    SimulationTick.GPS,
-    SimulationTick.MAGNETOMETER,
-    SimulationTick.BAROMETER,
-    SimulationTick.JOINTS,
-    SimulationTick.WHEEL_LOADS,
-)
+TAKEN_BY: dict[str, Callable[[Perception, Any], None]] = {
+    "imu/data": Perception.take_imu,
+    "joint_states": Perception.take_joints,
+    "wheel_loads": Perception.take_wheel_loads,
+    "baro": Perception.take_barometer,
+    "imu/mag": Perception.take_magnetometer,
+    "height_above_ground": Perception.take_height,
+    "environment/wind": Perception.take_wind,
+}
+HEARD = ("imu/data", "joint_states", "wheel_loads", "baro", "imu/mag")
 
 
 class PerceptionTopics:
@@ -39,7 +42,7 @@ class PerceptionTopics:
 
     Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has come, and again
     where the tick is told again. `on_gps(samples, fix)` is called for each pair of gps/fix and gps/vel; in a tick
-    before `on_state`.
+    before `on_state`; without it nobody listens to them. `heard`: topics of `TAKEN_BY`.
     """
 
     def __init__(
@@ -49,7 +52,8 @@ class PerceptionTopics:
         diagnostics: Diagnostics,
         given: PerceptionParameters,
         on_state: Callable[[int], None],
-        on_gps: Callable[[GpsSamples, NavSatFix], None],
+        on_gps: Callable[[GpsSamples, NavSatFix], None] | None = None,
+        heard: Sequence[str] = HEARD,
     ) -> None:
         self._node, self._perception, self._diagnostics = node, perception, diagnostics
         self.lock_step = given.lock_step
@@ -58,16 +62,16 @@ class PerceptionTopics:
         self._on_state, self._on_gps = on_state, on_gps
         self._read, self._fix = SampleReader(perception.params), NavSatFix()
         self._stamp_ns = -1
-        watched = WATCHED if self._filtered else (*WATCHED, SimulationTick.GROUND_TRUTH)
+        watched = [SENSOR_TOPICS[topic].tick_index for topic in heard]
+        watched += [SimulationTick.GPS] if on_gps is not None else []
+        watched += [] if self._filtered else [SimulationTick.GROUND_TRUTH]
         self._gate = TickGate(watched, self._tick, answers=self._filtered)
         qos = sensor_qos(self.lock_step)
-        self._listen("imu/data", perception.take_imu, qos)
-        self._listen("joint_states", perception.take_joints, qos)
-        self._listen("wheel_loads", perception.take_wheel_loads, qos)
-        self._listen("baro", perception.take_barometer, qos)
-        self._listen("imu/mag", perception.take_magnetometer, qos)
-        subscription(node, NavSatFix, "gps/fix", self._on_gps_fix, qos)
-        subscription(node, TwistStamped, "gps/vel", self._on_gps_vel, qos)
+        for topic in heard:
+            self._listen(topic, partial(TAKEN_BY[topic], perception), qos)
+        if on_gps is not None:
+            subscription(node, NavSatFix, "gps/fix", self._on_gps_fix, qos)
+            subscription(node, TwistStamped, "gps/vel", self._on_gps_vel, qos)
         subscription(node, Odometry, self.odometry, self._on_odometry, qos)
         if self.lock_step:
             subscription(
@@ -125,7 +129,7 @@ class PerceptionTopics:
         self._gps_heard(self._guarded("gps/vel", lambda m: self._use_gps(self._read("gps/vel", m)), message))
 
     def _use_gps(self, pair: GpsSamples | None) -> None:
-        if pair is None:
+        if pair is None or self._on_gps is None:
             return
         self._on_gps(pair, self._fix)
         if self.lock_step:

@@ -63,6 +63,7 @@ class SampleReader:
             "baro": convert.barometer_samples,
             "joint_states": convert.JointReader(params),
             "height_above_ground": convert.height_samples,
+            "environment/wind": convert.wind_samples,
             "wheel_loads": lambda message: convert.wheel_load_samples(message, load_time()),
         }
 

@@ -228,3 +228,31 @@ def urdf(
         return
     out.write_text(made, encoding="utf-8")
     print(out)
+
+
+@sim_app.command("ardupilot-params")
+def ardupilot_params(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.parm")],
+    vehicle: Annotated[
+        str, typer.Option(metavar="SET", help="shipped parameters (full, scale, scale_quad) or a YAML file")
+    ] = "scale_quad",
+    sensors: Annotated[str, typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file")] = "scale",
+    firmware: Annotated[str, typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it")] = (
+        "copter"
+    ),
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the parameters with which ArduPilot SITL flies or drives the vehicle: frame, motor order, outputs, gains.
+
+    Example:
+
+        rfly sim ardupilot-params quad.parm
+    """
+    from rfly_amphibious.autopilots.ardupilot_parameters import ardupilot_parameters, parameter_text
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    check_target(file, overwrite)
+    found = ardupilot_parameters(VehicleParameters.load(vehicle), SensorParameters.load(sensors), firmware)
+    file.write_text(parameter_text(found, vehicle, firmware), encoding="utf-8")
+    print(file)

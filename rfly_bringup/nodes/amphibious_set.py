@@ -34,7 +34,9 @@ PATIENCE = 1.0
 LINK_PORT, LINK_PORTS = 14660, 2
 """of link_node of the first vehicle, the controller's port behind it; ports of a vehicle"""
 MAVLINK_PORT = 4560
-AUTOPILOT_ROTORS = 4
+ARDUPILOT_PORT, ARDUPILOT_PORTS = 9002, 10
+"""of ArduPilot's first instance; to the next one's"""
+BETAFLIGHT_ROTORS = 4
 MULTIROTOR = 3
 """RflySim's vehicle class; in front of it stands how many rotors there are, as a look of that class"""
 
@@ -84,6 +86,11 @@ MAVLINK = NodeDescription(
     "brings in an autopilot by MAVLink, in place of the control nodes",
     {"lock_step": "lock_step"},
 )
+ARDUPILOT = NodeDescription(
+    "ardupilot_json_node",
+    "brings in ArduPilot SITL by its JSON interface, in place of the control nodes",
+    {"lock_step": "lock_step"},
+)
 MAPPING = NodeDescription(
     "mapping_node",
     "makes a 3-D map from the lidar",
@@ -104,8 +111,9 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
     Argument(
         "autopilot",
-        "real firmware in place of flight_control_node; the vehicle is scale_quad where no other is named",
-        choices=("betaflight",),
+        "real firmware: betaflight in place of flight_control_node, ardupilot (SITL) of control nodes and mission; "
+        "the vehicle is scale_quad where no other is named",
+        choices=("betaflight", "ardupilot"),
     ),
     Argument(
         "controller",
@@ -160,16 +168,17 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", given["name"]):
         raise ValueError(f"name: {given['name']!r}, expected letters, digits and _, the first a letter")
     count = _integer("count", given["count"], 1, MAX_VEHICLES)
+    if given["autopilot"] == "betaflight":
+        _check_betaflight(given, count)
     if given["autopilot"]:
-        _check_autopilot(given, count)
         given["vehicle"] = given["vehicle"] or "scale_quad"
-        given["lock_step"] = "true"  # on a busy computer it is slower than the firmware, but waits for it
+        given["lock_step"] = "true"  # on a busy computer the one that is faster waits for the other
     if given["autopilot"] and given["controller"]:
         raise ValueError(f"controller: {given['controller']}, but autopilot says {given['autopilot']}: expected one")
     facts = _facts(given)
-    if given["autopilot"] and facts.rotors != AUTOPILOT_ROTORS:
+    if given["autopilot"] == "betaflight" and facts.rotors != BETAFLIGHT_ROTORS:
         raise ValueError(
-            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {AUTOPILOT_ROTORS}: Betaflight's"
+            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {BETAFLIGHT_ROTORS}: Betaflight's"
         )
     if given["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -271,11 +280,13 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
             "controller_port": LINK_PORT + LINK_PORTS * number + 1,
         },
         MAVLINK.executable: {"vehicle": facts.vehicle, "port": MAVLINK_PORT + number},
+        ARDUPILOT.executable: {"vehicle": facts.vehicle, "port": ARDUPILOT_PORT + ARDUPILOT_PORTS * number},
         MAPPING.executable: {"file": f"{namespace}.bt"},
     }
+    outside = {"ardupilot": ARDUPILOT, "mavlink": MAVLINK, "udp": LINK, "tcp": LINK}
     of_a_vehicle = [BETAFLIGHT if node is FLIGHT and given["autopilot"] else node for node in OF_A_VEHICLE]
-    if given["controller"]:
-        of_a_vehicle = [SIMULATION, ESTIMATOR, MAVLINK if given["controller"] == "mavlink" else LINK]
+    if by := outside.get(given["controller"] or given["autopilot"]):
+        of_a_vehicle = [SIMULATION, ESTIMATOR, by]
     if given["mapping"] == "true":
         of_a_vehicle.append(MAPPING)
     to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects")}
@@ -305,7 +316,7 @@ def _state_publisher(given: Mapping[str, str], facts: _Facts, number: int) -> St
     return StartedNode(_STATE_PUBLISHER, namespace, parameters | sim_time, package=_STATE_PUBLISHER)
 
 
-def _check_autopilot(given: Mapping[str, str], count: int) -> None:
+def _check_betaflight(given: Mapping[str, str], count: int) -> None:
     """Raises ValueError for what real firmware cannot do."""
     if given["real_time_factor"] and float(given["real_time_factor"]) != 1.0:
         raise ValueError(f"real_time_factor: {given['real_time_factor']}, but Betaflight flies by the wall clock")

@@ -22,6 +22,7 @@ _NODES = {
         "mapping_node",
         "link_node",
         "mavlink_hil_node",
+        "ardupilot_json_node",
         "betaflight_node",
     ),
     "rfly_bringup": ("recorder_node",),

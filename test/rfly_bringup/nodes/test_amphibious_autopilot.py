@@ -1,4 +1,4 @@
-"""`--autopilot betaflight` of `rfly up amphibious` and its launch file: which nodes it starts, what it refuses."""
+"""`--autopilot` of `rfly up amphibious` and its launch file: which nodes it starts, what it refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_betaflight_takes_the_place_of_flight_control():
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"autopilot": "px4"}, "expected one of betaflight"),
+        ({"autopilot": "px4"}, "expected one of betaflight, ardupilot"),
         ({"real_time_factor": "2"}, "wall clock"),
         ({"count": "2"}, "one vehicle"),
         ({"vehicle": "full"}, "6 rotors"),
@@ -35,3 +35,13 @@ def test_what_real_firmware_cannot_do_is_refused(more, why):
         amphibious_nodes({"autopilot": "betaflight", **more})
     if "autopilot" not in more:
         amphibious_nodes(more)
+
+
+def test_ardupilot_takes_the_place_of_all_control_nodes_and_has_ports_of_its_own():
+    nodes = [node for node in amphibious_nodes({"autopilot": "ardupilot", "count": "2"}) if node.namespace]
+    names = ["amphibious_sim_node", "state_estimator_node", "ardupilot_json_node"]
+    assert [node.executable for node in nodes] == 2 * names
+    assert [node.parameters["port"] for node in nodes[2::3]] == [9002, 9012]
+    assert all(node.parameters["lock_step"] and node.parameters["vehicle"] == "scale_quad" for node in nodes)
+    six = amphibious_nodes({"autopilot": "ardupilot", "vehicle": "scale"})
+    assert six[-1].parameters["vehicle"] == "scale"

@@ -1,0 +1,129 @@
+"""ardupilot_json_node: ArduPilot SITL in place of the control nodes, by its JSON interface.
+
+A thin shell around ArdupilotSession, ControlMapping and Perception.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from rclpy.node import Node
+
+from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.ardupilot_json import ServoFrame, encode_state, servo_commands
+from rfly_amphibious.links.ardupilot_session import ArdupilotSession
+from rfly_amphibious.links.perception import Perception
+from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
+from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
+from rfly_amphibious.ros.node_parameters import ArdupilotParameters, HilPerceptionParameters
+from rfly_amphibious.ros.perception_topics import PerceptionTopics
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.run_loop import run
+
+HEARD = ("imu/data", "height_above_ground", "environment/wind")
+
+
+class ArdupilotJsonNode(Node):
+    """Answers each of ArduPilot's frames with one state, and publishes what its servo outputs mean.
+
+    In lock-step the frame that follows a tick's state is the tick's command. ArduPilot waits for its answer and asks
+    again where none comes, so that nothing has to be sent twice of our own accord.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("ardupilot_json_node")
+        given = declare_parameters(self, ArdupilotParameters)
+        self._params = VehicleParameters.load(given.vehicle)
+        self._mapping = declare_mapping(self, self._params)
+        address = f"udp {given.bind}"
+        self._diagnostics = Diagnostics(self, "ardupilot", f"{address}:{given.port}", self._update_diagnostics)
+        self._perception = Perception(self._params)
+        self._control = ExternalControl(self, self._params, self._use_frames, given.supplies)
+        self._stamp_ns = self._told_ns = -1
+        self._asked_at = self._state_at = -math.inf
+        self._frame: ServoFrame | None = None
+        self._frame_rate = 0
+        self._answer: tuple[RotorCommand, WheelCommand] | None = None
+        self._ready = False
+        self._session = ArdupilotSession(given.bind, given.port, given.controller_host, self._control.wake)
+        told = declare_parameters(self, HilPerceptionParameters)
+        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._on_state, heard=HEARD)
+        self._where = self._control.start(self._session, "ArduPilot", address, self._check)
+        self._diagnostics.hardware_id = self._where
+        self._update_diagnostics()
+
+    def destroy_node(self) -> None:
+        """Ends the session first."""
+        self._session.close()
+        super().destroy_node()
+
+    def _on_state(self, stamp_ns: int) -> None:
+        """A tick, or in free-running an IMU message, is there."""
+        self._state_at = time.monotonic()
+        if stamp_ns != self._stamp_ns:
+            self._stamp_ns, self._answer = stamp_ns, None
+            self._told_ns, self._asked_at = -1, time.monotonic()
+        elif self._topics.lock_step and self._answer is not None:
+            self._publish(*self._answer)  # it was lost on its way
+            return
+        self._ready = self._perception.imu is not None and self._perception.pose is not None
+        self._exchange()
+
+    def _exchange(self) -> None:
+        """Where both a frame and a state that was not told yet are there, the one answers the other."""
+        if self._stamp_ns < 0 or self._frame is None:
+            return
+        if not self._ready:
+            if self._topics.lock_step and self._answer is None:
+                self._answer = self._control.rest(self._stamp_ns)
+                self._publish(*self._answer)
+        elif self._told_ns != self._stamp_ns:
+            self._session.reply(self._frame, encode_state(self._stamp_ns * 1e-9, self._perception))
+            self._told_ns, self._frame = self._stamp_ns, None
+
+    def _use_frames(self) -> None:
+        for frame in self._session.commands():
+            self._frame, self._frame_rate = frame, frame.rate
+            if self._stamp_ns >= 0 and (
+                not self._topics.lock_step or (self._told_ns == self._stamp_ns and self._answer is None)
+            ):
+                self._answer = servo_commands(self._stamp_ns * 1e-9, frame.pulses, self._mapping, self._params)
+                self._publish(*self._answer)
+            self._exchange()
+
+    def _publish(self, rotors: RotorCommand, wheels: WheelCommand) -> None:
+        self._control.publish(rotors)
+        self._control.publish(wheels)
+
+    def _check(self) -> None:
+        self._use_frames()
+        self._update_diagnostics()
+
+    def _update_diagnostics(self) -> None:
+        session, now, lock_step = self._session, time.monotonic(), self._topics.lock_step
+        simulated = now - self._state_at < 1.0
+        unanswered = lock_step and self._answer is None and math.isfinite(self._asked_at)
+        waited = now - self._asked_at if unanswered else 0.0
+        unready = f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come"
+        late = f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time stands"
+        lost = f"no frame of {session.peer} for {session.gap:.1f} s; the simulation's fail-safe acts"
+        self._diagnostics.set_first(
+            [
+                (not session.peer, WARN, f"ArduPilot has not spoken yet ({self._where})"),
+                (simulated and not self._ready, WARN, unready),
+                (waited > ANSWER_WITHIN_S, ERROR, late),
+                (not lock_step and simulated and session.gap > LINK_LOSS_S, ERROR, lost),
+                (True, OK, f"{session.peer} controls"),
+            ],
+            frame_rate=self._frame_rate,
+            repeated_ticks=self._topics.repeated,
+            **session.counters,
+        )
+
+
+def main() -> None:
+    """Entry point of the executable `ardupilot_json_node`."""
+    run(ArdupilotJsonNode, often=True)
