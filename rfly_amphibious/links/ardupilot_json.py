@@ -18,7 +18,7 @@ from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PacketError
-from rfly_common.frames import enu_to_ned, flu_to_frd, quat_conjugate, quat_enu_flu_to_ned_frd, quat_rotate
+from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 """by their magic number, which comes first: frame rate, frame count, pulses"""
@@ -32,8 +32,8 @@ class ServoFrame(NamedTuple):
 
     rate: int
     """frames a second that it would like"""
-    count: int
-    """from 0 on at each start of ArduPilot; a frame that is sent again keeps its count"""
+    number: int
+    """from 0 on at each start of ArduPilot; a frame that is sent again keeps it"""
     pulses: tuple[int, ...]
     """(16,) or (32,) µs; 0: the output is off"""
 
@@ -53,7 +53,7 @@ def decode_servos(datagram: bytes) -> ServoFrame:
 def encode_state(time: float, seen: Perception) -> bytes:
     """One line of JSON. `time`: s of the simulation. Needs IMU and pose; wind and height are told where known.
 
-    The airspeed is what a tube along x would measure. IMU axes have to be the body's.
+    IMU axes have to be the body's.
     """
     imu, pose = seen.imu, seen.pose
     assert imu is not None
@@ -69,9 +69,7 @@ def encode_state(time: float, seen: Perception) -> bytes:
         "velocity": enu_to_ned(pose.velocity).tolist(),
     }
     if np.isfinite(seen.wind).all():
-        told["velocity_wind"] = enu_to_ned(seen.wind).tolist()
-        through_air = quat_rotate(quat_conjugate(pose.orientation), pose.velocity - seen.wind)
-        told["airspeed"] = max(float(through_air[0]), 0.0)
+        told |= {"velocity_wind": enu_to_ned(seen.wind).tolist(), "airspeed": max(seen.airspeed, 0.0)}
     if math.isfinite(seen.height):
         told["rng_1"] = seen.height
     return f"\n{json.dumps(told, separators=(',', ':'), allow_nan=False)}\n".encode("ascii")

@@ -47,7 +47,7 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
     def reply(self, frame: ServoFrame, state: bytes) -> None:
         """The answer to a frame. Never waits."""
         with self._lock:
-            self._reply = frame.count, time.monotonic(), state
+            self._reply = frame.number, time.monotonic(), state
         self._transport.send(state)
 
     # --- in the transport's thread
@@ -71,15 +71,15 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
         """Whether it was the newest frame, or a newer one."""
         alive = False
         for frame in items:
-            if frame.count == self._newest:
-                self._repeat(frame.count)
-            elif frame.count and 0 < self._newest - frame.count < LATE_FRAMES:
+            if frame.number == self._newest:
+                self._repeat(frame.number)
+            elif frame.number and 0 < self._newest - frame.number < LATE_FRAMES:
                 self._counts["late"] += 1
                 continue
             else:
-                if frame.count < self._newest:
-                    self._begin(frame.count)
-                self._newest = frame.count
+                if frame.number < self._newest:
+                    self._begin(frame.number)
+                self._newest = frame.number
                 self._counts["frames"] += 1
                 self._queue_command(frame)
                 self._wake_up()

@@ -20,15 +20,16 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
-from rfly_common.physics import GRAVITY, pressure_altitude, standard_temperature
+from rfly_common.physics import GRAVITY, pressure_altitude, standard_density, standard_temperature
 from rfly_trajectory.mavlink.wire import load_dialect
 
 CONTROLS = 16
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = 0x7, 0x38, 0x1C0
-ABSOLUTE_PRESSURE, PRESSURE_ALTITUDE, TEMPERATURE = 0x200, 0x800, 0x1000
+ABSOLUTE_PRESSURE, DIFFERENTIAL_PRESSURE, PRESSURE_ALTITUDE, TEMPERATURE = 0x200, 0x400, 0x800, 0x1000
 RESET = 0x80000000
-"""bits of HIL_SENSOR.fields_updated; 0x400, differential pressure, is never set: the vehicle has no airspeed sensor"""
-FIX_3D, UNKNOWN_SATELLITES, UNKNOWN_ACCURACY = 3, 255, 65535
+"""bits of HIL_SENSOR.fields_updated"""
+FIX_3D, SATELLITES, UNKNOWN_ACCURACY = 3, 10, 65535
+"""as many satellites as PX4's own simulation has (SIM_GPS_USED): it counts them before it trusts a fix"""
 SYSTEM_ID, COMPONENT_ID = 1, 51
 
 _HEARTBEAT_VERSION = 3
@@ -103,7 +104,8 @@ class HilMessages:
     def sensors(self, time_usec: int, seen: Perception, reset: bool = False) -> Any:
         """HIL_SENSOR; fields_updated tells of what is in `seen.fresh`. What was never measured is 0.
 
-        Pressure altitude and temperature are those of the standard atmosphere at the pressure.
+        Pressure altitude and temperature are those of the standard atmosphere at the pressure, differential pressure is
+        that of the airspeed, negative from behind.
         """
         assert seen.imu is not None
         force, rates = flu_to_frd(seen.imu.specific_force[-1]), flu_to_frd(seen.imu.rates[-1])
@@ -120,9 +122,13 @@ class HilMessages:
             hectopascal = seen.pressure / 100.0
             altitude = pressure_altitude(seen.pressure)
             celsius = standard_temperature(altitude) - 273.15
+        differential, speed = 0.0, seen.airspeed
+        if math.isfinite(speed):
+            differential = 0.005 * float(standard_density(altitude)) * speed * abs(speed)  # of ρ/2 V², in hPa
+            updated |= DIFFERENTIAL_PRESSURE if "wind" in seen.fresh else 0
         return self._dialect.MAVLink_hil_sensor_message(
             time_usec,
-            *_singles((*force, *rates, *field, hectopascal, 0.0, altitude, celsius)),
+            *_singles((*force, *rates, *field, hectopascal, differential, altitude, celsius)),
             updated,
         )
 
@@ -144,7 +150,7 @@ class HilMessages:
             _short(east * _CM),
             _short(down * _CM),
             _within(course * 100.0, 0, 36000) % 36000,
-            UNKNOWN_SATELLITES,
+            SATELLITES,
         )
 
     def state(self, time_usec: int, seen: Perception) -> Any:

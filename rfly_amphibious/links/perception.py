@@ -11,6 +11,7 @@ from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.links.frames import StateReport
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.frames import quat_conjugate, quat_rotate
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class Perception:
         self.height = math.nan
         self.wind = np.full(3, math.nan)
         self.fresh: set[str] = set()
-        """of imu, magnetometer, barometer: those that have come since somebody cleared it"""
+        """of imu, magnetometer, barometer, wind: those that have come since somebody cleared it"""
 
     def take_imu(self, given: samples.ImuSamples) -> None:
         """Of imu/data."""
@@ -77,6 +78,14 @@ class Perception:
     def take_wind(self, given: samples.WindSamples) -> None:
         """Of environment/wind."""
         self.wind = given.velocity[-1]
+        self.fresh.add("wind")
+
+    @property
+    def airspeed(self) -> float:
+        """Along the body's x, as a Pitot tube there measures it, m/s; NaN where pose or wind are not known."""
+        if self.pose is None:
+            return math.nan
+        return float(quat_rotate(quat_conjugate(self.pose.orientation), self.pose.velocity - self.wind)[0])
 
     def ready(self, time: float) -> bool:
         """Whether a controller can begin: IMU and pose are there, and all others that come within `PATIENCE_S`."""

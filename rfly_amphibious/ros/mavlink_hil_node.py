@@ -19,7 +19,7 @@ from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
 from rfly_amphibious.ros.node_parameters import HilPerceptionParameters, MavlinkHilParameters
-from rfly_amphibious.ros.perception_topics import PerceptionTopics
+from rfly_amphibious.ros.perception_topics import HEARD, PerceptionTopics
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
@@ -60,7 +60,9 @@ class MavlinkHilNode(Node):
         self._ready = False
         self._session = HilSession(self._messages, given.bind, given.port, self._control.wake)
         told = declare_parameters(self, HilPerceptionParameters)
-        self._topics = PerceptionTopics(self, self._perception, self._diagnostics, told, self._answer, self._send_gps)
+        self._topics = PerceptionTopics(
+            self, self._perception, self._diagnostics, told, self._answer, self._send_gps, (*HEARD, "environment/wind")
+        )
         self._where = self._control.start(self._session, "an autopilot", address, self._check)
         self._diagnostics.hardware_id = self._where
         if self._ground is not None:

@@ -19,7 +19,7 @@ from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies
 from rfly_amphibious.links.mavlink_hil_session import HilSession
 from rfly_amphibious.links.perception import Perception
-from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples
+from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples, WindSamples
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
 from rfly_trajectory.mavlink.wire import load_dialect
@@ -79,6 +79,21 @@ def test_fields_updated_tells_of_what_is_new(messages):
     assert decoded(messages.sensors(0, seen)).fields_updated == 0x1C0
 
 
+def test_differential_pressure_of_the_wind_along_the_body(messages):
+    """To the north at 12 m/s, 3 m/s of wind from the south: ρ/2 V² = 0.6125 · 81 Pa; from behind it is negative."""
+    north = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
+    seen = perception(north, velocity=(0.0, 12.0, 0.0))
+    seen.take_wind(WindSamples(np.zeros(1), np.array([[5.0, 3.0, 1.0]])))
+    got = decoded(messages.sensors(0, seen))
+    assert got.diff_pressure == pytest.approx(0.6125 * 81.0 / 100.0, rel=1e-5)
+    assert got.fields_updated == 0x43F
+    seen.take_pose(perception(north, velocity=(0.0, -6.0, 0.0)).pose)
+    seen.fresh.clear()
+    got = decoded(messages.sensors(0, seen))
+    assert got.diff_pressure == pytest.approx(-0.6125 * 81.0 / 100.0, rel=1e-5)
+    assert got.fields_updated == 0
+
+
 def test_gps_in_whole_units(messages):
     given = GpsSamples(np.zeros(1), np.array([[47.397742, -8.545594, 488.1234]]), np.array([[-3.0, 4.0, 0.5]]))
     got = decoded(messages.gps(100_000, given, 1.53, 3.06))
@@ -86,7 +101,7 @@ def test_gps_in_whole_units(messages):
     assert (got.eph, got.epv, got.vel) == (153, 306, 500)
     assert (got.vn, got.ve, got.vd) == (400, -300, -50)
     assert got.cog == 32313  # 323.13°: 4 north, 3 west
-    assert (got.fix_type, got.satellites_visible, got.time_usec) == (3, 255, 100_000)
+    assert (got.fix_type, got.satellites_visible, got.time_usec) == (3, 10, 100_000)
 
 
 def test_what_does_not_fit_is_at_its_limit(messages):
