@@ -35,14 +35,9 @@ counter-clockwise seen from above"""
 _TOLERANCE_DEG = 5.0
 _MOTOR_1, _GROUND_STEERING, _THROTTLE = 33, 26, 70
 """SERVOn_FUNCTION"""
-_SPIN_ARM, _SPIN_MIN = 0.03, 0.05
 _CALIBRATED = {
-    **{
-        f"INS_ACC{n}{what}_{axis}": v
-        for n in ("", 2)
-        for what, v in (("OFFS", 0.001), ("SCAL", 1.001))
-        for axis in "XYZ"
-    },
+    **{f"INS_ACC{k}_{axis}": v for k, v in (("OFFS", 0.001), ("SCAL", 1.001)) for axis in "XYZ"},
+    **{f"INS_ACC2{k}_{axis}": v for k, v in (("OFFS", 0.001), ("SCAL", 1.001)) for axis in "XYZ"},
     **{f"COMPASS_OFS{n}_{axis}": v for n in ("", 2, 3) for axis, v in (("X", 5), ("Y", 13), ("Z", -18))},
     **{f"RC{n}_{end}": v for n in range(1, 9) for end, v in (("MIN", LOW), ("MAX", HIGH), ("TRIM", MIDDLE))},
 }
@@ -106,8 +101,8 @@ def _copter(params: VehicleParameters) -> dict[str, float]:
     found |= {
         "MOT_PWM_MIN": LOW,
         "MOT_PWM_MAX": HIGH,
-        "MOT_SPIN_ARM": _SPIN_ARM,
-        "MOT_SPIN_MIN": _SPIN_MIN,
+        "MOT_SPIN_ARM": 0.03,
+        "MOT_SPIN_MIN": 0.05,
         "MOT_SPIN_MAX": 1.0,
         "MOT_THST_EXPO": 1.0,  # thrust grows with the square of the speed, and the speed with the pulse
         "MOT_THST_HOVER": (params.hover_speed / params.max_rotor_speed) ** 2,
