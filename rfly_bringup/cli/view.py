@@ -12,11 +12,13 @@ import typer
 from rfly_bringup.cli.options import (
     DEMO_MAP,
     ExcludeOption,
+    MaybeText,
     SearchPath,
     TopicOption,
     needs_ros,
     refuse_options,
 )
+from rfly_bringup.cli.world import WorldOption
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
@@ -28,7 +30,16 @@ _OF_FOXGLOVE = (*_OF_TOPICS, "foxglove", "host", "port")
 
 def view(
     ctx: typer.Context,
-    map: Annotated[str, typer.Option("--map", "-m", help="name or path of the map; '' for flat ground")] = DEMO_MAP,
+    map: Annotated[
+        MaybeText,
+        typer.Option(
+            "--map",
+            "-m",
+            metavar="MAP",
+            help=f"name or path of the map; '' for flat ground (default: the world's, else {DEMO_MAP})",
+        ),
+    ] = None,
+    world: WorldOption = None,
     search_path: SearchPath = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one")
@@ -78,6 +89,8 @@ def view(
 
         rfly view --map ./map/MyTerrain.png --open
 
+        rfly view --world village                   and rfly up --world village
+
         rfly view --window 1 --port 8081            a second window
 
         rfly view --foxglove                        ROS topics at ws://127.0.0.1:8765
@@ -93,13 +106,17 @@ def view(
         raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
+    from rfly_terrain.world.world import World
+    from rfly_terrain.world.world_file import load_world
     from rfly_ue_bridge.objects.vehicle_descriptions import NONE, read_vehicle_descriptions
     from rfly_ue_bridge.viewer.server import Settings
     from rfly_ue_bridge.viewer.server import view as run
 
+    placed = World() if world is None else load_world(world)
     settings = Settings(
-        map=map,
-        search_path=tuple(search_path or ()),
+        map=(placed.map or DEMO_MAP) if map is None else map,
+        search_path=(*(search_path or ()), *([placed.folder] if placed.folder else [])),
+        world=placed,
         host=host,
         http_port=port,
         udp_port=udp_port + window,

@@ -22,7 +22,7 @@ KEYS = {
     "L": "the viewer has no small map",
 }
 """RflySim3D's keys that are known here, and what they do, or why they don't. B, V, N, S, T, P and L are those of public
-scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, T 1, L 1, P)"""
+scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S -1, T 1, L 1, P); what any other key does none of them says"""
 MAX_TEXT = 200
 """characters of a text that is shown"""
 
@@ -298,7 +298,7 @@ def _key(words: Sequence[str]) -> Command:
     if key == "N":
         return GroundView()
     if key in ("S", "T"):
-        return Show("ids" if key == "S" else "trails", None if number is None else number != 0)
+        return Show("ids" if key == "S" else "trails", None if number is None else number > 0)
     reason = KEYS.get(key, f"no such key is known here; known are {', '.join(KEYS)}")
     return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], reason)
 

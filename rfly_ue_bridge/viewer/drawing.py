@@ -1,4 +1,4 @@
-"""Drawing of sky and vehicles in a viser scene. ENU, metres."""
+"""Drawing of sky, vehicles and a world's objects in a viser scene. ENU, metres."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from rfly_collision.models.vehicle_models import MODELS, Part, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_multiply, quat_ned_frd_to_enu_flu, quat_rotate
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.world import World
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
+from rfly_ue_bridge.viewer.world_meshes import SameObjects, world_meshes
 
 MAX_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
@@ -33,6 +36,41 @@ def draw_sky(server: viser.ViserServer, shadows: bool) -> None:
     server.scene.add_light_directional(
         "/light/sun", color=(255, 246, 228), intensity=2.2, cast_shadow=shadows, position=(-0.55, 0.55, 0.63)
     )
+
+
+class WorldLayer:
+    """The objects of a world file, on the ground of the map that is shown."""
+
+    def __init__(self, server: viser.ViserServer, world: World) -> None:
+        self._server, self._world = server, world
+        self._handles: list[Any] = []
+        self._same = SameObjects(World())
+
+    def show(self, terrain: HeightMap) -> None:
+        """Draw them on this ground instead of the one before."""
+        for handle in self._handles:
+            handle.remove()
+        placed = self._world.on(terrain)
+        self._same = SameObjects(placed)
+        self._handles = [
+            self._server.scene.add_batched_meshes_simple(
+                f"/world/{number}",
+                mesh.vertices,
+                mesh.faces,
+                np.column_stack([np.cos(mesh.yaw / 2), np.zeros((len(mesh.yaw), 2)), np.sin(mesh.yaw / 2)]),
+                mesh.positions.astype(np.float32),
+                batched_scales=mesh.scale.astype(np.float32),
+                batched_colors=mesh.color,
+                flat_shading=True,
+                lod="off",
+            )
+            for number, mesh in enumerate(world_meshes(placed))
+        ]
+
+    def without_its_boxes(self, poses: WorldPoses, vehicle_type: NDArray[Any]) -> WorldPoses:
+        """The vehicles but those by which a bridge shows what is drawn here already."""
+        drawn = self._same.of(poses.position_ned, vehicle_type)
+        return poses.where(~drawn) if drawn.any() else poses
 
 
 class VehicleLayer:

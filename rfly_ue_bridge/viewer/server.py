@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
+from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer.annotations import LabelLayers, TrailLayer
@@ -31,7 +32,7 @@ from rfly_ue_bridge.viewer.console import (
     Show,
     ShowText,
 )
-from rfly_ue_bridge.viewer.drawing import VehicleLayer, draw_sky
+from rfly_ue_bridge.viewer.drawing import VehicleLayer, WorldLayer, draw_sky
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
 from rfly_ue_bridge.viewer.local_server import open_server
@@ -77,6 +78,8 @@ class Settings:
     """id of a vehicle that the cameras follow once it appears"""
     descriptions: VehicleDescriptions = NONE
     """what vehicle XML says of vehicle types"""
+    world: World = field(default_factory=World)
+    """what stands on the map"""
 
 
 class Viewer:
@@ -97,6 +100,7 @@ class Viewer:
         self._ground_click: Click | None = None
         draw_sky(self.server, settings.shadows)
         self._terrain = TerrainLayer(self.server, settings.max_triangles, lit=settings.shadows)
+        self._world = WorldLayer(self.server, settings.world)
         self._vehicles = VehicleLayer(self.server)
         self._labels = LabelLayers(self.server)
         self._trails = TrailLayer(self.server)
@@ -156,15 +160,16 @@ class Viewer:
             self._do(event, now_s)
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
+        drawn = self._world.without_its_boxes(poses, state.vehicles["vehicle_type"])
         elapsed, self._last_frame_s = now_s - self._last_frame_s, now_s
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
-        enlarge = drawn_enlarged(poses, screens, self.panel.enlarge)
+        enlarge = drawn_enlarged(drawn, screens, self.panel.enlarge)
         self._terrain.update(now_s)
         with self.server.atomic():
-            self._vehicles.show(poses, enlarge, elapsed)
+            self._vehicles.show(drawn, enlarge, elapsed)
             below = state.terrain if self.panel.ground_trails else None
-            self._trails.show(poses, self.panel.trails, below, now_s)
-        self._labels.show(poses, state.labels, self.panel.ids, enlarge)
+            self._trails.show(drawn, self.panel.trails, below, now_s)
+        self._labels.show(drawn, state.labels, self.panel.ids, enlarge)
         self.cameras.update(poses, self.panel.followed, state.terrain)
         self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
         self.server.flush()
@@ -207,6 +212,7 @@ class Viewer:
 
     def _map_shown(self) -> None:
         self._terrain.show(self.state.terrain)
+        self._world.show(self.state.terrain)
         self._trails.clear()
         self.cameras.show_map(self.state.terrain)
         if self.state.map_name and not self.state.terrain_known:

@@ -59,6 +59,10 @@ class WorldPoses:
     def __len__(self) -> int:
         return len(self.id)
 
+    def where(self, chosen: Bools) -> WorldPoses:
+        """Those of them."""
+        return WorldPoses(**{name: getattr(self, name)[chosen] for name in WorldPoses.__dataclass_fields__})
+
     def row(self, vehicle_id: int) -> int | None:
         """Where a vehicle is in the arrays."""
         row = int(np.searchsorted(self.id, vehicle_id))

@@ -226,7 +226,7 @@ def test_reports_and_collision_mode_are_switched_by_commands(state):
 
 
 def test_keys_of_public_scripts_are_events_for_the_window(state):
-    keys = ("B 2", "B", "V 1", "V 0", "N 6", "S 1", "S 0", "T")
+    keys = ("B 2", "B", "V 1", "V 0", "N 6", "S 1", "S 0", "S -1", "T")
     tell(state, *(command(f"RflyChangeViewKeyCmd {key}") for key in keys))
     assert state.take_events() == [
         Focus(2),
@@ -235,6 +235,7 @@ def test_keys_of_public_scripts_are_events_for_the_window(state):
         OnBoard(0),
         GroundView(),
         Show("ids", True),
+        Show("ids", False),
         Show("ids", False),
         Show("trails", None),
     ]

@@ -1,0 +1,99 @@
+"""Triangles of a world's objects: what many share is drawn as instances, the rest in one mesh for each colour."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, cKDTree
+
+from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.frames import enu_to_ned
+from rfly_terrain.world.models import Color, Model
+from rfly_terrain.world.world import World
+
+SHARED = 4
+"""Of so many objects and more of one model the browser gets its triangles once."""
+SAME_M = 0.5
+"""A box of the bridge's that is so near to the middle of an object is that object."""
+
+
+class Meshes(NamedTuple):
+    """Triangles in one colour, drawn once at each place. ENU, m."""
+
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.uint32]
+    """counter-clockwise from outside"""
+    color: Color
+    positions: Floats
+    """(n, 3)"""
+    yaw: Floats
+    """(n,) rad, counter-clockwise from east"""
+    scale: Floats
+    """(n,)"""
+
+
+def part_triangles(part: Floats) -> Floats:
+    """(t, 3, 3) the triangles of a convex part's surface, counter-clockwise from outside."""
+    hull = ConvexHull(part)
+    corners: Floats = part[hull.simplices]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("ij,ij->i", across, hull.equations[:, :3]) < 0
+    corners[inwards] = corners[inwards][:, [0, 2, 1]]
+    return corners
+
+
+def world_meshes(world: World) -> list[Meshes]:
+    """What is drawn of a world: all objects that show no model of RflySim3D's, which come by datagram alone."""
+    by_model: dict[int, list[int]] = defaultdict(list)
+    for row, each in enumerate(world.objects):
+        if not each.model.vehicle_type:
+            by_model[id(each.model)].append(row)
+    found: list[Meshes] = []
+    single: dict[Color, list[Floats]] = defaultdict(list)
+    for rows in by_model.values():
+        model = world.objects[rows[0]].model
+        triangles = np.concatenate([part_triangles(part) for part in model.parts])
+        at = world.positions[rows]
+        yaw, scale = (np.array([getattr(world.objects[row], name) for row in rows]) for name in ("yaw", "scale"))
+        if len(rows) >= SHARED:
+            found.append(_meshes(triangles, model.color, at, yaw, scale))
+            continue
+        for place, angle, factor in zip(at, yaw.tolist(), scale.tolist(), strict=True):
+            c, s = np.cos(angle), np.sin(angle)
+            turned = factor * triangles @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+            single[model.color].append(turned + place)
+    here = (np.zeros((1, 3)), np.zeros(1), np.ones(1))
+    return found + [_meshes(np.concatenate(parts), color, *here) for color, parts in single.items()]
+
+
+def _meshes(triangles: Floats, color: Color, positions: Floats, yaw: Floats, scale: Floats) -> Meshes:
+    faces = np.arange(3 * len(triangles), dtype=np.uint32).reshape(-1, 3)
+    return Meshes(triangles.reshape(-1, 3).astype(np.float32), faces, color, positions, yaw, scale)
+
+
+class SameObjects:
+    """Which vehicles of the window are boxes that the bridge sends for objects of the world."""
+
+    def __init__(self, world: World) -> None:
+        rows = [row for row, each in enumerate(world.objects) if not each.model.vehicle_type]
+        heights = np.array([_middle(world.objects[row].scaled_model) for row in rows])
+        middles = world.positions[rows]
+        middles[:, 2] += heights
+        self._tree = cKDTree(np.asarray(enu_to_ned(middles))) if rows else None
+
+    def of(self, position_ned: Floats, vehicle_type: Ints) -> Bools:
+        """(n,) True for those that are drawn already."""
+        found = np.zeros(len(vehicle_type), bool)
+        rows = np.flatnonzero(vehicle_type == 0)
+        if self._tree is not None and len(rows):
+            distance, _ = self._tree.query(position_ned[rows], distance_upper_bound=SAME_M)
+            found[rows] = np.isfinite(distance)
+        return found
+
+
+def _middle(model: Model) -> float:
+    low, high = model.bounds
+    return 0.5 * float(low[2] + high[2])
