@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rfly_amphibious.dynamics.model import ModelState, Outputs
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.guidance.manoeuvre import ManoeuvreGuide
 from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
 from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_end
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -38,7 +40,11 @@ class OnBoard:
     def __init__(self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters) -> None:
         params = scenario.params
         self.estimator = StateEstimator(estimator, sensors, params, terrain=scenario.terrain)
-        self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
+        self.guide: MissionGuide | ManoeuvreGuide
+        if scenario.manoeuvre is None:
+            self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
+        else:
+            self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
         self.flight, self.chassis = FlightController(params, sensors), ChassisController(params)
         self.estimate: Estimate | None = None
         self.refused = ""
@@ -55,7 +61,10 @@ class OnBoard:
             self._guide_at = time + GUIDE_PERIOD
             self._apply(self.guide.step(now, self.flight.mode))
         rotors = self.flight.step(now, dt)
-        return rotors, self.chassis.step(now, self.flight.mode, dt)
+        wheels = self.chassis.step(now, self.flight.mode, dt)
+        if isinstance(self.guide, ManoeuvreGuide):
+            return self.guide.superimpose(time, self.flight.mode, rotors, wheels)
+        return rotors, wheels
 
     def _apply(self, setpoint: Setpoint) -> None:
         if self.flight.mode is Mode.DRIVE:
@@ -69,6 +78,16 @@ class OnBoard:
         self._asked = word
 
 
+class Tick(NamedTuple):
+    """What passed between vehicle and computer in a tick."""
+
+    time: float
+    samples: SensorSamples
+    estimate: Estimate | None
+    rotors: RotorCommand
+    wheels: WheelCommand
+
+
 @dataclass(frozen=True)
 class ClosedLoopRun:
     """What happened in truth, and what the estimator made of it; one row each for every sample of the run."""
@@ -78,6 +97,9 @@ class ClosedLoopRun:
     """(k, 3) m: where it seemed to be; NaN before the estimator was aligned"""
     estimated_velocity: Floats
     """(k, 3) m/s"""
+    sensors: SensorParameters
+    ticks: tuple[Tick, ...] = ()
+    """all of them, where they were to be kept"""
 
     @property
     def position_error(self) -> Floats:
@@ -100,6 +122,7 @@ def run_closed_loop(
     sensors: SensorParameters | None = None,
     estimator: EstimatorParameters | None = None,
     progress: Callable[[float], None] | None = None,
+    keep_ticks: bool = False,
 ) -> ClosedLoopRun:
     """Runs a scenario to its end condition, or until it can't be reached any more; its seed is that of wind and noise.
 
@@ -108,21 +131,28 @@ def run_closed_loop(
     """
     sensors = SensorParameters.load(scenario.params.name) if sensors is None else sensors
     estimator = EstimatorParameters.load(scenario.params.name) if estimator is None else estimator
-    loop = _ClosedLoop(scenario, sensors.replace(ground_truth=None), estimator)
+    sensors = sensors.replace(ground_truth=None)
+    loop = _ClosedLoop(scenario, sensors, estimator, keep_ticks)
     run = run_to_end(loop, progress)
     estimates = np.array(loop.estimates[: len(run.time)])
-    return ClosedLoopRun(run, estimates[:, 0], estimates[:, 1])
+    return ClosedLoopRun(run, estimates[:, 0], estimates[:, 1], sensors, tuple(loop.ticks))
 
 
-def warm_up(scenario: Scenario) -> None:
+def warm_up(
+    scenario: Scenario, sensors: SensorParameters | None = None, estimator: EstimatorParameters | None = None
+) -> None:
     """Compiles all that a run needs, or loads it, before anyone waits for it: by the time the estimator is aligned."""
-    run_closed_loop(replace(scenario, events=(), end="time", end_time=WARM_UP_TIME))
+    run_closed_loop(replace(scenario, events=(), end="time", end_time=WARM_UP_TIME), sensors, estimator)
 
 
 class _ClosedLoop:
     """The simulation with its sensors under what is aboard, in lock-step."""
 
-    def __init__(self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters) -> None:
+    def __init__(
+        self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters, keep_ticks: bool
+    ) -> None:
+        self._keeps_ticks = keep_ticks
+        self.ticks: list[Tick] = []
         self._end_time = scenario.end_time
         self._simulation = scenario.simulation(sensors)
         self._aboard = OnBoard(scenario, sensors, estimator)
@@ -150,6 +180,8 @@ class _ClosedLoop:
         time = simulation.time
         recorder.watch(simulation.state, simulation.outputs, simulation.period)
         rotors, wheels = aboard.tick(time, samples, simulation.period)
+        if self._keeps_ticks:
+            self.ticks.append(Tick(time, samples, aboard.estimate, rotors, wheels))
         simulation.command_rotors(rotors)
         simulation.command_wheels(wheels)
         if simulation.failsafe is not self._failsafe:

@@ -6,20 +6,23 @@ nodes; times are simulated time.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
+from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
-from rfly_common.frames import quat_conjugate, quat_rotate
+from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.imports import require
 
 Message = dict[str, Any]
@@ -35,6 +38,13 @@ TOPICS = {
     "/environment/wind": "geometry_msgs/Vector3Stamped",
     "/mode": "std_msgs/String",
 }
+SENSED_TOPICS = {
+    "/tf_static": "tf2_msgs/TFMessage",
+    "/odometry/filtered": "nav_msgs/Odometry",
+    "/cmd/rotors": "rfly_suite/RotorCommand",
+    "/cmd/wheels": "rfly_suite/WheelCommand",
+}
+"""of a closed loop, beside TOPICS"""
 MODE_PERIOD = 0.5
 """s after which the mode is told again, as the node does"""
 
@@ -44,23 +54,30 @@ def check_mcap() -> None:
     require("mcap_ros2", "writing MCAP files")
 
 
-def write_mcap(run: ScenarioRun, path: Path, vehicle: str = "amphibious") -> None:
+def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amphibious") -> None:
     """Truth without noise at each sample, 50 Hz: TOPICS; what an IMU in base_link (frame `<vehicle>/base_link`) reads.
 
-    `/rotor_speeds` are rad/s, `/wheel_loads` N. Metadata say scenario, vehicle, seed and ending. Raises ConfigError
-    without mcap-ros2-support.
+    `/rotor_speeds` are rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its sensors said, with their
+    noise and at their rates, what was estimated and what was commanded (SENSED_TOPICS); true are `/ground_truth/odom`
+    and `/rotor_speeds` still. Metadata say scenario, vehicle, seed and ending. Raises ConfigError without
+    mcap-ros2-support.
     """
     check_mcap()
     from mcap_ros2.writer import Writer
 
-    scenario = run.scenario
+    closed, run = (run, run.run) if isinstance(run, ClosedLoopRun) else (None, run)
+    scenario, base = run.scenario, f"{vehicle}/base_link"
+    messages, topics = _messages(run, base), TOPICS
+    if closed is not None and closed.ticks:
+        truth = (m for m in messages if m[1] not in _OF_SENSORS)
+        messages, topics = heapq.merge(truth, _sensed(closed, vehicle), key=lambda m: m[0]), TOPICS | SENSED_TOPICS
     with path.open("wb") as file, Writer(file) as writer:
         schemas = {
             kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
-            for kind in TOPICS.values()
+            for kind in topics.values()
         }
-        for time_ns, topic, message in _messages(run, f"{vehicle}/base_link"):
-            writer.write_message(topic, schemas[TOPICS[topic]], message, time_ns)
+        for time_ns, topic, message in messages:
+            writer.write_message(topic, schemas[topics[topic]], message, time_ns)
         writer.add_metadata(
             "scenario",
             {
@@ -70,6 +87,52 @@ def write_mcap(run: ScenarioRun, path: Path, vehicle: str = "amphibious") -> Non
                 "ending": run.ending,
             },
         )
+
+
+_OF_SENSORS = ("/imu/data", "/joint_states", "/wheel_loads", "/environment/wind")
+"""truth in the log of a run, samples in that of a closed loop"""
+
+
+def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[tuple[int, str, Message]]:
+    """What passed between vehicle and computer, at the times when it did."""
+    params, base = closed.run.scenario.params, f"{vehicle}/base_link"
+    names, steered = joint_names(params), joint_geometry(params).steering_sign != 0.0
+    imu = closed.sensors.imu
+    if imu is not None:
+        rotation = _quaternion(np.asarray(euler_to_quat(imu.rotation), float))
+        transform = {"translation": _vector(np.array(imu.position)), "rotation": rotation}
+        link = {"header": _header(0.0, base), "child_frame_id": f"{vehicle}/imu_link", "transform": transform}
+        yield 0, "/tf_static", {"transforms": [link]}
+    estimated = -1.0
+    for tick in closed.ticks:
+        now = round(tick.time * 1e9)
+        if tick.samples.imu is not None:
+            for time, force, rates, attitude in zip(*tick.samples.imu, strict=True):
+                yield now, "/imu/data", _imu(_header(time, f"{vehicle}/imu_link"), attitude, rates, force)
+        if tick.samples.joints is not None:
+            for time, *angles, strut, strut_rate, rotor, rotor_rate in zip(*tick.samples.joints, strict=True):
+                angle, rate, steering = angles
+                positions = np.concatenate([angle, steering[steered], strut, rotor])
+                speeds = np.concatenate([rate, np.zeros(steered.sum()), strut_rate, rotor_rate])
+                yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
+        if tick.samples.wheel_loads is not None:
+            for load in tick.samples.wheel_loads.load:
+                yield now, "/wheel_loads", _array("wheel", load)
+        if tick.samples.wind is not None:
+            for time, velocity in zip(*tick.samples.wind, strict=True):
+                yield now, "/environment/wind", {"header": _header(time, WORLD), "vector": _vector(velocity)}
+        estimate = tick.estimate
+        if estimate is not None and estimate.time > estimated:
+            estimated = estimate.time
+            velocity = rotation_matrix(estimate.orientation).T @ estimate.velocity
+            pose = _header(estimated, WORLD), base, estimate.position, estimate.orientation
+            yield now, "/odometry/filtered", _odometry(*pose, velocity, estimate.rates)
+        rotors, wheels = tick.rotors, tick.wheels
+        values = {"mode": int(rotors.torques), "value": rotors.value.tolist()}
+        yield now, "/cmd/rotors", {"header": _header(rotors.time, ""), **values}
+        torques = {"drive_torque": wheels.drive_torque.tolist(), "brake_torque": wheels.brake_torque.tolist()}
+        angle = float(wheels.steering_angle)
+        yield now, "/cmd/wheels", {"header": _header(wheels.time, ""), "steering_angle": angle, **torques}
 
 
 def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]]:
@@ -85,43 +148,17 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[tuple[int, str, Message]
     for k, time_ns in enumerate(times.tolist()):
         for told_ns, mode in modes.until(time_ns):
             yield told_ns, "/mode", {"data": mode}
-        stamp = {"sec": time_ns // 10**9, "nanosec": time_ns % 10**9}
-        in_world, in_body = ({"stamp": stamp, "frame_id": name} for name in (WORLD, frame))
-        place, attitude = _vector(position[k]), _quaternion(orientation[k])
-        transform = {"translation": place, "rotation": attitude}
+        in_world, in_body = (_header(time_ns * 1e-9, name) for name in (WORLD, frame))
+        transform = {"translation": _vector(position[k]), "rotation": _quaternion(orientation[k])}
         yield (
             time_ns,
             "/tf",
             {"transforms": [{"header": in_world, "child_frame_id": frame, "transform": transform}]},
         )
-        odometry = {
-            "header": in_world,
-            "child_frame_id": frame,
-            "pose": {"pose": {"position": place, "orientation": attitude}, "covariance": _EXACT_6},
-            "twist": {
-                "twist": {"linear": _vector(velocity[k]), "angular": _vector(rates[k])},
-                "covariance": _EXACT_6,
-            },
-        }
-        yield time_ns, "/ground_truth/odom", odometry
-        imu = {
-            "header": in_body,
-            "orientation": attitude,
-            "orientation_covariance": _EXACT_3,
-            "angular_velocity": _vector(rates[k]),
-            "angular_velocity_covariance": _EXACT_3,
-            "linear_acceleration": _vector(force[k]),
-            "linear_acceleration_covariance": _EXACT_3,
-        }
-        yield time_ns, "/imu/data", imu
-        joints = {
-            "header": in_body,
-            "name": names,
-            "position": angles[k].tolist(),
-            "velocity": speeds[k].tolist(),
-            "effort": [],
-        }
-        yield time_ns, "/joint_states", joints
+        truth = in_world, frame, position[k], orientation[k], velocity[k], rates[k]
+        yield time_ns, "/ground_truth/odom", _odometry(*truth)
+        yield time_ns, "/imu/data", _imu(in_body, orientation[k], rates[k], force[k])
+        yield time_ns, "/joint_states", _joints(in_body, names, angles[k], speeds[k])
         yield time_ns, "/wheel_loads", _array("wheel", run.outputs.wheel_load[k])
         yield time_ns, "/rotor_speeds", _array("rotor", rotor_speed[k])
         yield time_ns, "/environment/wind", {"header": in_world, "vector": _vector(run.wind[k])}
@@ -171,6 +208,41 @@ class _Modes:
             yield self._due.pop(0)
 
 
+def _header(time: float, frame: str) -> Message:
+    sec, nanosec = divmod(round(time * 1e9), 10**9)
+    return {"stamp": {"sec": sec, "nanosec": nanosec}, "frame_id": frame}
+
+
+def _odometry(
+    header: Message, child: str, position: Floats, orientation: Floats, velocity: Floats, rates: Floats
+) -> Message:
+    pose = {"position": _vector(position), "orientation": _quaternion(orientation)}
+    twist = {"linear": _vector(velocity), "angular": _vector(rates)}
+    return {
+        "header": header,
+        "child_frame_id": child,
+        "pose": {"pose": pose, "covariance": _EXACT_6},
+        "twist": {"twist": twist, "covariance": _EXACT_6},
+    }
+
+
+def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> Message:
+    return {
+        "header": header,
+        "orientation": _quaternion(orientation),
+        "orientation_covariance": _EXACT_3,
+        "angular_velocity": _vector(rates),
+        "angular_velocity_covariance": _EXACT_3,
+        "linear_acceleration": _vector(force),
+        "linear_acceleration_covariance": _EXACT_3,
+    }
+
+
+def _joints(header: Message, names: list[str], positions: Floats, speeds: Floats) -> Message:
+    joints = {"name": names, "position": positions.tolist(), "velocity": speeds.tolist(), "effort": []}
+    return {"header": header, **joints}
+
+
 def _vector(values: Floats) -> Message:
     x, y, z = values.tolist()
     return {"x": x, "y": y, "z": z}
@@ -210,6 +282,10 @@ _FIELDS = {
     "nav_msgs/Odometry": (
         "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/PoseWithCovariance pose\n"
         "geometry_msgs/TwistWithCovariance twist"
+    ),
+    "rfly_suite/RotorCommand": "std_msgs/Header header\nuint8 mode\nfloat64[] value",
+    "rfly_suite/WheelCommand": (
+        "std_msgs/Header header\nfloat64 steering_angle\nfloat64[4] drive_torque\nfloat64[4] brake_torque"
     ),
     "sensor_msgs/Imu": (
         "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\n"

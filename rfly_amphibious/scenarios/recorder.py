@@ -11,6 +11,7 @@ import numpy as np
 
 from rfly_amphibious.control.modes import STANDING_SHARE, Mode
 from rfly_amphibious.dynamics.model import ModelState, Outputs
+from rfly_amphibious.guidance.manoeuvre import ManoeuvreGuide
 from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, SensorOff
@@ -223,7 +224,10 @@ class ScenarioLoop(Protocol):
     """A vehicle and what controls it, tick by tick: with the truth, or with estimates."""
 
     recorder: RunRecorder
-    guide: MissionGuide
+
+    @property
+    def guide(self) -> MissionGuide | ManoeuvreGuide:
+        """Of its mission or manoeuvre."""
 
     @property
     def state(self) -> ModelState:

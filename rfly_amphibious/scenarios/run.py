@@ -19,6 +19,7 @@ from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.errors import ConfigError
 
 SAMPLE_STEPS = 20
 DRIVING_PERIOD, FLYING_PERIOD = 0.01, 0.004
@@ -28,8 +29,13 @@ DRIVING_PERIOD, FLYING_PERIOD = 0.01, 0.004
 def run_scenario(scenario: Scenario, progress: Callable[[float], None] | None = None) -> ScenarioRun:
     """Runs a scenario to its end condition, or until it can't be reached any more.
 
-    The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds now and then.
+    The same scenario gives the same numbers, bit by bit. `progress` is told the simulated seconds now and then. Raises
+    ConfigError for a manoeuvre, which is for the controllers of a closed loop.
     """
+    if scenario.manoeuvre is not None:
+        raise ConfigError(
+            f"{scenario.name}: a manoeuvre is on top of the controllers' commands: run it with --estimate"
+        )
     return run_to_end(_TruthLoop(scenario), progress)
 
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
+from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
@@ -61,6 +63,8 @@ class Scenario:
     method: Method = "rk4"
     notes: tuple[str, ...] = ()
     """what a mission file says that is not carried out"""
+    manoeuvre: Manoeuvre | None = None
+    """in place of legs"""
 
     def __post_init__(self) -> None:
         for event in self.events:
@@ -167,8 +171,8 @@ class _Reader:
         place = given.get("position_m")
         mission = whole["mission"]
         notes: list[str] = []
-        if ("file" in mission) == ("items" in mission):
-            self._fail(("mission",), "expected exactly one of the keys file, items")
+        if sum(key in mission for key in ("file", "items", "manoeuvre")) != 1:
+            self._fail(("mission",), "expected exactly one of the keys file, items, manoeuvre")
         if "file" in mission:
             with self._naming("mission", "file"):
                 steps, home, notes = steps_of_file(
@@ -177,12 +181,12 @@ class _Reader:
             start = home if place is None else tuple(place)
         else:
             start = (0.0, 0.0) if place is None else tuple(place)
-            steps = [self._step(index, item) for index, item in enumerate(mission["items"])]
+            steps = [self._step(index, item) for index, item in enumerate(mission.get("items", ()))]
         if terrain is not None and not terrain.inside(*start):
             self._fail(("start", "position_m"), f"{list(start)} lies off the map, which spans {terrain.bounds}")
         speeds = mission.get("drive_speed_mps", DRIVE_SPEED), mission.get("fly_speed_mps", FLY_SPEED)
         try:
-            legs = legs_of(steps, start, terrain, *speeds)
+            legs = legs_of(steps, start, terrain, *speeds) if "manoeuvre" not in mission else ()
         except ConfigError as error:
             step = getattr(error, "step", None)
             self._fail(("mission", "items", step) if "items" in mission and step is not None else ("mission",), error)
@@ -208,7 +212,25 @@ class _Reader:
                 float(end["time_s"]),
                 whole.get("method", "rk4"),
                 tuple(notes),
+                self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None,
             )
+
+    def _manoeuvre(self, items: Sequence[dict[str, Any]]) -> Manoeuvre:
+        signals, modes = [], []
+        for index, item in enumerate(items):
+            path = ("mission", "manoeuvre", index)
+            if ("signal" in item) == ("mode" in item):
+                self._fail(path, "expected exactly one of the keys signal, mode")
+            if "mode" in item:
+                modes.append((float(item["from_s"]), {"takeoff": Mode.TAKEOFF, "land": Mode.LAND}[item["mode"]]))
+                continue
+            begin, end = float(item["from_s"]), float(item.get("to_s", 0.0))
+            if end <= begin:
+                self._fail((*path, "to_s") if "to_s" in item else path, f"to_s: expected more than from_s, {begin:g}")
+            first, last = map(float, item.get("frequency_hz", (0.0, 0.0)))
+            shape = float(item.get("value", 0.0)), float(item.get("amplitude", 0.0)), (first, last)
+            signals.append(Signal(item["signal"], begin, end, *shape))
+        return Manoeuvre(tuple(signals), tuple(sorted(modes, key=lambda mode: mode[0])))
 
     def _step(self, index: int, item: dict[str, Any]) -> MissionStep:
         mode = item["mode"]
