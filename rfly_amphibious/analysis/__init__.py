@@ -1,0 +1,1 @@
+"""Analysis: what follows from a vehicle's parameters without a simulation."""

@@ -1,0 +1,111 @@
+"""Suspension modes: the patent's seven degrees of freedom (figure 12) as an eigenproblem. docs/model, section 8.
+
+The seven: heave (m, up), roll and pitch of the body (rad, left side up, nose down), height of each wheel (m).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
+
+FREEDOMS = ("heave", "roll", "pitch", *(f"wheel {wheel}" for wheel in at.WHEELS))
+
+
+class Matrices(NamedTuple):
+    """M q̈ + C q̇ + K q = 0, (7, 7) each."""
+
+    mass: Floats
+    damping: Floats
+    stiffness: Floats
+
+
+class SuspensionMode(NamedTuple):
+    """One of the seven."""
+
+    name: str
+    """after the part that moves most: heave, roll, pitch, or hop of the wheels: all alike, or against each other"""
+    frequency: float
+    """Hz, without damping"""
+    damped_frequency: float
+    """Hz; 0 where it creeps back without swinging"""
+    damping_ratio: float
+    """of the critical one; above 1 it creeps"""
+    shape: Floats
+    """(7,) of FREEDOMS without damping, its largest movement of a wheel or of the body above a wheel 1"""
+
+
+def suspension_matrices(p: VehicleParameters) -> Matrices:
+    """About rest on level ground, small angles, wheels free to slide sideways. Eq. 8.1 with the two additions below it.
+
+    Dampers count with the mean of bump and rebound, and the tyres with their damping.
+    """
+    hub = p.hub_position
+    body = np.column_stack([np.ones(4), hub[:, 1], -hub[:, 0], np.zeros((4, 4))])
+    wheel = np.hstack([np.zeros((4, 3)), np.eye(4)])
+    pressed = wheel - body
+    spring = np.array((p.front_spring, p.front_spring, p.rear_spring, p.rear_spring))
+    stiffness = pressed.T @ (spring[:, None] * pressed) + p.tyre_stiffness * wheel.T @ wheel
+    for bar, (left, right) in ((p.front_anti_roll, (0, 1)), (p.rear_anti_roll, (2, 3))):
+        across = pressed[left] - pressed[right]
+        stiffness += bar * np.outer(across, across)
+    damper = 0.5 * (p.bump_damping + p.rebound_damping)
+    damping = damper * pressed.T @ pressed + p.tyre_damping * wheel.T @ wheel
+    depth = float(-hub[:, 2].mean())
+    mass = np.diag([p.mass_sprung, 0.0, 0.0, *[p.mass_unsprung] * 4])
+    mass[1:3, 1:3] = p.inertia_matrix[:2, :2] + np.eye(2) * 4.0 * p.mass_unsprung * p.mass_sprung / p.mass * depth**2
+    stiffness[1:3, 1:3] -= np.eye(2) * p.mass_sprung * GRAVITY * depth
+    return Matrices(mass, damping, stiffness)
+
+
+def suspension_modes(p: VehicleParameters) -> list[SuspensionMode]:
+    """The seven modes, slowest first."""
+    from scipy.linalg import eig, eigh
+
+    mass, damping, stiffness = suspension_matrices(p)
+    squares, shapes = eigh(stiffness, mass)
+    none = np.zeros((7, 7))
+    first_order = np.block([[none, np.eye(7)], [-np.linalg.solve(mass, stiffness), -np.linalg.solve(mass, damping)]])
+    poles, vectors = eig(first_order)
+    body = np.column_stack([np.ones(4), p.hub_position[:, 1], -p.hub_position[:, 0]])
+    made = []
+    free = list(range(14))
+    for square, shape in zip(squares, shapes.T, strict=True):
+        pair = _poles_of(mass @ shape, float(square), vectors[:7], poles, free)
+        natural = float(np.sqrt(abs(np.prod(pair))))
+        ratio = float(-np.sum(pair).real / (2.0 * natural))
+        heights = np.concatenate([body @ shape[:3], shape[3:]])
+        largest = heights[np.abs(heights).argmax()]
+        frequency = math.sqrt(max(square, 0.0)) / math.tau
+        made.append(SuspensionMode(_name(body, shape), frequency, abs(pair[0].imag) / math.tau, ratio, shape / largest))
+    return made
+
+
+def _poles_of(shape: Floats, square: float, vectors: Floats, poles: Floats, free: list[int]) -> Floats:
+    """The two poles, of those still free, whose motion is most like an undamped shape (times the mass), whose square
+    of the frequency is given."""
+    alike = np.abs(shape @ vectors) / np.linalg.norm(vectors, axis=0)
+    first = max(free, key=lambda k: float(alike[k]))
+    free.remove(first)
+    if poles[first].imag:
+        second = min(free, key=lambda k: float(abs(poles[k] - poles[first].conj())))
+    else:
+        real = [k for k in free if not poles[k].imag]
+        second = min(real, key=lambda k: abs(math.log(abs(poles[k] * poles[first] / square))))
+    free.remove(second)
+    return poles[[first, second]]
+
+
+def _name(body: Floats, shape: Floats) -> str:
+    parts = np.abs(shape[:3]) * np.abs(body).max(axis=0)
+    if parts.max() >= np.abs(shape[3:]).max():
+        return FREEDOMS[int(parts.argmax())]
+    signs = np.array(((1, 1, 1, 1), (1, -1, 1, -1), (1, 1, -1, -1), (1, -1, -1, 1)))
+    kinds = ("hop", "hop, left–right", "hop, front–rear", "hop, diagonal")
+    return kinds[int(np.abs(signs @ shape[3:]).argmax())]
