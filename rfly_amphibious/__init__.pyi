@@ -1,3 +1,5 @@
+from rfly_amphibious.analysis.suspension_modes import SuspensionMode as SuspensionMode
+from rfly_amphibious.analysis.suspension_modes import suspension_modes as suspension_modes
 from rfly_amphibious.autopilots.betaflight_loop import BetaflightLoop as BetaflightLoop
 from rfly_amphibious.autopilots.betaflight_session import BetaflightSession as BetaflightSession
 from rfly_amphibious.control.chassis_controller import ChassisController as ChassisController
@@ -20,6 +22,11 @@ from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters 
 from rfly_amphibious.guidance.legs import DriveLeg as DriveLeg
 from rfly_amphibious.guidance.legs import FlyLeg as FlyLeg
 from rfly_amphibious.guidance.mission_guide import MissionGuide as MissionGuide
+from rfly_amphibious.identification.regression import Estimated as Estimated
+from rfly_amphibious.identification.vehicle_fit import VehicleFit as VehicleFit
+from rfly_amphibious.identification.vehicle_fit import fit_vehicle as fit_vehicle
+from rfly_amphibious.identification.vehicle_log import VehicleLog as VehicleLog
+from rfly_amphibious.identification.vehicle_log import read_log as read_log
 from rfly_amphibious.mapping.elevation_map import ElevationMap as ElevationMap
 from rfly_amphibious.mapping.elevation_map import ElevationParameters as ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid as OctomapGrid

@@ -38,6 +38,7 @@ ONLY_PARSED = {
     "doctor": "looks at running nodes",
     "status": "looks at running nodes",
     **{f"mission {word}": "needs a running mission_node" for word in ("start", "hold", "resume", "return", "status")},
+    "sim fit": "a minute's log: test_sim_fit.py",
 }
 """commands of `rfly` whose examples are read with the command's own options, but not run"""
 
@@ -75,6 +76,10 @@ def files_of_a_user(tmp_path_factory) -> Path:
     )
     write_mission(folder / "survey.plan", Mission(survey, origin))
     (folder / "masts.yaml").write_text("version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n")
+    signals = "[{signal: lift_n, from_s: 1, to_s: 1.5, value: 50}]"
+    (folder / "excite.yaml").write_text(
+        f"version: 1\nvehicle: scale\nmission: {{manoeuvre: {signals}}}\nend: {{when: time, time_s: 1.5}}\n"
+    )
     if importlib.util.find_spec("rasterio"):
         from rfly_terrain.exports.geotiff import write_geotiff
 

@@ -21,6 +21,7 @@ from rfly_bringup.cli.options import (
     check_target,
     status,
 )
+from rfly_bringup.cli.sim_fit import fit, modes
 from rfly_bringup.cli.sim_sweep import sweep
 from rfly_bringup.progress import progress_bar
 
@@ -72,6 +73,14 @@ def run(
             "the pilot who sees the truth",
         ),
     ] = False,
+    sensors: Annotated[
+        MaybeText,
+        typer.Option(
+            metavar="SET",
+            help="with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     search_path: SearchPath = None,
 ) -> None:
@@ -85,12 +94,14 @@ def run(
 
         rfly sim run my_scenario.yaml --seed 3 --csv samples.csv --mcap run.mcap
     """
+    from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
     from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.closed_loop import warm_up as warm_up_closed_loop
     from rfly_amphibious.scenarios.mcap_log import check_mcap
     from rfly_amphibious.scenarios.run import run_scenario
     from rfly_amphibious.scenarios.scenario import Scenario
     from rfly_amphibious.scenarios.table_log import check_parquet
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
     from rfly_terrain.plots.relief import check_picture_format
 
@@ -109,23 +120,27 @@ def run(
     with status("compiling the model, once"):
         warm_up()
         if estimate:
-            warm_up_closed_loop(loaded)
+            name = sensors or loaded.params.name
+            aboard = SensorParameters.load(name), EstimatorParameters.load(name)
+            warm_up_closed_loop(loaded, *aboard)
     with progress_bar(loaded.name) as bar:
         begin = time.perf_counter()
         if estimate:
-            closed = run_closed_loop(loaded, progress=lambda seconds: bar(seconds / loaded.end_time))
+            closed = run_closed_loop(
+                loaded, *aboard, lambda seconds: bar(seconds / loaded.end_time), keep_ticks=mcap is not None
+            )
             done = closed.run
         else:
             closed, done = None, run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
         seconds = time.perf_counter() - begin
     _show(done, seconds, closed)
-    _write(done, targets)
+    _write(done, targets, closed)
     if not done.reached:
         print(f"rfly: {done.ending}", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _write(done: "ScenarioRun", targets: dict[str, str | None]) -> None:
+def _write(done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedLoopRun | None") -> None:
     from rfly_amphibious.scenarios.mcap_log import write_mcap
     from rfly_amphibious.scenarios.plot import draw_run
     from rfly_amphibious.scenarios.table_log import write_csv, write_parquet
@@ -133,7 +148,7 @@ def _write(done: "ScenarioRun", targets: dict[str, str | None]) -> None:
     writers = {
         "--csv": write_csv,
         "--parquet": write_parquet,
-        "--mcap": write_mcap,
+        "--mcap": lambda run, path: write_mcap(closed or run, path),
         "--save": lambda run, path: run.save(path),
         "--plot": draw_run,
     }
@@ -186,6 +201,8 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
 
 
 sim_app.command()(sweep)
+sim_app.command()(fit)
+sim_app.command()(modes)
 
 
 @sim_app.command()

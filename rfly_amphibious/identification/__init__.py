@@ -1,0 +1,1 @@
+"""Identification: parameters of a vehicle found in logs of what it did."""

@@ -1,0 +1,86 @@
+"""Excitation: the manoeuvre of a minute in which all that `vehicle_fit` looks for shows in a log."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import yaml
+
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.physics import GRAVITY
+
+DURATION = 66.0
+"""s"""
+_SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...] = (
+    # channel, from, to (s), value and amplitude as shares of `_units`, frequency (in stiffness: of its natural one)
+    ("lift_n", 4.0, 12.0, 0.22, 0.16, (0.5, 4.0)),
+    ("roll_nm", 4.0, 12.0, 0.0, 0.12, (4.0, 0.5)),
+    ("pitch_nm", 4.0, 12.0, 0.0, 0.12, (0.5, 2.5)),
+    ("drive_nm", 13.0, 15.0, 0.5, 0.0, (0.0, 0.0)),
+    ("drive_nm", 15.0, 24.0, 0.2, 0.0, (0.0, 0.0)),
+    ("steering_rad", 15.0, 19.5, 0.0, 0.12, (0.5, 0.9)),
+    ("steering_rad", 19.5, 24.0, 0.0, 0.35, (0.4, 0.7)),
+    ("drive_nm", 24.0, 26.0, 0.03, 0.8, (0.5, 0.5)),
+    ("drive_nm", 26.0, 28.0, 0.03, 0.95, (0.5, 0.5)),
+    ("drive_nm", 28.0, 30.0, 0.03, 1.1, (0.5, 0.5)),
+    ("drive_nm", 30.0, 32.0, 0.03, 1.25, (0.5, 0.5)),
+    ("steering_rad", 24.0, 32.0, 0.0, 0.0, (0.0, 0.0)),
+    ("height_m", 34.0, 60.0, 1.0, 0.0, (0.0, 0.0)),
+    ("roll_nm", 42.0, 46.0, 0.0, 1.0, (0.6, 2.5)),
+    ("pitch_nm", 46.5, 50.5, 0.0, 1.0, (0.6, 2.5)),
+    ("yaw_nm", 51.0, 57.0, 0.0, 1.0, (0.4, 2.0)),
+)
+
+
+def excitation(params: VehicleParameters, vehicle: str) -> str:
+    """A scenario (YAML) for a vehicle about like `params`: it stands, bounces on its struts under its rotors, drives
+    in ever narrower bends, accelerates and brakes till the tyres slide, flies, tilts and turns. `vehicle`: the
+    scenario's, a shipped set or a file.
+    """
+    signals: list[dict[str, Any]] = []
+    for channel, begin, end, value, amplitude, frequency in _SHARES:
+        unit = _units(params, flying=begin > 33.0)[channel]
+        signal: dict[str, Any] = {"signal": channel, "from_s": begin, "to_s": end, "value": _rounded(value * unit)}
+        if amplitude:
+            signal |= {"amplitude": _rounded(amplitude * unit), "frequency_hz": list(frequency)}
+        signals.append(signal)
+    modes = [{"mode": "takeoff", "from_s": 35.5}, {"mode": "land", "from_s": 58.0}]
+    document = {
+        "version": 1,
+        "vehicle": vehicle,
+        "mission": {"manoeuvre": signals + modes},
+        "end": {"when": "time", "time_s": DURATION},
+    }
+    return (
+        "# Excites what rfly sim fit looks for; needs some 300 m of level ground, and slides on it.\n"
+        + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)
+    )
+
+
+def _units(p: VehicleParameters, flying: bool) -> dict[str, float]:
+    """Of each channel: the weight, what lifts the wheels of a side or turns at some rad/s², what makes tyres slide."""
+    weight, inertia = p.mass * GRAVITY, p.total_inertia
+    slides = p.friction_x * p.static_load.mean() * p.rolling_radius.mean()
+    drive = float(min(slides, p.max_drive_torque))
+    brisk = (p.attitude_frequency / 7.0) ** 2
+    moments = (
+        (
+            6.0 * brisk * inertia[0, 0],
+            6.0 * brisk * inertia[1, 1],
+            0.35 * p.torque_coefficient / p.thrust_coefficient * weight,
+        )
+        if flying
+        else (weight * p.track / 2.0, weight * p.wheelbase / 2.0, 0.0)
+    )
+    return {
+        "lift_n": weight,
+        **dict(zip(("roll_nm", "pitch_nm", "yaw_nm"), map(float, moments), strict=True)),
+        "steering_rad": p.max_steering if p.steered != "none" else 0.0,
+        "drive_nm": drive,
+        "height_m": max(3.0, 5.0 * p.rotor_radius),
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}") if math.isfinite(value) else value

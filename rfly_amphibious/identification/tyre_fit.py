@@ -1,0 +1,274 @@
+"""Tyres and the inertia in yaw: of the forces on the body while it drives, brakes, bends and slides.
+
+The Magic Formula of docs/model, section 5, with measured loads and slips; what the wheels push is what Newton and Euler
+say of the body's motion. Least squares, not linear.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.identification.flight_fit import airborne, drag, inertial_wrench, sprung_inertia
+from rfly_amphibious.identification.regression import PRIOR, Estimated, comparable, inside, redundancy
+from rfly_amphibious.identification.vehicle_log import Motion
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
+
+SLOWEST = 1.0
+"""m/s, below which slips are not defined well"""
+MARGIN, LEAST = 0.2, 4.0
+"""s, about what does not count; s of driving that it takes"""
+_FIELDS = {
+    "slip_stiffness": ("K_x / F_z", "tyre.slip_stiffness"),
+    "friction_x": ("μ_x", "tyre.friction_x"),
+    "shape_x": ("C_x", "tyre.shape_x"),
+    "cornering_stiffness_per_rad": ("p_K1", "tyre.cornering_stiffness_per_rad"),
+    "cornering_factor_front": ("λ_K, front", "tyre.cornering_factor_front"),
+    "friction_y": ("μ_y", "tyre.friction_y"),
+    "shape_y": ("C_y", "tyre.shape_y"),
+    "cornering_load_ratio": ("p_K2", "tyre.cornering_load_ratio"),
+    "relaxation_x": ("σ_κ", "tyre.relaxation_x_m"),
+    "relaxation_y": ("σ_α", "tyre.relaxation_y_m"),
+    "friction_load_loss": ("c_μ", "tyre.friction_load_loss"),
+    "curvature_x": ("E_x", "tyre.curvature_x"),
+    "curvature_y": ("E_y", "tyre.curvature_y"),
+}
+"""parameters that are found: symbol and key"""
+_UNITS = {"cornering_stiffness_per_rad": "1/rad", "relaxation_x": "m", "relaxation_y": "m"}
+_SHIFTED = ("curvature_x", "curvature_y")
+"""found as a difference from what was given, not as a share of it"""
+
+
+class Contact(NamedTuple):
+    """Where the wheels touch the ground, of a log; axes of the body."""
+
+    forward: Floats
+    """(k, 4, 3), along the ground, unit vectors"""
+    left: Floats
+    up: Floats
+    """(k, 1, 3)"""
+    lever: Floats
+    """(k, 4, 3) m, from the body's centre"""
+    slip_speed: Floats
+    """(k, 4, 2) m/s of the contact forward and to the left, for wheels of the given radius"""
+    speed: Floats
+    """(k, 4) m/s of the hub, forward"""
+    roll_speed: Floats
+    """(k, 4) m/s of the wheel's tread"""
+    load: Floats
+    """(k, 4) N"""
+
+
+def contact(p: VehicleParameters, m: Motion) -> Contact:
+    """Of the measured motion; docs/model, section 5.2."""
+    up = m.up[:, None, :]
+    axle = np.stack([-np.sin(m.steering), np.cos(m.steering), np.zeros_like(m.steering)], axis=-1)
+    forward = np.cross(axle, up)
+    forward /= np.linalg.norm(forward, axis=-1, keepdims=True)
+    left = np.cross(up, forward)
+    w = m.rates[:, None, :]
+    hub = m.velocity[:, None] + np.cross(w, m.hub) + m.strut_rate[..., None] * (0.0, 0.0, 1.0)
+    pressed = m.load / p.tyre_stiffness
+    down = -(p.wheel_radius - pressed)[..., None] * up
+    rolling = (p.wheel_radius - pressed / 3.0) * (m.wheel_speed + (axle * w).sum(axis=-1))
+    speed = (hub * forward).sum(axis=-1)
+    aside = ((hub + np.cross(w, down)) * left).sum(axis=-1)
+    slip = np.stack([speed - rolling, aside], axis=-1)
+    return Contact(forward, left, up, m.hub + down, slip, speed, rolling, m.load)
+
+
+def tyre_forces(
+    p: VehicleParameters, load: Floats, slip_x: Floats, slip_y: Floats, factor: Floats
+) -> tuple[Floats, Floats]:
+    """(F_x, F_y) N of slips κ and tan α, all (…, wheels); `factor`: λ_K of each wheel. Eq. 5.9 to 5.13."""
+    fz = np.maximum(load, 1e-6 * p.nominal_load)
+    friction = np.maximum(0.2, 1.0 - p.friction_load_loss * (fz - p.nominal_load) / p.nominal_load) * fz
+    peak_x, peak_y = p.friction_x * friction, p.friction_y * friction
+    bend = 2.0 * np.arctan(fz / (p.cornering_load_ratio * p.nominal_load))
+    stiff_y = factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(bend)
+    x, y = p.slip_stiffness * fz * slip_x / peak_x, stiff_y * slip_y / peak_y
+    slip = np.maximum(np.hypot(x, y), 1e-9)
+
+    def curve(shape: float, curvature: float) -> Floats:
+        z = slip / shape
+        made: Floats = np.sin(shape * np.arctan(z - curvature * (z - np.arctan(z)))) / slip
+        return made
+
+    return peak_x * x * curve(p.shape_x, p.curvature_x), peak_y * y * curve(p.shape_y, p.curvature_y)
+
+
+def lagged(slip_speed: Floats, speed: Floats, step: float, length: float) -> Floats:
+    """(k, wheels) slip that follows −V_s/|V| over a relaxation length, m; 0 below SLOWEST. Eq. 5.6."""
+    distance = np.maximum(np.abs(speed), SLOWEST)
+    ahead = np.where(np.abs(speed) >= SLOWEST, -slip_speed / distance, 0.0)
+    passed = distance * step / length
+    keep = np.exp(-passed)
+    rest = (1.0 - keep) / passed  # exact where what is ahead goes evenly from sample to sample
+    gain = (1.0 - rest) * ahead
+    gain[1:] += (rest - keep)[1:] * ahead[:-1]
+    slip, now = np.empty_like(gain), np.zeros(gain.shape[1])
+    for k in range(len(gain)):
+        now = keep[k] * now + gain[k]
+        slip[k] = now
+    return slip
+
+
+def unchecked(p: VehicleParameters, **values: Any) -> VehicleParameters:
+    """A copy with other values, which need not be a vehicle: it is on the way to one."""
+    made = copy.copy(p)
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+@dataclass(frozen=True)
+class TyreFit:
+    """What was found, and what it was found in."""
+
+    params: VehicleParameters
+    """with what was found of the tyres, and the inertia in yaw"""
+    estimated: list[Estimated]
+    slips: tuple[Floats, Floats]
+    """(n, 4) κ and tan α of the rows that counted"""
+    left_over: Floats
+    """(n, 3) N, N, N m: forces along and across and moment in yaw that it does not explain"""
+
+
+class _Drive:
+    """Residuals of a log under tyre parameters."""
+
+    def __init__(self, p: VehicleParameters, m: Motion) -> None:
+        self.given, self.contact, self._step = p, contact(p, m), float(m.time[1] - m.time[0])
+        slowest, rotors = np.abs(self.contact.speed).min(axis=1), m.rotor_speed.max(axis=1)
+        on_wheels = (slowest > SLOWEST) & (rotors < 0.05 * p.hover_speed) & ~airborne(p, m)
+        self.keep = inside(on_wheels, MARGIN)
+        force, moment = inertial_wrench(p, m)
+        without_yaw = p.inertia_matrix - np.diag((0.0, 0.0, p.inertia[2]))
+        moment = moment + sprung_inertia(p, m, without_yaw)
+        axle = np.cross(self.contact.up, self.contact.forward)
+        spins = p.wheel_inertia * (self.contact.roll_speed / p.rolling_radius)[..., None] * axle
+        moment = moment + np.cross(m.rates, spins.sum(axis=1))
+        self._needed = np.column_stack([(force - drag(p, m))[:, :2], moment[:, 2]])
+        self._per_yaw = np.column_stack([np.zeros((m.time.size, 2)), m.rate_change[:, 2]])
+        self._slips: dict[tuple[float, float, float], tuple[Floats, Floats]] = {}
+        self._names = [*_FIELDS]
+
+    @property
+    def seconds(self) -> float:
+        """Of driving that counts."""
+        return float(self.keep.mean()) * self._step * len(self._needed)
+
+    @property
+    def size(self) -> int:
+        """Unknowns: those of _FIELDS, inertia in yaw, rolling radius as a share of the given one."""
+        return len(self._names) + 2
+
+    def params(self, shares: Floats) -> VehicleParameters:
+        p = self.given
+        values = {
+            name: getattr(p, name) + share - 1.0 if name in _SHIFTED else getattr(p, name) * share
+            for name, share in zip(self._names, shares, strict=False)
+        }
+        return unchecked(p, **{name: float(value) for name, value in values.items()})
+
+    def slips(self, p: VehicleParameters, radius: float) -> tuple[Floats, Floats]:
+        key = (p.relaxation_x, p.relaxation_y, radius)
+        if key not in self._slips:
+            at = self.contact
+            along = at.slip_speed[..., 0] - (radius - 1.0) * at.roll_speed
+            kappa = lagged(along, at.speed, self._step, p.relaxation_x)
+            self._slips = dict([*self._slips.items()][-4:])
+            self._slips[key] = kappa, lagged(at.slip_speed[..., 1], at.speed, self._step, p.relaxation_y)
+        return self._slips[key]
+
+    def left_over(self, shares: Floats) -> Floats:
+        """(n, 3) what the parameters do not explain."""
+        p, at = self.params(shares), self.contact
+        factor = np.array([p.cornering_factor_front] * 2 + [p.cornering_factor_rear] * 2)
+        fx, fy = tyre_forces(p, at.load, *self.slips(p, shares[-1]), factor)
+        forces = fx[..., None] * at.forward + fy[..., None] * at.left + at.load[..., None] * at.up
+        yaw = np.cross(at.lever, forces)[..., 2].sum(axis=1)
+        made = np.column_stack([forces.sum(axis=1)[:, :2], yaw])
+        inertia = self.given.inertia[2] * shares[-2]
+        return comparable(self._needed + inertia * self._per_yaw - made)[self.keep]
+
+
+def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
+    """Cornering stiffness, Magic Formula, relaxation and the inertia in yaw; None where it did not drive long enough.
+
+    λ_K of the rear axle stays as given: only its product with p_K1 shows.
+    """
+    from scipy.optimize import least_squares
+
+    if np.isnan(m.load[:, 0]).any():
+        return None
+    moving = np.flatnonzero(np.abs(m.velocity[:, 0]) > SLOWEST)
+    if not moving.size:
+        return None
+    drive = _Drive(p, m.part(max(moving[0] - 100, 0), moving[-1] + 100))
+    if drive.seconds < LEAST:
+        return None
+    before = np.full(drive.size, PRIOR)
+    before[-1] = 0.03  # a tape measures the radius
+    shares = np.ones(drive.size)
+    low, high = np.full(drive.size, 0.1), np.full(drive.size, 10.0)
+    for k, name in enumerate(_FIELDS):
+        if name.startswith("shape"):
+            low[k], high[k] = 1.01 / getattr(p, name), 1.99 / getattr(p, name)
+        elif name in _SHIFTED:
+            low[k], high[k] = -9.0, 1.99 - getattr(p, name)
+    scatter = _scatter(drive.left_over(shares))
+    for _ in range(2):
+
+        def residuals(x: Floats, scatter: Floats = scatter) -> Floats:
+            return np.concatenate([(drive.left_over(x) / scatter).ravel(), (x - 1.0) / before])
+
+        found = least_squares(residuals, shares, bounds=(low, high), x_scale=0.1, loss="soft_l1", xtol=1e-7, ftol=1e-7)
+        shares = found.x
+        scatter = np.maximum(_scatter(drive.left_over(shares)), 1e-6 * p.nominal_load)
+    covariance = np.linalg.inv(found.jac.T @ found.jac) * redundancy(drive.left_over(shares))
+    fitted = drive.params(shares)
+    inertia = (*p.inertia[:2], p.inertia[2] * float(shares[-2]), *p.inertia[3:])
+    fitted = unchecked(fitted, inertia=inertia)
+    kappa, aside = (comparable(slip)[drive.keep] for slip in drive.slips(fitted, float(shares[-1])))
+    return TyreFit(
+        fitted, _estimates(p, fitted, np.sqrt(np.diag(covariance)), covariance), (kappa, aside), drive.left_over(shares)
+    )
+
+
+def _scatter(left: Floats) -> Floats:
+    """(r,) standard deviation of what is left over (n, r), by its median: moments in which wheels lock don't count."""
+    deviation: Floats = 1.4826 * np.median(np.abs(left), axis=0)
+    return deviation
+
+
+def _estimates(p: VehicleParameters, fitted: VehicleParameters, sigma: Floats, covariance: Floats) -> list[Estimated]:
+    names = [*_FIELDS]
+    made = []
+    for k, (name, (symbol, key)) in enumerate(_FIELDS.items()):
+        given, value = getattr(p, name), getattr(fitted, name)
+        scale = 1.0 if name in _SHIFTED else given
+        made.append(Estimated(symbol, _UNITS.get(name, ""), value, float(sigma[k] * scale), given, key))
+    inertia = p.inertia[2]
+    made.append(Estimated("I_zz", "kg m²", fitted.inertia[2], float(sigma[-2] * inertia), inertia, "inertia.zz_kgm2"))
+    cornering, factor = (names.index(name) for name in ("cornering_stiffness_per_rad", "cornering_factor_front"))
+    both = covariance[np.ix_((cornering, factor), (cornering, factor))].sum()
+    for axle, spread in (("front", float(np.sqrt(both))), ("rear", float(sigma[cornering]))):
+        given = axle_stiffness(p, axle)
+        made.append(
+            Estimated(
+                f"C_{axle[0]}, cornering, {axle} axle", "N/rad", axle_stiffness(fitted, axle), given * spread, given
+            )
+        )
+    return made
+
+
+def axle_stiffness(p: VehicleParameters, axle: str) -> float:
+    """N/rad of both wheels of the front or rear axle, under their static load. Eq. 5.9."""
+    wheel, factor = (0, p.cornering_factor_front) if axle == "front" else (2, p.cornering_factor_rear)
+    bend = 2.0 * np.arctan(p.static_load[wheel] / (p.cornering_load_ratio * p.nominal_load))
+    return float(2.0 * factor * p.cornering_stiffness_per_rad * p.nominal_load * np.sin(bend))

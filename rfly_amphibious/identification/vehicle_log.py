@@ -1,0 +1,314 @@
+"""Logs of a vehicle for identification: what its topics recorded, and its motion on one time base."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
+from rfly_common.errors import CaptureError, ConfigError
+from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
+from rfly_common.imports import require
+from rfly_common.physics import GRAVITY
+
+RATE = 100.0
+"""Hz, of `Motion`"""
+SENSOR_BAND, ENCODER_BAND, BIAS_BAND = 20.0, 30.0, 0.2
+"""Hz: above which noise of IMU and of wheels' encoders is cut off; below which odometry corrects the accelerometer"""
+ODOMETRY = ("ground_truth/odom", "odometry/filtered")
+"""the first that was recorded is taken"""
+NEEDED = ("imu/data", "joint_states")
+
+
+class Series(NamedTuple):
+    """Rows of numbers at times."""
+
+    time: Floats
+    """(k,) s, of the stamps"""
+    value: Floats
+    """(k, n)"""
+
+
+@dataclass(frozen=True)
+class VehicleLog:
+    """What was recorded, one `Series` for each topic (without the vehicle's namespace)."""
+
+    name: str
+    series: dict[str, Series]
+    """imu/data: specific force 3, rates 3; joint_states: positions, then velocities of `joint_names`; wheel_loads 4;
+    odometry: position 3, x y z w, velocity and rates 3 (body); environment/wind 3; cmd/rotors: speeds"""
+    imu_position: Floats
+    """(3,) m, of the IMU in the body"""
+    imu_orientation: Floats
+    """x y z w, imu -> body"""
+    notes: tuple[str, ...] = ()
+    """what was not recorded, and what is taken instead"""
+
+
+def read_log(path: Path, params: VehicleParameters, namespace: str | None = None) -> VehicleLog:
+    """A log of the simulation or of nodes (MCAP). `namespace`: of the vehicle, where more than one was recorded.
+
+    Raises ConfigError where a needed topic is missing, CaptureError for a file that can't be read.
+    """
+    require("mcap_ros2", "reading MCAP files")
+    from mcap.exceptions import McapError
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
+    columns = _columns(params)
+    rows: dict[str, list[tuple[float, float, list[float]]]] = {}
+    links: dict[str, tuple[list[float], list[float]]] = {}
+    imu_frame = ""
+    try:
+        with path.open("rb") as file:
+            reader = make_reader(file, decoder_factories=[DecoderFactory()])
+            summary = reader.get_summary()
+            topics = [] if summary is None else [channel.topic for channel in summary.channels.values()]
+            prefix = _prefix(path, topics, namespace)
+            wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
+            for _, channel, record, message in reader.iter_decoded_messages(topics=wanted):
+                if channel.topic.endswith("tf_static"):
+                    for link in message.transforms:
+                        t, q = link.transform.translation, link.transform.rotation
+                        links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
+                    continue
+                topic = channel.topic.removeprefix(prefix)
+                stamp = message.header.stamp if hasattr(message, "header") else None
+                time = np.nan if stamp is None else stamp.sec + 1e-9 * stamp.nanosec
+                values = columns[topic](message)
+                if values is not None:
+                    rows.setdefault(topic, []).append((time, 1e-9 * record.log_time, values))
+                if topic == "imu/data":
+                    imu_frame = message.header.frame_id
+    except (McapError, struct.error, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise CaptureError(f"{path}: {error}; expected a whole MCAP file with messages of ROS 2") from error
+    return _log(path.name, rows, links, imu_frame)
+
+
+def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
+    missing = [topic for topic in NEEDED if topic not in rows]
+    if not any(topic in rows for topic in ODOMETRY):
+        missing.append(" or ".join(ODOMETRY))
+    if missing:
+        raise ConfigError(f"{name}: no messages on {', '.join(missing)}; expected them, in the vehicle's namespace")
+    notes = []
+    joint = np.array([row[:2] for row in rows["joint_states"]])
+    series = {}
+    for topic, found in rows.items():
+        time, arrival = np.array([row[:2] for row in found]).T
+        time = np.where(np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0]))  # without a stamp
+        time, first = np.unique(time, return_index=True)
+        series[topic] = Series(time, np.array([found[k][2] for k in first], float))
+    if imu_frame in links:
+        place, turned = map(np.array, links[imu_frame])
+    else:
+        place, turned = np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0))
+        if imu_frame.split("/")[-1] != "base_link":
+            notes.append(f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link")
+    if ODOMETRY[0] not in series:
+        notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator, {ODOMETRY[1]}")
+    return VehicleLog(name, series, place, turned, tuple(notes))
+
+
+def _prefix(path: Path, topics: list[str], namespace: str | None) -> str:
+    """What stands before the names of the vehicle's topics."""
+    found = sorted(topic.removesuffix("imu/data") for topic in topics if topic.endswith("/imu/data"))
+    if namespace is not None:
+        return f"/{namespace.strip('/')}/".replace("//", "/")
+    if len(found) > 1:
+        names = ", ".join(prefix.strip("/") for prefix in found)
+        raise ConfigError(f"{path}: more than one vehicle: {names}; choose one with --namespace")
+    return found[0] if found else "/"
+
+
+def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float] | None]]:
+    """Numbers of a message of each topic; None: it does not count."""
+    names = joint_names(params)
+
+    def xyz(vector: Any) -> list[float]:
+        return [vector.x, vector.y, vector.z]
+
+    def joints(message: Any) -> list[float] | None:
+        where = {name: k for k, name in enumerate(message.name)}
+        missing = [name for name in names if name not in where]
+        if missing:
+            raise ConfigError(f"joint_states: there is no {missing[0]}; expected the joints of {params.name}")
+        order = [where[name] for name in names]
+        return [message.position[k] for k in order] + [message.velocity[k] for k in order]
+
+    def odometry(message: Any) -> list[float] | None:
+        pose, twist = message.pose.pose, message.twist.twist
+        q = pose.orientation
+        found = [*xyz(pose.position), q.x, q.y, q.z, q.w, *xyz(twist.linear), *xyz(twist.angular)]
+        return found if message.pose.covariance[0] >= 0.0 else None
+
+    return {
+        "imu/data": lambda m: xyz(m.linear_acceleration) + xyz(m.angular_velocity),
+        "joint_states": joints,
+        "wheel_loads": lambda m: list(m.data),
+        "environment/wind": lambda m: xyz(m.vector),
+        "cmd/rotors": lambda m: list(m.value) if m.mode == 0 else None,
+        **dict.fromkeys(ODOMETRY, odometry),
+    }
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A log at RATE, all of the sprung centre of mass in body axes; SI units."""
+
+    time: Floats
+    up: Floats
+    """(k, 3) world's z"""
+    height: Floats
+    """(k,) of the centre above where it stood"""
+    velocity: Floats
+    """(k, 3) over ground"""
+    air_velocity: Floats
+    """(k, 3) against the air"""
+    rates: Floats
+    rate_change: Floats
+    """(k, 3) rad/s²"""
+    force: Floats
+    """(k, 3) specific force, m/s²"""
+    steering: Floats
+    """(k, 4) rad, of the wheels"""
+    wheel_speed: Floats
+    """(k, 4) rad/s against the body"""
+    wheel_speed_change: Floats
+    strut: Floats
+    strut_rate: Floats
+    strut_acceleration: Floats
+    rotor_speed: Floats
+    """(k, rotors) rad/s, ≥ 0"""
+    rotor_speed_change: Floats
+    load: Floats
+    """(k, 4) N; NaN where it was not recorded"""
+    hub: Floats
+    """(k, 4, 3) m, of the hubs"""
+    hub_force: Floats
+    """(k, 4, 3) specific force of the unsprung masses, m/s²"""
+
+    def part(self, first: int, last: int) -> Motion:
+        """The rows from the first up to the last."""
+        return Motion(*(getattr(self, field.name)[first:last] for field in fields(self)))
+
+
+def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
+    """The log's motion, where all topics were recorded. Raises ConfigError for one that is too short."""
+    series = log.series
+    imu, joints = series["imu/data"], series["joint_states"]
+    odometry = next(series[topic] for topic in ODOMETRY if topic in series)
+    begin, end = (f(s.time[k] for s in (imu, joints, odometry)) for f, k in ((max, 0), (min, -1)))
+    time = np.arange(begin, end, 1.0 / RATE)
+    if time.size < 10 * RATE:
+        raise ConfigError(
+            f"{log.name}: {max(end - begin, 0.0):.1f} s in which all was recorded, expected 10 s at least"
+        )
+    raw_imu, _ = _on(time, imu, SENSOR_BAND)
+    turned, rates_change = (_rotated(log.imu_orientation, part) for part in (raw_imu[:, 3:], _[:, 3:]))
+    lever = log.imu_position
+    force = quat_rotate(log.imu_orientation, raw_imu[:, :3])
+    force = force - np.cross(rates_change, lever) - np.cross(turned, np.cross(turned, lever))
+    state, _ = _on(time, odometry)
+    orientation = state[:, 3:7] / np.linalg.norm(state[:, 3:7], axis=1, keepdims=True)
+    world, back = quat_rotate(orientation, state[:, 7:10]), quat_conjugate(orientation)
+    gravity = np.array((0.0, 0.0, GRAVITY))
+    wrong = low_pass(quat_rotate(orientation, force) - gravity - np.gradient(world, time, axis=0), BIAS_BAND)
+    force = force - quat_rotate(back, wrong)
+    wind = np.zeros_like(world)
+    if "environment/wind" in series:
+        blows = series["environment/wind"]
+        wind = np.stack([np.interp(time, blows.time, column) for column in blows.value.T], axis=1)
+    place, change = _joints(time, joints, params)
+    strut, strut_rate, strut_acceleration = place["strut"], change["strut"], change["strut_rate"]
+    hub = params.hub_position + strut[..., None] * np.array((0.0, 0.0, 1.0))
+    up = np.array((0.0, 0.0, 1.0))
+    w = turned[:, None, :]
+    turning = np.cross(rates_change[:, None, :], hub) + np.cross(w, np.cross(w, hub))
+    hub_force = force[:, None] + turning + 2.0 * strut_rate[..., None] * np.cross(w, up)
+    hub_force = hub_force + strut_acceleration[..., None] * up
+    load = np.full((time.size, 4), np.nan)
+    if "wheel_loads" in series:
+        loads = series["wheel_loads"]
+        load = np.stack([np.interp(time, loads.time, column) for column in loads.value.T], axis=1)
+    return Motion(
+        time,
+        rotation_matrix(orientation)[:, 2, :],
+        state[:, 2] - np.median(state[: int(RATE), 2]),
+        state[:, 7:10],
+        _rotated(back, world - wind),
+        turned,
+        rates_change,
+        force,
+        place["steer"],
+        change["wheel"],
+        change["wheel_rate"],
+        strut,
+        strut_rate,
+        strut_acceleration,
+        np.abs(place["rotor_rate"]),
+        change["rotor_rate"] * np.sign(params.rotor_spin),
+        load,
+        hub,
+        hub_force,
+    )
+
+
+def _rotated(quat_xyzw: Any, vectors: Floats) -> Floats:
+    return quat_rotate(quat_xyzw, vectors).astype(np.float64)
+
+
+def _joints(time: Floats, joints: Series, params: VehicleParameters) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """(values, their changes in a second) of wheel angles, steering, struts and rotor rates, by kind."""
+    names = joint_names(params)
+    kinds = np.array([name.split("_")[0] for name in names])
+    angles, rates = joints.value[:, : len(names)], joints.value[:, len(names) :]
+    place: dict[str, Floats] = {}
+    change: dict[str, Floats] = {}
+    parts: tuple[tuple[str, Floats, float | None], ...] = (
+        ("wheel", angles[:, kinds == "wheel"], ENCODER_BAND),
+        ("strut", angles[:, kinds == "strut"], None),
+        ("strut_rate", rates[:, kinds == "strut"], None),
+        ("rotor_rate", rates[:, kinds == "rotor"], None),
+    )
+    for kind, values, band in parts:
+        place[kind], change[kind] = _on(time, Series(joints.time, values), band)
+    change["strut"] = place["strut_rate"]
+    change["wheel_rate"] = _on(time, Series(time, change["wheel"]))[1]
+    place["steer"] = np.zeros((time.size, 4))
+    for k, name in enumerate(names):
+        if name.startswith("steer_"):
+            wheel = at.WHEELS.index(name.removeprefix("steer_"))
+            place["steer"][:, wheel] = np.interp(time, joints.time, angles[:, k])
+    return place, change
+
+
+def _on(time: Floats, series: Series, band: float | None = None) -> tuple[Floats, Floats]:
+    """(values, their changes in a second) at `time`, by cubic splines; without what is quicker than `band` (Hz)."""
+    from scipy.interpolate import CubicSpline
+
+    values = series.value
+    if band is not None:
+        values = low_pass(values, band, (series.time.size - 1) / (series.time[-1] - series.time[0]))
+    spline = CubicSpline(series.time, values)
+    return spline(time), spline(time, 1)
+
+
+def low_pass(values: Floats, band: float, rate: float = RATE) -> Floats:
+    """What is slower than `band` (Hz), along the first axis and without a delay; as it is where `rate` is too low."""
+    from scipy.signal import butter, sosfiltfilt
+
+    if band >= 0.45 * rate:
+        return values
+    filtered: Floats = sosfiltfilt(butter(4, band, fs=rate, output="sos"), values, axis=0)
+    return filtered

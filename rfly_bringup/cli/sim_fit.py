@@ -1,0 +1,151 @@
+"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log; what follows from them for its suspension.
+
+No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rfly_bringup.cli.options import MaybeFloat, MaybePath, MaybeText, Overwrite, check_new_file, check_target, status
+from rfly_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rfly_amphibious.identification.vehicle_fit import VehicleFit
+
+
+def fit(
+    log: Annotated[
+        MaybePath, typer.Argument(metavar="LOG.mcap", help="a recording of a drive and a flight", show_default=False)
+    ] = None,
+    vehicle: Annotated[
+        str,
+        typer.Option(
+            metavar="SET",
+            help="parameters of a vehicle about like it, with its geometry: full, scale, scale_quad or a YAML file",
+        ),
+    ] = "scale",
+    mass: Annotated[
+        MaybeFloat,
+        typer.Option(min=1e-3, help="kg of the whole vehicle, weighed (default: wheel_loads)", show_default=False),
+    ] = None,
+    namespace: Annotated[
+        MaybeText, typer.Option(help="of the vehicle, where more than one was recorded", show_default=False)
+    ] = None,
+    plot: Annotated[
+        MaybeText, typer.Option(metavar="FILE", help="picture of the parameters and tyre curves", show_default=False)
+    ] = None,
+    out: Annotated[
+        MaybePath,
+        typer.Option(
+            "--output", "--out", "-o", metavar="FILE", help="vehicle file with what was found", show_default=False
+        ),
+    ] = None,
+    excite: Annotated[
+        MaybePath,
+        typer.Option(
+            metavar="FILE", help="instead: write the scenario of the manoeuvre that makes it show", show_default=False
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Find mass, inertia, rotor constants, struts and tyres of a vehicle in a log of it, with 95 % intervals.
+
+    Examples:
+
+        rfly sim fit --excite excite.yaml --vehicle scale
+
+        rfly sim run excite.yaml --estimate --mcap excite.mcap
+
+        rfly sim fit excite.mcap --vehicle scale --plot fit.png --output found.yaml
+    """
+    from rfly_amphibious.identification.excitation import excitation
+    from rfly_amphibious.identification.fit_plot import draw_fit
+    from rfly_amphibious.identification.vehicle_fit import fit_vehicle, fitted_document
+    from rfly_amphibious.identification.vehicle_log import read_log
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_terrain.plots.relief import check_picture_format
+
+    if (log is None) == (excite is None):
+        raise ConfigError("expected either LOG.mcap or --excite FILE")
+    given = VehicleParameters.load(vehicle)
+    if excite is not None:
+        check_target(excite, overwrite)
+        excite.write_text(excitation(given, vehicle), encoding="utf-8")
+        print(excite)
+        return
+    assert log is not None
+    check_new_file("--plot", plot, overwrite)
+    if plot is not None:
+        check_picture_format(Path(plot))
+    if out is not None:
+        check_target(out, overwrite)
+    with status(f"reading {log}"):
+        recorded = read_log(log, given, namespace)
+    with status("fitting"):
+        found = fit_vehicle(recorded, given, mass)
+    _show(found)
+    if out is not None:
+        out.write_text(fitted_document(vehicle, found, log.name), encoding="utf-8")
+        print(out)
+    if plot is not None:
+        draw_fit(found, Path(plot))
+        print(plot)
+
+
+def _show(found: "VehicleFit") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table("parameter", "unit", "found", "± 95 %", "given", box=None)
+    for column in (2, 3, 4):
+        table.columns[column].justify = "right"
+    for e in found.estimated:
+        share = f"{196.0 * e.sigma / abs(e.value):.2f} %" if e.value else f"{1.96 * e.sigma:.3g}"
+        table.add_row(e.name, e.unit, f"{e.value:.5g}", share, f"{e.given:.5g}")
+    console.print(table)
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False)
+
+
+def modes(
+    vehicle: Annotated[
+        str, typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad) or a YAML file")
+    ] = "scale",
+    plot: Annotated[MaybeText, typer.Option(metavar="FILE", help="picture of the shapes", show_default=False)] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Tell the seven modes of a vehicle on its suspension: frequencies, damping ratios and shapes.
+
+    Examples:
+
+        rfly sim modes full
+
+        rfly sim modes scale --plot modes.png
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from rfly_amphibious.analysis.modes_plot import draw_modes
+    from rfly_amphibious.analysis.suspension_modes import FREEDOMS, suspension_modes
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_terrain.plots.relief import check_picture_format
+
+    check_new_file("--plot", plot, overwrite)
+    if plot is not None:
+        check_picture_format(Path(plot))
+    params = VehicleParameters.load(vehicle)
+    found = suspension_modes(params)
+    freedoms = (name.removeprefix("wheel ") for name in FREEDOMS)
+    table = Table("mode", "Hz", "damped", "ratio", *freedoms, box=None, padding=(0, 1, 0, 0))
+    for mode in found:
+        figures = (f"{mode.frequency:.3f}", f"{mode.damped_frequency:.3f}", f"{mode.damping_ratio:.3f}")
+        table.add_row(mode.name, *figures, *(f"{part + 0.0:.2f}" for part in mode.shape.round(2)))
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    console.print("damped: Hz; ratio: of damping; then the shape: m, rad for each metre of what moves most")
+    if plot is not None:
+        draw_modes(params, found, Path(plot))
+        print(plot)
