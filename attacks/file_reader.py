@@ -122,7 +122,7 @@ def _recording() -> Callable[[Path], object]:
 
 
 def _vehicle_xml() -> Callable[[Path], object]:
-    from rfly_ue_bridge.objects.vehicle_xml import read_vehicle_xml
+    from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 
     return lambda path: read_vehicle_xml(path).with_center_height(1.0)
 

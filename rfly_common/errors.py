@@ -10,7 +10,7 @@ RflyError
 │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
 │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
 ├── PlacementError (ValueError)         an object that cannot be placed, moved or removed
-├── VehicleXmlError (ValueError)        a vehicle description of RflySim3D that cannot be used
+├── VehicleXmlError (ConfigError)       a vehicle description of RflySim3D that cannot be used
 ├── CommandError (ValueError)           a console command that no packet can carry
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
 ├── ShapeError (ValueError)             a collision shape that has no volume or is not finite
@@ -97,7 +97,7 @@ class PlacementError(RflyError, ValueError):
     """An object that cannot be placed, moved or removed; names the field or the id."""
 
 
-class VehicleXmlError(RflyError, ValueError):
+class VehicleXmlError(ConfigError):
     """A vehicle description (XML) of RflySim3D that cannot be read or corrected; names file, line and element."""
 
 

@@ -1,3 +1,5 @@
+from rfly_collision.shapes.vehicle_xml import correct_center_height as correct_center_height
+from rfly_collision.shapes.vehicle_xml import read_vehicle_xml as read_vehicle_xml
 from rfly_ue_bridge.codec import commands as commands
 from rfly_ue_bridge.codec.commands import encode_command as encode_command
 from rfly_ue_bridge.codec.commands import encode_command_lan as encode_command_lan
@@ -21,8 +23,6 @@ from rfly_ue_bridge.objects.placement import PlacedObject as PlacedObject
 from rfly_ue_bridge.objects.placement import place as place
 from rfly_ue_bridge.objects.placement_file import load_placements as load_placements
 from rfly_ue_bridge.objects.placement_file import shipped_placements as shipped_placements
-from rfly_ue_bridge.objects.vehicle_xml import correct_center_height as correct_center_height
-from rfly_ue_bridge.objects.vehicle_xml import read_vehicle_xml as read_vehicle_xml
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram as RecordedDatagram
 from rfly_ue_bridge.recording.pcap import PcapWriter as PcapWriter
 from rfly_ue_bridge.recording.pcap import RecordingReader as RecordingReader

@@ -154,8 +154,8 @@ def fit(
 
         rfly objects fit --click 0 0 -8 --object 0 0 -8.9 --xml Target.xml --dry-run
     """
+    from rfly_collision.shapes.vehicle_xml import ELEMENT, correct_center_height
     from rfly_ue_bridge.objects.model_offset import measure_offset
-    from rfly_ue_bridge.objects.vehicle_xml import ELEMENT, correct_center_height
 
     if dry_run and xml is None:
         raise typer.BadParameter("--dry-run: shows what would change in --xml FILE")

@@ -106,9 +106,9 @@ def view(
         raise ConfigError(f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}")
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
+    from rfly_collision.shapes.vehicle_descriptions import NONE, read_vehicle_descriptions
     from rfly_terrain.world.world import World
     from rfly_terrain.world.world_file import load_world
-    from rfly_ue_bridge.objects.vehicle_descriptions import NONE, read_vehicle_descriptions
     from rfly_ue_bridge.viewer.server import Settings
     from rfly_ue_bridge.viewer.server import view as run
 

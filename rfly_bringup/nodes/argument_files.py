@@ -77,6 +77,10 @@ def check_files(arguments: Mapping[str, str]) -> None:
         from rfly_collision.shapes.shape_file import load_shapes
 
         load_shapes(arguments["collision_shapes"])
+    if arguments.get("collision") == "true" and arguments.get("vehicle_xml"):
+        from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions
+
+        read_vehicle_descriptions(arguments["vehicle_xml"])
     if arguments.get("shard"):
         from rfly_trajectory.fleet.fleet_file import shard_range
 

@@ -53,6 +53,9 @@ ARGUMENTS = (
     Argument("collision", "report what touches: starts collision_node too", default="false", choices=("true", "false")),
     Argument("collision_shapes", "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)"),
     Argument(
+        "vehicle_xml", "vehicle XML of RflySim3D for those shapes, a file or a folder: heights and sizes of types"
+    ),
+    Argument(
         "planner", "plan paths over the terrain: starts planner_node too", default="false", choices=("true", "false")
     ),
     Argument("goal_vehicle", "vehicle that goes to RViz's goal_pose: starts planner_node too"),
@@ -137,7 +140,12 @@ MAVLINK = NodeDescription(
 COLLISION = NodeDescription(
     "collision_node",
     "reports which vehicles, placed objects and ground touch",
-    {"shapes": "collision_shapes", "frame_id": "frame_id", "map_search_path": "map_search_path"},
+    {
+        "shapes": "collision_shapes",
+        "vehicle_xml": "vehicle_xml",
+        "frame_id": "frame_id",
+        "map_search_path": "map_search_path",
+    },
     needs="collision",
 )
 PLANNER = NodeDescription(

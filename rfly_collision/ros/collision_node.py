@@ -16,6 +16,7 @@ from visualization_msgs.msg import MarkerArray
 from rfly_collision.ros.contact_msgs import ContactMarkers, events_to_msg, msg_to_placed
 from rfly_collision.ros.node_parameters import CollisionParameters
 from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions, with_descriptions
 from rfly_collision.warm_up import warm_up
 from rfly_collision.world.collision_world import CollisionWorld, Step, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
@@ -60,8 +61,11 @@ class CollisionNode(Node):
         given = declare_parameters(self, CollisionParameters)
         self._frame_id = given.frame_id
         self._axes = "ned" if given.frame_id == "map_ned" else "enu"
+        shapes = load_shapes(given.shapes)
+        if given.vehicle_xml:
+            shapes = with_descriptions(shapes, read_vehicle_descriptions(given.vehicle_xml))
         self._world = CollisionWorld(
-            load_shapes(given.shapes),
+            shapes,
             IgnoreRules(given.ignore),
             outside=given.outside,
             max_speed=given.max_speed,

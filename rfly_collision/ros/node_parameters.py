@@ -16,6 +16,9 @@ class CollisionParameters:
     """What collision_node tests, how often, and what it shows."""
 
     shapes: str = parameter(DEFAULT_SET, "shapes of the vehicle types: a file, or the name of a shipped set")
+    vehicle_xml: str = parameter(
+        "", "vehicle XML of RflySim3D, a file or a folder: centre heights and sizes of its types; empty: none"
+    )
     ignore: list[str] = parameter([], f"pairs that never count: {EXPECTED}")
     outside: Literal["extend", "void"] = parameter(
         "extend", "beyond the map the ground goes on as its edge does (extend), or there is none (void)"

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.errors import CommandError, TerrainError
 from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
-from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer import console
 from rfly_ue_bridge.viewer.labels import Labels
 from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M, StateBatch

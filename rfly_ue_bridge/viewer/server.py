@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.models import vehicle_models as models
+from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
-from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer.annotations import LabelLayers, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
 from rfly_ue_bridge.viewer.console import (

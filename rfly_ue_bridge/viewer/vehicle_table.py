@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_collision.models import vehicle_models as models
+from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.objects.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_ue_bridge.viewer.state_batches import StateBatch
 
 MAX_VEHICLES = 10_000
@@ -143,13 +143,14 @@ class VehicleTable:
 
     def _described(self, kind: Ints) -> tuple[Floats, Floats]:
         """((n,) m of the centres above the ground, (n, 3) factors) by vehicle type."""
-        height, scale = models.CENTRE_HEIGHT[kind], np.ones((len(kind), 3))
+        standing, scale = models.CENTRE_HEIGHT[kind], np.ones((len(kind), 3))
+        height = standing
         if len(self.descriptions) and len(kind):
             row, known = self.descriptions.find(self["vehicle_type"])
-            said = self.descriptions.centre_height[row]
-            height = np.where(known & np.isfinite(said), said, height)
             factors = self.descriptions.scale[row]
             scale = np.where(known[:, None] & np.isfinite(factors), factors, scale)
+            said = self.descriptions.centre_height[row]
+            height = np.where(known & np.isfinite(said), said, standing * scale[:, 2])
         return height, scale
 
     def _add(self, batch: StateBatch, known: Bools) -> StateBatch:

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from rfly_amphibious.dynamics.model import ModelState
+from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
 from rfly_common.files import open_regular, read_regular
@@ -13,7 +14,6 @@ from rfly_terrain.files.png_txt import read_calibration, read_header, read_pixel
 from rfly_terrain.occupancy.files import load_map
 from rfly_trajectory.missions.files import read_mission
 from rfly_trajectory.paths.point_files import read_points
-from rfly_ue_bridge.objects.vehicle_xml import read_vehicle_xml
 from rfly_ue_bridge.recording.pcap import RecordingReader
 
 

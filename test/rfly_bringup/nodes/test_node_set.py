@@ -209,6 +209,7 @@ def test_choices_are_told_to_launch(run_launch_file):
         ("terrain.launch.py", {"map": "NoSuchMap"}, "map 'NoSuchMap' not found"),
         ("rfly.launch.py", {"fleet": "no_such_fleet"}, "fleet 'no_such_fleet': no such file"),
         ("rfly.launch.py", {"collision": "true", "collision_shapes": "no_such_set"}, "no_such_set"),
+        ("rfly.launch.py", {"collision": "true", "vehicle_xml": "no_such.xml"}, "no_such.xml"),
         ("rfly.launch.py", {"shard": "2/2"}, "shard: '2/2'"),
         ("amphibious.launch.py", {"scenario": "no_such_scenario"}, "scenario 'no_such_scenario': no such file"),
     ],

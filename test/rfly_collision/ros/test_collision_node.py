@@ -381,6 +381,7 @@ def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
     (tmp_path / "bad.yaml").write_text("version: 1\nvehicles:\n  - {name: x, types: [1]}\n", encoding="utf-8")
     starts = {
         "bad.yaml:3: vehicles[0]: the key shape is missing": {"shapes": str(tmp_path / "bad.yaml")},
+        "0 .xml files, expected 1 to 1000": {"vehicle_xml": str(tmp_path)},
         "ignore: 'cars' in 'cars,2', expected an id or range": {"ignore": "['cars,2']"},
     }
     running = {text: NodeProcess("collision_node", domain_id, parameters) for text, parameters in starts.items()}

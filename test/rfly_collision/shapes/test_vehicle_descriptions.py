@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions, with_descriptions
+from rfly_collision.world.collision_world import CollisionWorld
 from rfly_common.errors import VehicleXmlError
+from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.objects.vehicle_descriptions import read_vehicle_descriptions
 from rfly_ue_bridge.viewer.scene_state import SceneState
 from rfly_ue_bridge.viewer.state_batches import StateBatch
 
@@ -81,3 +84,36 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path, files, text):
         write(tmp_path, file, class_id, **more)
     with pytest.raises(VehicleXmlError, match=text):
         read_vehicle_descriptions(tmp_path)
+
+
+def test_shapes_of_described_types(tmp_path):
+    """Type 51 has its size and height, its look 100051 too; what no file describes stays as it was."""
+    write(tmp_path, "a.xml", 51, "Lorry", SCALE.format(z=3), HEIGHT.format(cm=90))
+    write(tmp_path, "b.xml", 9001, scale=SCALE.format(z=4))
+    shapes = load_shapes()
+    after = with_descriptions(shapes, read_vehicle_descriptions(tmp_path))
+    car, lorry = (after[int(after.index_of(number))] for number in (50, 51))
+    assert (car.name, car.centre_height) == ("car", 0.0)
+    assert (lorry.name, lorry.centre_height) == ("Lorry", 0.9)
+    assert (lorry.high - lorry.low) == pytest.approx((car.high - car.low) * (1, 2, 3))
+    assert after[int(after.index_of(100051))] is lorry
+    assert [after[int(after.index_of(number))].name for number in (52, 59, 150, 3, 9999)] == [
+        shapes[int(shapes.index_of(number))].name for number in (52, 59, 150, 3, 9999)
+    ]
+    unknown = after[int(after.index_of(9001))]  # of the default, a box of 1 m with its origin at half its height
+    assert (unknown.centre_height, unknown.low[2], unknown.high[2]) == (2.0, -2.0, 2.0)
+
+
+def test_a_taller_vehicle_touches_what_the_shipped_shape_passes_below(tmp_path):
+    """A car of 1.42 m drives below a multirotor at 2 m; described as twice as tall it does not."""
+    write(tmp_path, "a.xml", 50, scale=SCALE.format(z=2))
+    shapes = load_shapes()
+    touched = []
+    for chosen in (shapes, with_descriptions(shapes, read_vehicle_descriptions(tmp_path))):
+        world = CollisionWorld(chosen)
+        states = VehicleStates(
+            np.array([1, 2], np.int32), np.array([50, 3], np.int32), np.array([(0, 0, 0), (0, 0, 2.0)]),
+            np.tile((0, 0, 0, 1.0), (2, 1)),
+        )  # fmt: skip
+        touched.append(len(world.check(states).vehicle))
+    assert touched == [0, 1]

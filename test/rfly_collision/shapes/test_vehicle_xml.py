@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rfly_collision.shapes.vehicle_xml import MAX_BYTES, correct_center_height, parse_vehicle_xml, read_vehicle_xml
 from rfly_common.errors import VehicleXmlError
-from rfly_ue_bridge.objects.vehicle_xml import MAX_BYTES, correct_center_height, parse_vehicle_xml, read_vehicle_xml
 
 TARGET = """<?xml version="1.0" encoding="utf-8"?>
 <!-- a target > that stands -->
