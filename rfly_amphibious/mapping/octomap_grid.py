@@ -38,8 +38,8 @@ class OctomapParameters:
     clamp_max: float = 3.5
     max_range: float = 40.0
     """m; what is farther is free up to there"""
-    max_voxels: int = 2_000_000
-    """24 to 48 bytes each; then those that lie farthest from the sensor make room"""
+    max_voxels: int = 1_500_000
+    """16 to 32 bytes each; then those that lie farthest from the sensor make room"""
 
     def __post_init__(self) -> None:
         allowed = (
@@ -106,31 +106,17 @@ class OctomapGrid:
         begin = np.ascontiguousarray(np.broadcast_to(start, to.shape))
         cloud = kernels.Voxels(np.zeros(1 << 16, np.int64), np.zeros(1 << 16, np.uint8))
         cloud, left_out = kernels.walk(begin, to, p.resolution, p.max_range, p.max_voxels, cloud)
-        new, dropped = kernels.count_new(cloud, self._voxels), 0
-        if self._count + new > p.max_voxels:
-            dropped = self._drop_far(begin[-1], max(round(KEPT_SHARE * p.max_voxels) - new, 0))
+        size, dropped = int(np.count_nonzero(cloud.table)), 0
+        for _ in range(2):  # what is dropped may be seen by the cloud, and is new then
+            new = kernels.count_new(cloud, self._voxels)
+            if self._count + new > p.max_voxels:
+                keep = round(KEPT_SHARE * p.max_voxels) - (size if dropped else new)
+                left = kernels.drop_far(self._voxels, begin[-1] / p.resolution + kernels.HALF, keep)
+                dropped, self._count = dropped + self._count - left, left
         change = kernels.LogOdds(p.hit, p.miss, p.clamp_min, p.clamp_max)
         self._voxels, self._count = kernels.fuse(cloud, change, self._voxels, self._count)
         hit, passed = (int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
         return Inserted(hit, passed, left_out, dropped)
-
-    def _drop_far(self, place: Floats, keep: int) -> int:
-        """Keep so many voxels, those nearest to a place (3,) m; how many are gone."""
-        there = self._voxels.table != 0
-        packed, odds = self._voxels.table[there], self._voxels.values[there]
-        del there
-        packed -= 1
-        distance = np.zeros(len(packed), np.float32)
-        for shift, middle in zip((32, 16, 0), place / self.parameters.resolution + kernels.HALF, strict=True):
-            distance += ((packed >> shift).astype(np.uint16) + np.float32(0.5 - middle)) ** 2
-        dropped = max(len(packed) - keep, 0)
-        if dropped:
-            near = np.zeros(len(packed), bool)
-            near[np.argpartition(distance, keep)[:keep]] = True
-            packed, odds = packed[near], odds[near]
-            self.clear()  # first, so that the old table and the new one are not held both
-            self._voxels, self._count = kernels.refilled(packed, odds), keep
-        return dropped
 
     def voxels(self, occupied: bool = True) -> Floats:
         """(n, 3) m: centres of all occupied, or of all free voxels, sorted by x, y, z."""
@@ -157,18 +143,17 @@ class OctomapGrid:
         nodes -= 1
         kernels.octants(nodes, nodes)
         nodes <<= 2  # below a path of 48 bits its kind, so that one sort in place is enough: a map of the largest size
-        nodes |= np.where(odds[there] >= 0.0, kernels.OCCUPIED, kernels.FREE)  # is not held five times over
-        nodes.sort()
-        paths, kinds = nodes >> 2, (nodes & 3).astype(np.uint8)
-        del nodes, there
+        nodes |= np.where(odds[there] >= 0.0, np.uint8(kernels.OCCUPIED), np.uint8(kernels.FREE))  # is not held
+        nodes.sort()  # several times over
+        paths, kinds = nodes, nodes.astype(np.uint8) & 3
+        paths >>= 2
+        del there
         levels = []
         for _ in range(kernels.DEPTH):
-            size = len(paths)
-            parents, parent_kinds = np.empty(size, np.int64), np.empty(size, np.uint8)
-            bits, first = np.empty(size, np.uint16), np.empty(size, np.int32)
-            count = kernels.join(paths, kinds, parents, parent_kinds, bits, first)
+            bits, first = np.empty(len(paths), np.uint16), np.empty(len(paths), np.int32)
+            count = kernels.join(paths, kinds, bits, first)
             levels.append((bits[:count].copy(), first[:count].copy()))
-            paths, kinds = parents[:count].copy(), parent_kinds[:count].copy()
+            paths, kinds = paths[:count], kinds[:count]
         levels.reverse()
         starts = np.cumsum([0, *(len(bits) for bits, _ in levels)])
         bits, first = (np.concatenate(parts) for parts in zip(*levels, strict=True))

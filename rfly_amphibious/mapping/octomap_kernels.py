@@ -17,13 +17,17 @@ from rfly_common.kernels.jit import inlined_kernel, kernel
 DEPTH = 16
 """of an octree of OctoMap: 65536 voxels along each side"""
 HALF = 32768
+FARTHEST = 1 << 17
+"""voxels: longer than the octree's diagonal"""
+FULL = 0.75
+"""of the places of a hash: a search meets nine of them on average then, next to each other"""
 FREE, OCCUPIED, MIXED = 1, 2, 3
 _MIX = -7046029254386353131
 """2⁶⁴ over the golden ratio"""
 
 
 class Voxels(NamedTuple):
-    """An open-addressed hash, never more than half full; as many places as a power of 2."""
+    """An open-addressed hash, never more than three quarters full; as many places as a power of 2."""
 
     table: Ints
     """0: empty, else key + 1"""
@@ -152,7 +156,7 @@ def walk(
             if table[place] == 0:
                 table[place], states[place] = packed + 1, OCCUPIED
                 count += 1
-                if 2 * count + 2 > table.size:
+                if count >= FULL * table.size:
                     table, states = grown(table, states)
     for n in range(origins.shape[0]):
         if count >= most:
@@ -170,7 +174,7 @@ def walk(
             if table[place] == 0:
                 table[place], states[place] = packed + 1, FREE
                 count += 1
-                if 2 * count + 2 > table.size:
+                if count >= FULL * table.size:
                     table, states = grown(table, states)
             if next_x <= next_y and next_x <= next_z:
                 x += ray.x.side
@@ -195,7 +199,7 @@ def fuse(cloud: Voxels, change: LogOdds, voxels: Voxels, count: int) -> tuple[Vo
         packed = int(cloud_table[place]) - 1
         there = find(table, packed)
         if table[there] == 0:
-            if 2 * count + 2 > table.size:
+            if count >= FULL * table.size:
                 table, odds = grown(table, odds)
                 there = find(table, packed)
             table[there] = packed + 1
@@ -218,16 +222,40 @@ def count_new(cloud: Voxels, voxels: Voxels) -> int:
 
 
 @kernel
-def refilled(packed: Ints, values: Any) -> Voxels:
-    """`Voxels` of these keys and values, in a table of the least size."""
-    size = 1 << 16
-    while size < 2 * packed.size + 2:
-        size *= 2
-    table, there = np.zeros(size, np.int64), np.zeros(size, values.dtype)
-    for n in range(packed.size):
-        place = find(table, int(packed[n]))
-        table[place], there[place] = packed[n] + 1, values[n]
-    return Voxels(table, there)
+def shell(packed: int, place: Floats) -> int:
+    """How far a voxel's centre lies from a place (3,), in voxels from the octree's corner; rounded down."""
+    x, y, z = (packed >> 32) - place[0], (packed >> 16 & 0xFFFF) - place[1], (packed & 0xFFFF) - place[2]
+    distance = math.sqrt((x + 0.5) ** 2 + (y + 0.5) ** 2 + (z + 0.5) ** 2)
+    return int(distance) if distance < FARTHEST else FARTHEST  # also for a place that is none
+
+
+@kernel
+def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
+    """Drop the `shell`s farthest from a place, in place, until `keep` voxels are left at most; returns how many are."""
+    table, values = voxels
+    counts = np.zeros(FARTHEST + 1, np.int64)
+    start = 0
+    for n in range(table.size):
+        if table[n] == 0:
+            start = n
+        else:
+            counts[shell(int(table[n]) - 1, place)] += 1
+    radius, left = 0, 0
+    while radius < counts.size and left + counts[radius] <= keep:
+        left += counts[radius]
+        radius += 1
+    for n in range(table.size):
+        if table[n] != 0 and shell(int(table[n]) - 1, place) >= radius:
+            table[n] = 0
+    # each of the others is put again where a search ends: from a gap on, so that all before it are in their places
+    for n in range(start, start + table.size):
+        at = n & (table.size - 1)
+        if table[at] != 0:
+            key, value = table[at], values[at]
+            table[at] = 0
+            there = find(table, int(key) - 1)
+            table[there], values[there] = key, value
+    return left
 
 
 @kernel
@@ -259,24 +287,24 @@ def octants(packed: Any, out: Any) -> None:
 
 
 @kernel
-def join(paths: Any, kinds: Any, parents: Any, parent_kinds: Any, bits: Any, first: Any) -> int:
-    """One level of an octree out of the level below, sorted by path; returns how many nodes it has.
+def join(paths: Any, kinds: Any, bits: Any, first: Any) -> int:
+    """One level of an octree out of the level below, sorted by path, in place; returns how many nodes it has.
 
     `bits`: two a child, FREE, OCCUPIED or MIXED; `first`: the first child's place. Eight equal children make one node.
     """
     count = 0
     for n in range(paths.size):
-        parent = paths[n] >> 3
-        if count == 0 or parents[count - 1] != parent:
-            parents[count], bits[count], first[count] = parent, 0, n
+        parent, child = paths[n] >> 3, paths[n] & 7
+        if count == 0 or paths[count - 1] != parent:
+            paths[count], bits[count], first[count] = parent, 0, n
             count += 1
-        bits[count - 1] |= int(kinds[n]) << (2 * (paths[n] & 7))
+        bits[count - 1] |= int(kinds[n]) << (2 * child)
     for n in range(count):
-        parent_kinds[n] = MIXED
+        kinds[n] = MIXED
         if bits[n] == 0x5555:
-            parent_kinds[n] = FREE
+            kinds[n] = FREE
         elif bits[n] == 0xAAAA:
-            parent_kinds[n] = OCCUPIED
+            kinds[n] = OCCUPIED
     return count
 
 

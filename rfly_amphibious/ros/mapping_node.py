@@ -32,7 +32,7 @@ from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.process_memory import largest_memory
+from rfly_common.ros.process_memory import give_back_large_arrays, largest_memory
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
@@ -55,6 +55,7 @@ class MappingNode(Node):
 
     def __init__(self) -> None:
         super().__init__("mapping_node")
+        give_back_large_arrays()
         self._grid = OctomapGrid(OctomapParameters(**asdict(declare_parameters(self, VoxelParameters))))
         self._elevation = ElevationTopic(self)
         given = declare_parameters(self, MappingParameters)

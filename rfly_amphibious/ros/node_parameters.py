@@ -259,7 +259,7 @@ class VoxelParameters:
     clamp_max: float = parameter(OctomapParameters().clamp_max, "largest log-odds")
     max_range: float = parameter(OctomapParameters().max_range, "what is farther is free up to there", unit="m")
     max_voxels: int = parameter(
-        OctomapParameters().max_voxels, "then those farthest from the sensor make room; 24 to 48 bytes each"
+        OctomapParameters().max_voxels, "then those farthest from the sensor make room; 16 to 32 bytes each"
     )
 
 

@@ -281,3 +281,23 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
     with pytest.raises(OSError, match=r"map\.bt"):
         mapped.save(tmp_path / "map.bt")
     assert [path.name for path in tmp_path.iterdir()] == ["map.bt"]
+
+
+def test_a_full_map_is_still_found_voxel_by_voxel():
+    """What stays after room was made is what a dictionary says, and everything that is left has its log-odds."""
+    rng = np.random.default_rng(8)
+    grid = OctomapGrid(OctomapParameters(max_voxels=60_000))
+    for x in range(0, 60, 6):
+        place = np.array((float(x), 0.0, 1.0))
+        rays = rng.normal(size=(500, 3))
+        dropped = grid.insert(place, place + 9.0 * rays / np.linalg.norm(rays, axis=1)[:, None]).dropped
+    centres = np.concatenate([grid.voxels(), grid.voxels(occupied=False)])
+    assert dropped > 0
+    assert len(centres) == len(grid) <= 60_000
+    assert np.isfinite(grid.log_odds(centres)).all()
+    # of what is left nothing lies farther than what a whole cloud around the last place may reach, in whole shells
+    distance = np.linalg.norm(centres - place, axis=1)
+    assert distance.max() < 40.0
+    before = len(grid)
+    grid.insert((math.nan, 0.0, 0.0), [(1.0, 1.0, 1.0)])
+    assert len(grid) == before, "a ray from nowhere drops nothing"

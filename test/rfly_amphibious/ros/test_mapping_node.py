@@ -370,3 +370,51 @@ def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id, name, 
         node.stop()
         assert expected in node.output
         assert "Traceback" not in node.output
+
+
+@pytest.mark.slow
+@pytest.mark.needs("numba")
+def test_with_a_full_map_the_process_takes_less_than_300_mb(domain_id):
+    """Clouds of more than a million voxels at places 60 m apart, with the default settings and somebody who listens."""
+    from node_harness import NodeProcess, Peer
+
+    from rfly_amphibious.mapping.octomap_grid import warm_up
+    from rfly_common.ros.stamps import ns_to_stamp
+
+    warm_up()  # a node that compiles its kernels itself takes 90 MB more
+    rng = np.random.default_rng(7)
+    with NodeProcess("mapping_node", domain_id) as node:
+        peer = Peer(domain_id)
+        try:
+            rig = Rig(peer)
+            for number in range(5):
+                rays = rng.normal(size=(8_000, 3))
+                points = 60.0 * rays / np.linalg.norm(rays, axis=1)[:, None]  # beyond max_range: free up to there
+                points[::2] *= 0.6
+                stamp = START + number * 10**9
+                message = cloud(points, np.zeros(len(points)), stamp, "amphibious/base_link")
+
+                def told(message=message, stamp=stamp, number=number):
+                    if rig.counter("clouds") == number and rig.value("waiting_clouds") == "0":
+                        rig.clouds.publish(message)
+                    for later in (-(10**8), 0, 10**8):
+                        rig.odometry.publish(pose_east(60.0 * number, ns_to_stamp(stamp + later)))
+                    return rig.counter("clouds") > number
+
+                peer.spin_until(told)
+            peer.spin_until(lambda: rig.maps and rig.voxels)
+            with open(f"/proc/{node.process.pid}/status", encoding="ascii") as status:
+                peak = next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+            assert rig.counter("dropped_voxels") > 1_000_000
+            assert peak < 300e6
+        finally:
+            peer.close()
+
+
+def pose_east(x, stamp):
+    from nav_msgs.msg import Odometry
+
+    message = Odometry(child_frame_id="amphibious/base_link")
+    message.header.frame_id, message.header.stamp = "map", stamp
+    message.pose.pose.position.x, message.pose.pose.orientation.w = x, 1.0
+    return message
