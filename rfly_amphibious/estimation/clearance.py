@@ -58,5 +58,5 @@ class Clearance:
         fl, fr, rl, rr = (self._hubs[:, 2] + self._strut + loads / self._tyre).tolist()
         along, across = (fl + fr - rl - rr) / (2.0 * self._wheelbase), (fl + rl - fr - rr) / (2.0 * self._track)
         x, y, z = rotation[2].tolist()
-        upright = (z - along * x - across * y) / math.sqrt(1.0 + along**2 + across**2)
+        upright = (z - along * x - across * y) / math.hypot(1.0, along, across)
         return math.acos(min(1.0, max(-1.0, upright)))

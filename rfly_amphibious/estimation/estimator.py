@@ -26,6 +26,8 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 COAST_PERIOD = 0.02
 """s between steps without the IMU"""
+LARGEST = 1e9
+"""m, m/s, rad/s: an estimate beyond it comes of readings that cannot be"""
 MOST_AHEAD = 10.0
 """s after the last sample of the IMU, or what stands for it: what is later is of another clock"""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
@@ -69,6 +71,8 @@ class StateEstimator:
         self._cursor = np.zeros(rows, np.int64)
         self._x, self._p = np.zeros(at.SIZE), np.zeros((at.ERRORS, at.ERRORS))
         self._use(terrain)
+        self.diverged = 0
+        """how often an estimate was nonsense"""
         self.reset()
 
     def _use(self, terrain: HeightMap | None) -> None:
@@ -113,10 +117,15 @@ class StateEstimator:
 
     @property
     def estimate(self) -> Estimate | None:
-        """At the time of the last sample of the IMU; None before the alignment."""
+        """At the time of the last sample of the IMU; None before the alignment, which begins anew after nonsense."""
         self._advance()
         if self._estimate is None and self.initialised:
-            self._estimate = self._report()
+            made = self._report()
+            if not all((np.abs(part) < LARGEST).all() for part in made[1:5]):  # neither for NaN
+                self.diverged += 1
+                self.reset()
+                return None
+            self._estimate = made
         return self._estimate
 
     @property

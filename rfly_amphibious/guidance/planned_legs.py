@@ -20,6 +20,10 @@ SAME_PLACE = 0.5
 """m"""
 DRAWN_STEP = 2.0
 """m between the points of a way that is driven"""
+MOST_DRAWN = 20_000
+"""of these points, but for two more a leg; they lie farther apart on a longer way"""
+FARTHEST = 1e7
+"""m from the map's origin"""
 
 
 def way_of_legs(legs: Sequence[Leg], place: ArrayLike, terrain: HeightMap | None) -> Floats:
@@ -28,12 +32,15 @@ def way_of_legs(legs: Sequence[Leg], place: ArrayLike, terrain: HeightMap | None
     Driven ways follow the ground, without a terrain z = 0; flights rise and land straight up and down.
     """
     here = np.asarray(place, float)
+    corners = np.array([here, *(point[:2] for leg in legs for point in leg.points)])
+    length = float(np.linalg.norm(np.diff(corners, axis=0), axis=1).sum())
+    step = max(DRAWN_STEP, length / MOST_DRAWN)
     way = [_on_ground(here[None], terrain)]
     for leg in legs:
         for point in leg.points:
             there = np.asarray(point, float)
             if isinstance(leg, DriveLeg):
-                count = max(2, math.ceil(math.dist(here, there) / DRAWN_STEP) + 1)
+                count = max(2, math.ceil(math.dist(here, there) / step) + 1)
                 way.append(_on_ground(np.linspace(here, there, count)[1:], terrain))
             else:
                 way.append(there[None])
@@ -67,6 +74,8 @@ def legs_of_path(
         raise PlanError("bad_path", f"a path of shape {way.shape}, expected two points x, y, z or more")
     if not np.isfinite(way).all():
         raise PlanError("not_finite", "a point of the path is not finite")
+    if np.abs(way).max() > FARTHEST:
+        raise PlanError("bad_path", f"the path leads farther than {FARTHEST / 1e3:,.0f} km from the map's origin")
     if terrain is None:
         ground = np.zeros(len(way))
     else:

@@ -225,6 +225,8 @@ class StateEstimatorNode(Node):
         invalid = sum(estimator.invalid.values())
         if invalid:
             values["not_finite"] = invalid
+        if estimator.diverged:
+            values["diverged"] = estimator.diverged
         silence = time.monotonic() - self._heard_at
         waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
         problem = self._ground.problem or (estimator.coasting and "goes on without the IMU")

@@ -278,16 +278,16 @@ class Telemetry:
         origin = self._flight.world.origin
         height = (origin[2] if origin is not None else 0.0) - float(pose.position[2])
         heading = round(math.degrees(float(pose.euler[2]))) % 360
-        speed = math.hypot(north, east)
         throttle = 50 if self._flight.in_air else 0
+        speed, height = _singles((math.hypot(north, east), height))
         return self._d.MAVLink_vfr_hud_message(speed, speed, heading, throttle, height, 0.0 - down)
 
     def _home_position(self, ms: int) -> Any:
         flight = self._flight
         there = flight.home_geodetic()
-        if there is None:
+        if there is None or not all(map(math.isfinite, there)):
             return None
-        place = flight.home or flight.place
+        place = _singles(flight.home or flight.place)
         return self._d.MAVLink_home_position_message(
             *(_i32(there[0] * _DEG_E7), _i32(there[1] * _DEG_E7), _i32(there[2] * _MM)),
             *place,
@@ -327,7 +327,7 @@ def _singles(values: Any) -> list[float]:
 
 
 def _within(value: float, low: int, high: int) -> int:
-    return round(min(max(value, low), high))
+    return round(min(max(low, value), high))  # the least for NaN
 
 
 def _i16(value: float) -> int:

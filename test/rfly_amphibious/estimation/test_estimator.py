@@ -468,3 +468,23 @@ def test_what_cannot_be_is_refused(turn):
     assert shipped_estimator_sets() == ["full", "scale", "scale_quad"]
     for name in shipped_estimator_sets():
         assert EstimatorParameters.load(name).name == name
+
+
+def test_after_readings_that_cannot_be_it_begins_anew(turn):
+    """One sample of 1e200 m/s² and rad/s makes the state infinite; it is aligned again by those that follow."""
+    made = estimator(turn)
+    ticks = [tick for tick, _ in turn.samples(SensorSuite(turn.model, SENSORS, seed=2))]
+    for tick in ticks[:500]:
+        made.update(tick)
+    assert made.estimate is not None
+    wild = ticks[500].imu
+    made.imu(
+        wild._replace(specific_force=np.full_like(wild.specific_force, 1e200), rates=np.full_like(wild.rates, 1e200))
+    )
+    assert made.estimate is None
+    assert (made.initialised, made.diverged) == (False, 1)
+    for tick in ticks[501:]:
+        made.update(tick)
+    assert made.estimate is not None
+    assert np.isfinite(made.estimate.position).all()
+    assert made.diverged == 1

@@ -182,3 +182,16 @@ def test_paths_that_cannot_be_followed(path, why):
     terrain = HeightMap(np.zeros((3, 3)), origin_x=-100, origin_y=-100, step_x=100, step_y=100)
     with pytest.raises(PlanError, match=why):
         legs_of_path(path, terrain, 3.0, 6.0)
+
+
+def test_a_way_of_any_length_is_drawn_with_few_points():
+    """From pole to pole and back, a hundred times: 2 m apart these would be more than memory holds."""
+    path = np.zeros((201, 3))
+    path[1::2, 0] = 9e6
+    drawn = way_of_legs(legs_of_path(path, None, 3.0, 5.0), (0.0, 0.0), None)
+    assert 20_000 < len(drawn) < 21_000
+    assert drawn[-1].tolist() == [0.0, 0.0, 0.0]
+    short = way_of_legs(legs_of_path([(0, 0, 0), (10, 0, 0)], None, 3.0, 5.0), (0.0, 0.0), None)
+    assert np.diff(short[:, 0]).max() <= 2.0
+    with pytest.raises(PlanError, match=r"farther than 10,000 km from the map's origin"):
+        legs_of_path([(0, 0, 0), (1e200, 0, 0)], None, 3.0, 5.0)

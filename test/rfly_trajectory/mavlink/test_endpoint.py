@@ -301,3 +301,16 @@ def test_armed_too_nothing_dies_of_odd_commands(station):
         station.run(0.05)
     assert all(map(math.isfinite, station.pilot.follower.position))
     assert station.vehicle.flight.world.origin == ORIGIN
+
+
+@pytest.mark.parametrize("home", [(1e300, 0.0, 0.0), (0.0, 0.0, -1e300), (NAN, 0.0, 0.0), (math.inf, math.inf, 0.0)])
+def test_a_home_of_nowhere_does_not_stop_telemetry(station, home):
+    """As odd maps and poses make one: a float of MAVLink ends at 3.4e38, an integer knows no NaN."""
+    station.vehicle.flight.home = home
+    station.heard.clear()
+    station.run(1.5)
+    assert of_type("ATTITUDE", station.heard)
+    assert of_type("GLOBAL_POSITION_INT", station.heard)
+    station.vehicle.flight.home = (0.0, 0.0, 0.0)
+    station.run(1.5)
+    assert station.last("HOME_POSITION").altitude == 500_000
