@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli.options import finite
+from rfly_bringup.terminal_text import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
     console.print(f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold")
     for finding in findings:
         console.print("✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end="")
-        console.print(finding.what, markup=False)
+        console.print(printable(finding.what), markup=False)
         if finding.do:
-            console.print(f"    {finding.do}", style="dim", markup=False)
+            console.print(f"    {printable(finding.do)}", style="dim", markup=False)
 
 
 def status(

@@ -20,6 +20,7 @@ from rfly_bringup.cli.up_options import up_app
 from rfly_bringup.cli.view import view
 from rfly_bringup.cli.wire import listen, send
 from rfly_bringup.cli.world import world_app
+from rfly_bringup.terminal_text import printable
 from rfly_common.errors import RflyError
 
 app = typer.Typer(
@@ -75,5 +76,5 @@ def main() -> None:
 
 
 def _print_error(text: str) -> None:
-    print("rfly: " + " ".join(text.split()), file=sys.stderr)
+    print(printable("rfly: " + " ".join(text.split())), file=sys.stderr)
     sys.exit(2)

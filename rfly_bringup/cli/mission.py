@@ -24,6 +24,7 @@ from rfly_bringup.cli.options import (
     given,
     load_map,
 )
+from rfly_bringup.terminal_text import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def check(
         print(f"rally point {north:.2f} north, {east:.2f} east, {0.0 - down:.2f} up")
     below = below_home(mission.items, 0.0) if terrain is None else ""
     for text in (*mission.lost, *_items_without_end(mission), *filter(None, [below])):
-        print(f"note: {text}")
+        print(printable(f"note: {text}"))
     check_items(mission.items, mission.numbers, ground_vehicle=False)
     check_returns(mission.rally, mission.fence)
     check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
@@ -147,7 +148,7 @@ def convert(
     mission, _, _ = read(file, None, None, NO_TRIPLE, default_radius, loiter_radius)
     changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
     for text in (*mission.lost, *changed):
-        print(f"note: {text}")
+        print(printable(f"note: {text}"))
     print(f"{target}: {len(mission.items)} items")
 
 
@@ -199,7 +200,7 @@ def fly(
         raise ConfigError(f"{file}: {text}, and nobody says so here")
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
     for text in mission.lost:
-        print(f"note: {text}", file=sys.stderr)
+        print(printable(f"note: {text}"), file=sys.stderr)
     for seconds, text in flown.events:
         print(f"{seconds:8.1f} s  {text}")
     lowest = "" if math.isinf(flown.lowest) else f", lowest {flown.lowest:.1f} m above the ground on the way"

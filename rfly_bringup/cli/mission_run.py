@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rfly_bringup.cli.mission_preflight import mission_app
+from rfly_bringup.terminal_text import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def start(
 
     with _client(namespace, name) as client, stop_by_signal() as stopped, _shown(name) as show:
         done, text = client.start(file, show, stopped, repeat=repeat, start_index=start_index, wait=wait)
-    print(f"{name}: {text}", file=sys.stdout if done else sys.stderr)
+    print(printable(f"{name}: {text}"), file=sys.stdout if done else sys.stderr)
     raise typer.Exit(0 if done else 1)
 
 
@@ -104,7 +105,7 @@ def status(
                 text = client.status(show, stopped, follow=True)
         else:
             text = client.status(lambda _share, _text: None, stopped, follow=False)
-    print(f"{name}: {text}")
+    print(printable(f"{name}: {text}"))
 
 
 def _command(namespace: str, name: str, command: str, done: str) -> None:
@@ -139,7 +140,7 @@ def _shown(name: str) -> "Iterator[Show]":
     columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()]
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(name, total=1.0)
-        yield lambda share, text: bar.update(task, completed=share, description=f"{name}: {text}")
+        yield lambda share, text: bar.update(task, completed=share, description=printable(f"{name}: {text}"))
 
 
 def _line_by_item(name: str) -> Callable[[float, str], None]:
@@ -150,6 +151,6 @@ def _line_by_item(name: str) -> Callable[[float, str], None]:
         item = text.partition(",")[0]
         if item != last:
             last = item
-            print(f"{name}: {item}", file=sys.stderr, flush=True)
+            print(printable(f"{name}: {item}"), file=sys.stderr, flush=True)
 
     return show

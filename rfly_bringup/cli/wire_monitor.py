@@ -15,6 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
+from rfly_bringup.terminal_text import printable
 from rfly_common.errors import CommandError, ConfigError, PacketError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
@@ -90,7 +91,7 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
                 else:
                     shown = _bad_text(datagram, reason) if packet is None else _packet_text(packet)
                     console.print(f"{port} ← {sender}  ", style="dim", end="")
-                    console.print(shown, markup=False)
+                    console.print(printable(shown), markup=False)
                 if count and counters.total >= count:
                     break
             if stopped():

@@ -22,6 +22,7 @@ from rfly_bringup.cli.options import (
     load_map,
     status,
 )
+from rfly_bringup.terminal_text import printable
 
 if TYPE_CHECKING:
     from rfly_terrain.world.world import World
@@ -112,7 +113,7 @@ def info(name: WorldArgument) -> None:
     from rfly_terrain.world.world_file import load_world
 
     world = load_world(name)
-    print(f"map      {world.map or 'any'}")
+    print(printable(f"map      {world.map or 'any'}"))
     print(f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} convex parts")
     for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
         print(f"{CLASSES[class_id]:<10} {count}")

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rfly_bringup.doctor.snapshot import ERROR, OK, STALE, WARN, Snapshot, Status
+from rfly_bringup.terminal_text import printable
 
 _LEVELS = {OK: ("ok", "green"), WARN: ("warn", "yellow"), ERROR: ("error", "red"), STALE: ("stale", "magenta")}
 SILENT_S = 3.0
@@ -26,6 +27,11 @@ def _table(*columns: str, numbers: int = 0) -> Table:
     return table
 
 
+def _cell(text: str) -> Text:
+    """What others call something: no markup, and nothing that a terminal acts on."""
+    return Text(printable(text))
+
+
 def _nodes(snapshot: Snapshot) -> Table:
     """By name, with the map or address that a task is of. Nodes of others have no diagnostics, and no state."""
     table = _table("node", "task", "of", "state", "says", "age s", numbers=1)
@@ -34,13 +40,13 @@ def _nodes(snapshot: Snapshot) -> Table:
     others = [(name, None) for name in dict.fromkeys(snapshot.nodes) if name not in heard]
     for name, status in sorted([*rows, *others], key=lambda row: (row[0], "" if row[1] is None else row[1].task)):
         if status is None:
-            table.add_row(Text(name), "", "", "–", "", "")
+            table.add_row(_cell(name), "", "", "–", "", "")
             continue
         word, colour = _LEVELS.get(status.level, ("?", "red"))
         if status.age > SILENT_S:
             word, colour = "silent", "red"
-        state, says = Text(word, style=colour), Text(status.message)
-        table.add_row(Text(name), Text(status.task), Text(status.hardware_id), state, says, f"{status.age:.1f}")
+        state, says = Text(word, style=colour), _cell(status.message)
+        table.add_row(_cell(name), _cell(status.task), _cell(status.hardware_id), state, says, f"{status.age:.1f}")
     return table
 
 
@@ -52,9 +58,9 @@ def _sources(snapshot: Snapshot) -> Table:
         table.add_row(
             str(len(ids)),
             shown,
-            Text(source.name),
-            Text(source.topic),
-            Text(source.frame_id),
+            _cell(source.name),
+            _cell(source.topic),
+            _cell(source.frame_id),
             f"{source.rate:.1f}",
             f"{source.age:.1f}",
         )
@@ -67,7 +73,8 @@ def _bridges(snapshot: Snapshot) -> Table:
         if "sent_datagrams" in status.values:
             rate = "–" if status.datagram_rate is None else f"{status.datagram_rate:.1f}"
             sent = status.values["sent_datagrams"]
-            table.add_row(Text(status.node), Text(status.hardware_id), _dropped(status), sent, rate)
+            of, dropped = _cell(status.hardware_id), _cell(_dropped(status))
+            table.add_row(_cell(status.node), of, dropped, _cell(sent), rate)
     return table
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -17,6 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter_client import AsyncParameterClient
@@ -30,11 +32,14 @@ from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
 from rfly_bringup.doctor.snapshot import Destination, Endpoint, Machine, Mismatch, Robot, Snapshot, Source, Status
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError, FrameError
+from rfly_common.ros.callback_errors import guarded
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import TransformBuffer
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 LOOK_EVERY_S = 0.5
+MOST_STATUSES, MOST_WINDOWS = 1000, 64
+"""of all that a graph tells; of those that a bridge says it sends to"""
 _ANYONE = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 """matches every publisher"""
 _KEPT = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -181,7 +186,8 @@ class GraphWatch:
     def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile = _ANYONE) -> None:
         if topic not in self._subscribed:
             self._subscribed.add(topic)
-            self._node.create_subscription(kind, topic, callback, qos)
+            with suppress(InvalidTopicNameException):
+                self._node.create_subscription(kind, topic, guarded(self._node, callback), qos)
 
     # --- what there is
 
@@ -248,7 +254,7 @@ class GraphWatch:
             ask_next(steps)
 
         def robots() -> list[str]:
-            return [f"{name}.{each}" for name in given.get("vehicles") or () for each in _ROBOT_PARAMETERS]
+            return [f"{name}.{each}" for name in _robot_names(given) for each in _ROBOT_PARAMETERS]
 
         # rclpy answers with nothing at all where one of the names has no value, as an empty list has none
         ask_next([lambda: list(_BRIDGE_PARAMETERS), lambda: ["vehicles"], robots])
@@ -268,11 +274,11 @@ class GraphWatch:
         robots = []
         for bridge, given in self._parameters.items():
             namespace = bridge.rpartition("/")[0]
-            for name in given.get("vehicles") or ():
-                topic, message = given.get(f"{name}.topic"), given.get(f"{name}.message")
-                if topic and message in _ROBOT_MESSAGES:
+            for name in _robot_names(given):
+                number, topic, message = (given.get(f"{name}.{each}") for each in _ROBOT_PARAMETERS)
+                if isinstance(number, int) and isinstance(topic, str) and topic and message in _ROBOT_MESSAGES:
                     topic = topic if topic.startswith("/") else f"{namespace}/{topic}"
-                    robots.append(Robot(bridge, name, given[f"{name}.id"], topic, _type_name(_ROBOT_MESSAGES[message])))
+                    robots.append(Robot(bridge, name, number, topic, _type_name(_ROBOT_MESSAGES[message])))
         return robots
 
     def _destinations(self) -> list[Destination]:
@@ -297,6 +303,8 @@ class GraphWatch:
             node, _, task = status.name.partition(": ")
             values = {pair.key: pair.value for pair in status.values}
             before = self._statuses.get((node, task))
+            if before is None and len(self._statuses) >= MOST_STATUSES:
+                continue
             rate = None
             if "sent_datagrams" in values:
                 rate = _rate(before, values, now)
@@ -342,16 +350,25 @@ class GraphWatch:
 
 def _rate(before: tuple[float, Status] | None, values: dict[str, str], now: float) -> float | None:
     """Datagrams a second since the status before; its own where the two came too close to each other."""
-    if before is None or "sent_datagrams" not in before[1].values:
+    old, new = "" if before is None else before[1].values.get("sent_datagrams", ""), values["sent_datagrams"]
+    if before is None or not (old.isdecimal() and new.isdecimal() and max(len(old), len(new)) < 20):
         return None
     if now - before[0] < 0.5:
         return before[1].datagram_rate
-    return (int(values["sent_datagrams"]) - int(before[1].values["sent_datagrams"])) / (now - before[0])
+    return (int(new) - int(old)) / (now - before[0])
 
 
 def _addresses(given: dict[str, Any]) -> list[tuple[str, int]]:
     host, port, windows = given.get("host"), given.get("port"), given.get("windows")
-    return [(host, port + window) for window in range(windows or 0)] if host and port else []
+    if not (isinstance(host, str) and host and isinstance(port, int) and isinstance(windows, int)):
+        return []
+    last = min(port + min(windows, MOST_WINDOWS), 65536)
+    return [(host, each) for each in range(port, last) if each > 0]
+
+
+def _robot_names(given: dict[str, Any]) -> list[str]:
+    names = given.get("vehicles")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
 
 
 def _why_nothing_flows(out: Any, taken: Any) -> str:

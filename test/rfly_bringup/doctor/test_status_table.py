@@ -40,3 +40,17 @@ def test_each_node_source_and_bridge_has_its_line():
         "bridge sends to dropped datagrams a second",
         "/ue_bridge_node 127.0.0.1:20010 not_finite 2 400 100.0",
     ]
+
+
+def test_what_nodes_say_is_neither_markup_nor_commands_to_the_terminal():
+    said, values = "[/bold]\x1b]0;x\x07", {"sent_datagrams": "[/red]", "[/x]\x1b[2J": "3"}
+    source = Source(said, said, frozenset({1}), 1.0, 0.0, said)
+    text = "\n".join(
+        printed(
+            Snapshot(nodes=(said,), statuses=(Status(said, said, OK, said, said, values, 0.5, 1.0),), sources=(source,))
+        )
+    )
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert r"[/bold]\x1b]0;x\x07" in text.replace("\n", "")
+    assert r"[/x]\x1b[2J 3" in text

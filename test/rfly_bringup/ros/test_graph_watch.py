@@ -175,3 +175,26 @@ def test_the_table_of_what_runs(healthy):
     assert 2.0 < float(found[1]) < 12.0
     (bridge,) = [line for line in lines if re.fullmatch(r"/ue_bridge_node 127\.0\.0\.1:\d+ \d+ \d+\.\d", line)]
     assert int(bridge.split()[2]) >= 2 * 10
+
+
+def test_what_nobody_would_say_of_a_bridge_is_left_out():
+    """Numbers that are none, thousands of millions of windows, parameters of other types."""
+    from rfly_bringup.doctor.snapshot import OK, Status
+    from rfly_bringup.ros import graph_watch
+
+    def rate(before, after):
+        status = Status("/b", "bridge", OK, "", "", {"sent_datagrams": before}, 0.0, None)
+        return graph_watch._rate((1.0, status), {"sent_datagrams": after}, 3.0)
+
+    assert rate("100", "300") == 100.0
+    for odd in ("x", "", "1e9", "-5", "9" * 5000, "[/red]"):
+        assert rate(odd, "300") is rate("100", odd) is None
+    addresses = graph_watch._addresses
+    assert addresses({"host": "h", "port": 20010, "windows": 2}) == [("h", 20010), ("h", 20011)]
+    assert len(addresses({"host": "h", "port": 20010, "windows": 2**31})) == 64
+    assert (
+        addresses({"host": 5, "port": "x", "windows": None})
+        == addresses({"host": "h", "port": 2**40, "windows": 9})
+        == []
+    )
+    assert graph_watch._robot_names({"vehicles": 5}) == graph_watch._robot_names({}) == []
