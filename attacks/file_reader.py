@@ -14,7 +14,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,26 @@ def _parameter_file() -> Callable[[Path], object]:
     return lambda path: check_params_file(str(path))
 
 
+def _mcap() -> Callable[[Path], object]:
+    """As `rfly replay` reads: topics, the types that they name, and all messages."""
+    from rfly_bringup.recording.mcap_file import McapReader
+    from rfly_bringup.ros.message_definitions import message_definition
+
+    def read(path: Path) -> object:
+        before = set(sys.modules)
+        with McapReader(path) as reader:
+            for topic in reader.topics.values():
+                with suppress(RflyError):
+                    message_definition(topic.type)
+            count = sum(1 for _ in reader)
+        foreign = {"antigravity", "this"} & (set(sys.modules) - before)
+        if foreign:
+            raise AssertionError(f"a recording had {foreign} imported")
+        return count
+
+    return read
+
+
 def _by_name(module: str, name: str) -> Callable[[], Callable[[Path], object]]:
     """A loader that takes a path or a name: `module.name`, or a method of a class in it."""
 
@@ -173,6 +193,9 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "scenario": _by_name("rfly_amphibious.scenarios.scenario", "Scenario.load"),
     "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),
     "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
+    "mcap": _mcap,
+    "mat maps": _by_name("rfly_terrain.occupancy.mat_files", "load_mat_maps"),
+    "world": _by_name("rfly_terrain.world.world_file", "load_world"),
     "estimator": _by_name("rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"),
 }
 

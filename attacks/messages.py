@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ MOST_FAILURES = 5
 """of one node, after which it is left alone"""
 CALL_EVERY = 20
 """rounds: then each service of the node is called too"""
+DAMAGED_EVERY = 40
+"""rounds: then what comes has the right type's name alone"""
 
 NOBODYS_PORT = "29010"
 """where ue_bridge_node's datagrams go"""
@@ -175,13 +177,16 @@ def attack(executable: str, parameters: Mapping[str, str], name: str, rng: rando
 
 def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: bool) -> tuple[int, str]:
     """How many rounds were done, and what went wrong in the last one."""
+    from rclpy._rclpy_pybind11 import RCLError
+
     for done in range(1, rounds + 1):
         sent_now = []
         for topic, (kind, publisher) in target.publishers.items():
             if sensible_first and (done < 10 or done % 3 == 0):
                 publisher.publish(messages.sensible(kind))
-            message = messages.odd(kind)
-            publisher.publish(message)
+            message = messages.damaged(kind) if done % DAMAGED_EVERY == 0 else messages.odd(kind)
+            with suppress(RCLError):  # DDS does not take all that is damaged
+                publisher.publish(message)
             sent_now.append((topic, message))
         answered = target.answers()
         problem = target.problem() if done % 50 == 0 or not answered or done == rounds else ""

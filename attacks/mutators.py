@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import math
 import random
 import re
 import struct
@@ -21,6 +22,8 @@ from typing import Any
 import numpy as np
 import yaml
 from fuzz.fuzz_terrain import GOOD_TXT, chunk, good_png, mutate_bytes, mutated_png, mutated_txt
+
+from attacks import container_mutators as containers
 
 Files = dict[str, bytes]
 Maker = Callable[[random.Random], Files]
@@ -387,6 +390,17 @@ def _simple(command: int, frame: int, *params: float | None) -> dict[str, Any]:
 
 
 _POINT = _simple(16, 3, 0, 0, 0, None, 47.001, 8.0, 20)
+_SCAN = {
+    "type": "ComplexItem", "complexItemType": "StructureScan", "version": 3, "Altitude": 20, "EntranceAltitude": 20,
+    "StructureHeight": 25, "Layers": 2, "ScanBottomAlt": 5, "StartFromTop": False, "GimbalPitch": 0,
+    "CameraCalc": {"AdjustedFootprintFrontal": 10, "AdjustedFootprintSide": 5, "DistanceToSurface": 10},
+    "polygon": [[47.0, 8.0], [47.001, 8.0], [47.0, 8.001]],
+}  # fmt: skip
+_LANDING = {
+    "type": "ComplexItem", "complexItemType": "vtolLandingPattern", "version": 1, "altitudesAreRelative": True,
+    "landCoordinate": [47.0, 8.0, 0], "landingApproachCoordinate": [47.01, 8.0, 40], "loiterRadius": 50,
+    "loiterClockwise": False, "useLoiterToAlt": True, "stopTakingPhotos": True, "stopVideoPhotos": True,
+}  # fmt: skip
 PLAN: dict[str, Any] = {
     "fileType": "Plan", "version": 1, "groundStation": "QGroundControl",
     "geoFence": {
@@ -401,9 +415,10 @@ PLAN: dict[str, Any] = {
             {**_POINT, "doJumpId": 2},
             {**_simple(177, 2, 2, 3, 0, 0, 0, 0, 0), "doJumpId": 3},
             {"type": "ComplexItem", "complexItemType": "survey", "TransectStyleComplexItem": {"Items": [_POINT]}},
+            _SCAN, _LANDING,
         ],
     },
-    "rallyPoints": {"points": [], "version": 2},
+    "rallyPoints": {"points": [[47.0, 8.0, 50]], "version": 2},
 }  # fmt: skip
 WAYPOINTS = (
     "QGC WPL 110\n0\t1\t0\t16\t0\t0\t0\t0\t47\t8\t500\t1\n"
@@ -467,6 +482,11 @@ MAKERS: dict[str, Maker] = {
     "vehicle": yaml_of("rfly_amphibious/data/vehicles/scale.yaml"),
     "sensors": yaml_of("rfly_amphibious/data/sensors/scale.yaml"),
     "estimator": yaml_of("rfly_amphibious/data/estimators/scale.yaml"),
+    "world": yaml_of("rfly_terrain/data/worlds/pillars.yaml"),
+    "mesh glb": containers.glb,
+    "mesh obj": containers.obj,
+    "mat maps": containers.mat_file,
+    "mcap": containers.recording,
 }
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
@@ -480,10 +500,22 @@ YAML_BOMBS: dict[str, Maker] = {
     "a key of a megabyte": lambda _: {".yaml": b"x" * 990_000 + b": 1\n"},
     "a whole number of 5000 digits": lambda _: {".yaml": b"version: " + b"9" * 5000 + b"\n"},
 }
+_SPIRAL = b",".join(b"[%d,%d,%d]" % (n, n * n % 997, n * n * n % 991) for n in range(60_000))
 _LARGEST_PGM = b"P5\n10000 10000\n255\n"
 _LARGEST_YAML = b"image: a.pgm\nresolution: 1\norigin: [0, 0, 0]\n"
 _LARGE_RECORD = struct.pack("<IHHiIIIIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101, 0, 0, 2**32 - 1, 0)
 _PLAN_START = b'{"fileType":"Plan","version":1,"mission":['
+
+
+def _scan_bomb() -> bytes:
+    """A thousand layers around a structure of a thousand corners."""
+    corners = [
+        [47.0 + 0.01 * math.cos(n), 8.0 + 0.01 * math.sin(n)] for n in (math.tau * k / 1000 for k in range(1000))
+    ]
+    scan = {**_SCAN, "Layers": 1000, "polygon": corners}
+    return json.dumps({**PLAN, "mission": {**PLAN["mission"], "items": [scan] * 10}}).encode()
+
+
 BOMBS: dict[str, dict[str, Maker]] = {
     "map": {"colour with alpha": png_bomb(10_000, 10_000, 6, 8), "as large as can be": png_bomb(10_000, 10_000, 0, 16)},
     "npz": {"four times 800 MB": npz_bomb},
@@ -495,6 +527,7 @@ BOMBS: dict[str, dict[str, Maker]] = {
     "plan": {
         "deep lists": lambda _: {".plan": b'{"a":' + b"[" * 5_000_000},
         "a list of millions": lambda _: {".plan": _PLAN_START + b"1," * 5_000_000 + b"1]}"},
+        "a scan of a million items": lambda _: {".plan": _scan_bomb()},
     },
     "waypoints csv": {
         "10 MB of digits": lambda _: {".csv": b"9" * 9_900_000},
@@ -509,4 +542,21 @@ BOMBS: dict[str, dict[str, Maker]] = {
     ),
     "parameter file": YAML_BOMBS,
     "path yaml": YAML_BOMBS,
+    "world": {
+        **YAML_BOMBS,
+        "ten megabytes of boxes": lambda _: {
+            ".yaml": b"version: 1\nobjects:\n" + b"- {box: [1, 1, 1], x: 0, y: 0}\n" * 310_000
+        },
+        "a hull of many": lambda _: {".yaml": b"version: 1\nobjects: [{x: 0, y: 0, hull: [" + _SPIRAL + b"]}]\n"},
+        "a mesh in a pipe's place": lambda _: {".yaml": b"version: 1\nobjects: [{mesh: /dev/stdin, x: 0, y: 0}]\n"},
+    },
+    "mesh glb": {
+        "instances of instances": containers.instances_bomb,
+        "many instances": containers.many_nodes_bomb,
+        "accessors without data": containers.accessor_bomb,
+        "deep lists": containers.deep_tree_bomb,
+    },
+    "mesh obj": {"20 MB of triangles": containers.obj_bomb},
+    "mat maps": {"2 GB for four numbers": containers.mat_bomb},
+    "mcap": {"a chunk of 4 GB": containers.recording_bomb},
 }

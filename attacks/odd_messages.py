@@ -11,6 +11,7 @@ import importlib
 import math
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from rosidl_parser.definition import AbstractString, AbstractWString, Array, BasicType, BoundedSequence, NamespacedType
@@ -42,6 +43,8 @@ _CODES |= {"uint64": "Q", "float": "f", "double": "d"}
 _LENGTHS = (0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 12, 36, 100)
 _MANY = 100_000
 """vehicles, or points, of the largest messages"""
+_DISTINCT = 12
+"""odd messages in a list of messages; the rest of a longer one is sensible"""
 
 
 class OddMessages:
@@ -70,6 +73,14 @@ class OddMessages:
             made, share = self.sensible(kind), self._rng.choice((0.02, 0.1, 0.3))
         self._spoil(made, share, self._length())
         return made
+
+    def damaged(self, kind: type) -> bytes:
+        """An odd one as it goes over the wire (CDR), cut or with other bytes in it: no type's content at all."""
+        from fuzz.fuzz_terrain import mutate_bytes
+        from rclpy.serialization import serialize_message
+
+        data = bytes(serialize_message(self.odd(kind)))[:MEGABYTE]
+        return data[:4] + mutate_bytes(self._rng, data[4:]) if len(data) > 4 else data
 
     def _length(self) -> int:
         """Of the lists of one message; seldom huge."""
@@ -101,11 +112,11 @@ class OddMessages:
 
     def _list(self, name: str, value: Any, size: int, share: float) -> Any:
         if isinstance(value, NamespacedType):
-            kind = _message_type(value)
-            made = [self.sensible(kind) for _ in range(min(size, 20_000 if size >= _MANY else 200))]
-            for each in made[:50]:
+            kind, size = _message_type(value), min(size, 20_000 if size >= _MANY else 200)
+            made = [self.sensible(kind) for _ in range(min(size, _DISTINCT))]
+            for each in made:
                 self._spoil(each, share, 2)
-            return made
+            return made + [self.sensible(kind)] * (size - len(made))
         if isinstance(value, AbstractString | AbstractWString):
             return [self._value(name, value, share, 1) for _ in range(min(size, 1000))]
         if value.typename in ("boolean", "octet"):
@@ -143,7 +154,11 @@ class OddMessages:
 
 
 def _message_type(named: NamespacedType) -> Any:
-    package, folder, name = named.namespaced_name()
+    return _class_of(*named.namespaced_name())
+
+
+@cache
+def _class_of(package: str, folder: str, name: str) -> Any:
     return getattr(importlib.import_module(f"{package}.{folder}"), name)
 
 

@@ -1,0 +1,230 @@
+"""Makers of files whose content lies in records with lengths: MCAP recordings, .mat matrices, meshes as .glb and .obj.
+
+As in `attacks.mutators`, which lists them: each returns the bytes of files by their ending.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import struct
+import zlib
+from functools import cache
+from typing import Any
+
+import numpy as np
+from fuzz.fuzz_terrain import mutate_bytes
+
+Files = dict[str, bytes]
+ODD_LENGTHS = (0, 1, 3, 8, 255, 65536, 2**24, 2**31 - 1, 2**32 - 1)
+_WORLD = b"version: 1\nobjects:\n  - {mesh: a.%s, x: 1, y: 2}\n"
+
+
+def _mutated(rng: random.Random, data: bytes) -> bytes:
+    """Whole, with an odd number in it, or with damaged bytes."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        return data
+    if kind < 4:
+        out = bytearray(data)
+        for _ in range(rng.randint(1, 3)):
+            code = rng.choice(("<I", "<Q", ">I"))
+            at = rng.randrange(max(1, len(out) - 8))
+            struct.pack_into(code, out, at & ~3 if rng.random() < 0.5 else at, rng.choice(ODD_LENGTHS))
+        return bytes(out)
+    return mutate_bytes(rng, data)
+
+
+# --- MCAP
+
+
+def recording(rng: random.Random) -> Files:
+    """Two topics with a few messages; odd names, types, definitions and QoS texts; cut or damaged."""
+    import mcap.writer as mcap
+
+    file = io.BytesIO()
+    packing = rng.choice(list(mcap.CompressionType))
+    writer = mcap.Writer(file, compression=packing, use_chunking=rng.random() < 0.8, chunk_size=rng.choice((10, 10**6)))
+    writer.start(profile="ros2")
+    types = (
+        "std_msgs/msg/String",
+        "x",
+        "",
+        "a/b/c/d",
+        "antigravity/msg/X",
+        "../msg/X",
+        "std_msgs/msg/__doc__",
+        "é/msg/É",
+    )
+    texts = (
+        "",
+        "[",
+        "- durability: 1\n  reliability: 1",
+        "{" * 3000,
+        "5",
+        "a: *b",
+        "!!int ''",
+        "2001-99-99",
+        "- 1",
+        "x",
+    )
+    for name in ("/a", rng.choice(("/b", "", "no slash", "/a b", "/\x1b[2J", "/ä", "/" + "x" * 5000))):
+        kind = rng.choice((types[0], rng.choice(types)))
+        schema = writer.register_schema(kind, rng.choice(("ros2msg", "ros2msg", "ros1msg")), b"string data")
+        channel = writer.register_channel(
+            name, rng.choice(("cdr", "cdr", "json")), schema, {"offered_qos_profiles": rng.choice(texts)}
+        )
+        for number in range(rng.randrange(5)):
+            writer.add_message(channel, rng.choice((number, 2**63, 2**64 - 1)), b"\0\1\0\0\1\0\0\0\0", number, number)
+    writer.finish()
+    data = file.getvalue()
+    return {".mcap": data[: rng.randrange(len(data))] if rng.random() < 0.2 else _mutated(rng, data)}
+
+
+def recording_bomb(_: random.Random) -> Files:
+    """A chunk of a few megabytes that unpacks to four gigabytes: zstd's frames follow each other."""
+    import zstandard
+
+    piece = zstandard.compress(bytes(100_000_000))
+    packed = piece * 40
+    chunk = (
+        struct.pack("<QQQI", 0, 1, 4_000_000_000, 0) + struct.pack("<I", 4) + b"zstd" + struct.pack("<Q", len(packed))
+    )
+    head = b"\x89MCAP0\r\n" + _record(1, _text("ros2") + _text("attack"))
+    return {".mcap": head + _record(6, chunk + packed) + _record(15, bytes(4)) + _record(2, bytes(20)) + head[:8]}
+
+
+def _record(kind: int, data: bytes) -> bytes:
+    return struct.pack("<BQ", kind, len(data)) + data
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+# --- MATLAB
+
+
+@cache
+def _mat(version: str, packed: bool) -> bytes:
+    from scipy.io import savemat
+
+    file = io.BytesIO()
+    content: dict[str, Any] = {"simpleMap": np.eye(4), "other": np.arange(12, dtype=np.uint8).reshape(3, 4)}
+    if version == "5":
+        content |= {"cell": np.array([1, "a"], object), "text": "RflySim", "flags": np.ones((2, 2), bool)}
+    savemat(file, content, format=version, do_compression=packed)
+    return file.getvalue()
+
+
+def mat_file(rng: random.Random) -> Files:
+    """Versions 4 and 5, packed or not; damaged, also within what is packed."""
+    data = _mat(rng.choice("455"), rng.random() < 0.5)
+    if rng.random() < 0.3:
+        inner = _mutated(rng, _mat("5", False)[128:])
+        packed = zlib.compress(inner)
+        return {".mat": _mat("5", False)[:128] + struct.pack("<II", 15, len(packed)) + packed}
+    return {".mat": _mutated(rng, data)}
+
+
+def mat_bomb(_: random.Random) -> Files:
+    """A packed matrix of 2 x 2 numbers whose data say that they are two gigabytes, and are."""
+    size = 2_000_000_000
+    head = struct.pack("<IIIIII", 14, size + 64, 6, 8, 6, 0) + struct.pack("<IIii", 5, 8, 2, 2)
+    head += struct.pack("<II", 1, 1) + b"a" + bytes(7) + struct.pack("<II", 9, size)
+    packer = zlib.compressobj(1)
+    packed = packer.compress(head)
+    for _piece in range(200):
+        packed += packer.compress(bytes(10_000_000))
+    packed += packer.flush()
+    return {".mat": _mat("5", False)[:128] + struct.pack("<II", 15, len(packed)) + packed}
+
+
+# --- meshes of worlds
+
+_CUBE = [(x, y, z) for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)]
+_FACES = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4)]
+
+
+def _gltf() -> tuple[dict[str, Any], bytes]:
+    points = np.array(_CUBE, np.float32).tobytes()
+    corners = np.array(_FACES, np.uint32).tobytes()
+    views = [{"buffer": 0, "byteOffset": 0, "byteLength": 96}, {"buffer": 0, "byteOffset": 96, "byteLength": 120}]
+    accessors: list[dict[str, Any]] = [
+        {"bufferView": 0, "componentType": 5126, "count": 8, "type": "VEC3", "min": [0, 0, 0], "max": [1, 1, 1]},
+        {"bufferView": 1, "componentType": 5125, "count": 30, "type": "SCALAR"},
+    ]
+    tree = {
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0, "translation": [0, 0, 0], "children": [1]}, {"mesh": 0, "scale": [2, 2, 2]}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1, "material": 0, "mode": 4}]}],
+        "materials": [{"pbrMetallicRoughness": {"baseColorFactor": [1, 0, 0, 1]}}],
+        "accessors": accessors, "bufferViews": views, "buffers": [{"byteLength": 216}],
+    }  # fmt: skip
+    return tree, points + corners
+
+
+def _glb(tree: bytes, data: bytes) -> bytes:
+    tree += b" " * (-len(tree) % 4)
+    parts = struct.pack("<II", len(tree), 0x4E4F534A) + tree + struct.pack("<II", len(data), 0x004E4942) + data
+    return struct.pack("<III", 0x46546C67, 2, 12 + len(parts)) + parts
+
+
+def glb(rng: random.Random) -> Files:
+    """A world of one .glb; its tree, its lengths or its bytes are odd."""
+    from attacks.mutators import mutated_tree
+
+    tree, data = _gltf()
+    text = json.dumps(mutated_tree(rng, tree) if rng.random() < 0.7 else tree).encode("utf-8", "surrogatepass")
+    made = _glb(text, data)
+    return {".yaml": _WORLD % b"glb", "a.glb": _mutated(rng, made) if rng.random() < 0.4 else made}
+
+
+def _tree_bomb(**changes: Any) -> Files:
+    tree, data = _gltf()
+    return {".yaml": _WORLD % b"glb", "a.glb": _glb(json.dumps({**tree, **changes}).encode(), data)}
+
+
+def instances_bomb(_: random.Random) -> Files:
+    """Nodes that each have the next one twice: 2²⁶ cubes."""
+    nodes: list[dict[str, Any]] = [{"children": [2 * n + 2, 2 * n + 3]} for n in range(26) for _twice in range(2)]
+    return _tree_bomb(nodes=[*nodes, {"mesh": 0}, {"mesh": 0}])
+
+
+def many_nodes_bomb(_: random.Random) -> Files:
+    """A cube two hundred thousand times."""
+    return _tree_bomb(nodes=[{"mesh": 0}] * 200_000, scenes=[{"nodes": list(range(200_000))}])
+
+
+def accessor_bomb(_: random.Random) -> Files:
+    """Without data an accessor is zeros: a billion of them."""
+    tree, _data = _gltf()
+    empty = [
+        {"componentType": 5126, "count": 10**9, "type": "VEC3"},
+        {"componentType": 5125, "count": 3 * 10**9, "type": "SCALAR"},
+    ]
+    return _tree_bomb(accessors=empty, bufferViews=tree["bufferViews"])
+
+
+def deep_tree_bomb(_: random.Random) -> Files:
+    """Lists in lists."""
+    return {".yaml": _WORLD % b"glb", "a.glb": _glb(b"[" * 5_000_000, b"")}
+
+
+OBJ = "mtllib ../../etc/passwd\no a\n" + "".join(f"v {x:g} {y:g} {z:g}\n" for x, y, z in _CUBE)
+OBJ += "".join(f"f {a + 1} {b + 1}//1 {c + 1}/1/1\n" for a, b, c in _FACES)
+
+
+def obj(rng: random.Random) -> Files:
+    """A world of one .obj with odd words."""
+    from attacks.mutators import mutated_text
+
+    text = OBJ.encode()
+    return {".yaml": _WORLD % b"obj", "a.obj": text if rng.random() < 0.1 else mutated_text(rng, text)}
+
+
+def obj_bomb(_: random.Random) -> Files:
+    """Twenty megabytes of triangles that all hang together."""
+    strip = "".join(f"v {n} {n % 2} {n % 3}\n" for n in range(500_000))
+    return {".yaml": _WORLD % b"obj", "a.obj": (strip + "f 1 2 3\n" * 1_300_000).encode()[:19_999_000] + b"\n"}
