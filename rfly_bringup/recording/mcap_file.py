@@ -6,7 +6,6 @@ Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). Needs mcap, th
 from __future__ import annotations
 
 import os
-import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +17,12 @@ import yaml
 
 from rfly_bringup.recording.topics import Topic
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
+from rfly_common.files import open_regular
 from rfly_common.imports import require
+from rfly_common.readers.reader_errors import reader_errors
 
+MOST_CHUNK_BYTES = 256_000_000
+"""unpacked; rosbag2 and ours write a megabyte"""
 MAGIC = b"\x89MCAP0\r\n"
 _PURPOSE = "recording and replaying MCAP files"
 _FOR_EVER = {"sec": 9223372036, "nsec": 854775807}
@@ -30,7 +33,7 @@ _KEEP_LAST, _RELIABLE, _BEST_EFFORT, _TRANSIENT_LOCAL, _VOLATILE, _AUTOMATIC = 1
 
 def is_mcap(path: Path) -> bool:
     """True for a file that begins as MCAP does, also where it was cut. OSError where it cannot be read."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
@@ -126,22 +129,24 @@ class McapReader:
 
     def __init__(self, path: Path) -> None:
         require("mcap", _PURPOSE)
-        from mcap.exceptions import McapError
         from mcap.reader import SeekingReader
 
         self.path = path
-        self._file: BinaryIO = path.open("rb")
+        self._file: BinaryIO = open_regular(path)
         self.position = 0
         """messages read in this pass"""
         channels: dict[int, Any]
         try:
-            summary = SeekingReader(self._file).get_summary()
-            statistics = None if summary is None else summary.statistics
-        except (McapError, ValueError, struct.error, OSError):
+            with reader_errors(CaptureError):
+                summary = SeekingReader(self._file).get_summary()
+                statistics = None if summary is None else summary.statistics
+        except CaptureError:
             summary, statistics = None, None
         self._is_whole = summary is not None and statistics is not None
         if summary is not None and statistics is not None:
             channels, schemas = summary.channels, summary.schemas
+            for index in summary.chunk_indexes:
+                self._check_chunk(index.uncompressed_size)
             self.counts: dict[int, int] = statistics.channel_message_counts
             """messages by channel"""
         else:
@@ -166,31 +171,42 @@ class McapReader:
                     yield RecordedMessage(record.log_time, record.channel_id, record.data)
 
     def _in_order(self) -> Iterator[Any]:
-        from mcap.exceptions import McapError
         from mcap.reader import SeekingReader
 
         self._file.seek(0)
-        try:
+        with reader_errors(lambda text: CaptureError(f"{self.path}: damaged before byte {self._file.tell()}: {text}")):
             for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
                 yield message
-        except (McapError, ValueError, struct.error) as error:
-            raise CaptureError(f"{self.path}: damaged before byte {self._file.tell()}: {error}") from error
+
+    def _check_chunk(self, size: int) -> None:
+        if size > MOST_CHUNK_BYTES:
+            raise CaptureError(f"{self.path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}")
 
     def _as_they_stand(self) -> Iterator[Any]:
         """All records of a file without an end."""
-        from mcap.exceptions import EndOfFile, InvalidMagic, McapError
-        from mcap.stream_reader import StreamReader
+        from mcap.exceptions import InvalidMagic
+        from mcap.records import Chunk
+        from mcap.stream_reader import StreamReader, breakup_chunk
 
         self._file.seek(0)
-        try:
-            yield from StreamReader(self._file, validate_crcs=True, record_size_limit=_size(self._file)).records
-        except InvalidMagic as error:
-            self._file.close()
-            raise CaptureError(f"{self.path}: no MCAP file: it begins otherwise") from error
-        except (EndOfFile, struct.error, McapError, ValueError) as error:
-            raise TruncatedCaptureError(
+        size = os.fstat(self._file.fileno()).st_size
+        with reader_errors(
+            lambda _: TruncatedCaptureError(
                 f"{self.path} has no end, as if its writer was killed: it can be read to byte {self._file.tell()}"
-            ) from error
+            )
+        ):
+            try:
+                for record in StreamReader(
+                    self._file, emit_chunks=True, validate_crcs=True, record_size_limit=size
+                ).records:
+                    if isinstance(record, Chunk):
+                        self._check_chunk(record.uncompressed_size)
+                        yield from breakup_chunk(record, validate_crc=True)
+                    else:
+                        yield record
+            except InvalidMagic as error:
+                self._file.close()
+                raise CaptureError(f"{self.path}: no MCAP file: it begins otherwise") from error
 
     def _scan(self) -> tuple[dict[int, Any], dict[int, Any], dict[int, int]]:
         """(channels, schemas, number of messages of each channel) of a file without its summary."""
@@ -218,16 +234,13 @@ class McapReader:
         self._file.close()
 
 
-def _size(file: BinaryIO) -> int:
-    return os.fstat(file.fileno()).st_size
-
-
 def _topic(channel: Any, schema: Any) -> Topic:
     """With the QoS that ours and rosbag2's files tell: latched only where all publishers were."""
     try:
-        profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []
-        latched = bool(profiles) and all(p["durability"] in (_TRANSIENT_LOCAL, "transient_local") for p in profiles)
-        reliable = all(p["reliability"] in (_RELIABLE, "reliable") for p in profiles)
-    except (yaml.YAMLError, KeyError, TypeError):
+        with reader_errors(CaptureError):
+            profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []
+            latched = bool(profiles) and all(p["durability"] in (_TRANSIENT_LOCAL, "transient_local") for p in profiles)
+            reliable = all(p["reliability"] in (_RELIABLE, "reliable") for p in profiles)
+    except CaptureError:
         latched, reliable = False, True
     return Topic(channel.topic, schema.name, schema.data.decode(errors="replace"), latched, reliable)

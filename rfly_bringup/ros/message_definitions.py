@@ -12,6 +12,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 
 from rfly_common.errors import ConfigError
 
+_TYPE = re.compile(r"([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)")
 _SEPARATOR = "\n" + "=" * 80 + "\n"
 _NESTED = re.compile(r"\b([a-z]\w*)/(\w+)")
 _FIELD = re.compile(r"\s*([a-zA-Z][^\s#]*)\s+(\w+)(?!\w|\s*=)")
@@ -19,12 +20,18 @@ _FIELD = re.compile(r"\s*([a-zA-Z][^\s#]*)\s+(\w+)(?!\w|\s*=)")
 
 
 def message_class(kind: str) -> Any:
-    """The class of a type such as `nav_msgs/msg/Path`. Raises ConfigError where it is not installed."""
-    package, _, name = kind.split("/")
+    """The class of a type such as `nav_msgs/msg/Path`. Raises ConfigError where it is not installed.
+
+    Only packages with that message are imported: a type's name may come from a file or from the graph.
+    """
+    named = _TYPE.fullmatch(kind)
+    if named is None:
+        raise ConfigError(f"{kind[:100]!r} is no message type, expected one such as nav_msgs/msg/Path")
     try:
-        return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError):
-        raise ConfigError(f"the message type {kind} is not installed (ROS package {package})") from None
+        _file(kind).stat()
+        return getattr(importlib.import_module(f"{named[1]}.msg"), named[2])
+    except (ImportError, AttributeError, OSError, PackageNotFoundError):
+        raise ConfigError(f"the message type {kind} is not installed (ROS package {named[1]})") from None
 
 
 @cache
@@ -61,8 +68,12 @@ def _fields(definition: str) -> set[tuple[str, int, str, str]]:
 
 
 def _text(kind: str) -> str:
-    package, _, name = kind.split("/")
     try:
-        return (Path(get_package_share_directory(package)) / "msg" / f"{name}.msg").read_text(encoding="utf-8")
+        return _file(kind).read_text(encoding="utf-8")
     except (OSError, PackageNotFoundError):
-        raise ConfigError(f"the definition of {kind} is not installed: share/{package}/msg/{name}.msg") from None
+        raise ConfigError(f"the definition of {kind} is not installed: share/{kind}.msg") from None
+
+
+def _file(kind: str) -> Path:
+    package, folder, name = kind.split("/")
+    return Path(get_package_share_directory(package)) / folder / f"{name}.msg"

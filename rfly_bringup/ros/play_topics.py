@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from rclpy.duration import Duration
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 
@@ -91,8 +92,8 @@ def _publishers(node: Node, reader: McapReader, choice: TopicChoice) -> tuple[di
             if not same_fields(topic.definition, message_definition(topic.type)):
                 raise ConfigError(f"{topic.type} was recorded with other fields than it has here")
             publishers[channel] = node.create_publisher(message_class(topic.type), topic.name, topic_qos(topic, _DEPTH))
-        except ConfigError as error:
-            notes.append(f"left out: {topic.name}: {error}")
+        except (ConfigError, InvalidTopicNameException) as error:
+            notes.append(f"left out: {topic.name[:100]!r}: {' '.join(str(error).split())}")
     if not publishers:
         held = sorted(topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel))
         found = "; ".join(notes) or f"there are {', '.join(held) or 'none at all'}"

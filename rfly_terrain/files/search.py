@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import StrPath, open_regular
+from rfly_common.readers.mat_size import check_unpacked_size
 from rfly_common.readers.reader_errors import reader_errors
 
 DEFAULT_PSP_PATH = "C:/PX4PSP" if os.name == "nt" else ""
@@ -106,6 +107,7 @@ def _toolbox_installation() -> str:
         with reader_errors(TerrainFormatError), open_regular(path, MAX_FIRMWARE_BYTES) as file:
             from scipy.io import loadmat
 
+            check_unpacked_size(file, 10 * MAX_FIRMWARE_BYTES)
             value = loadmat(file, variable_names=(INSTALLATION_VARIABLE,), chars_as_strings=True)[INSTALLATION_VARIABLE]
             text = str(value.item()).strip() if value.size == 1 and value.dtype.kind == "U" else ""
     except (OSError, RuntimeError, TerrainFormatError):

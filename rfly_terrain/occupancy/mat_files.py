@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
+from rfly_common.readers.mat_size import check_unpacked_size
 from rfly_common.readers.reader_errors import reader_errors
 
 EXAMPLE_MAPS = "exampleMaps.mat"
 """MATLAB's own file of that name; where there is none, `load_mat_maps` gives maps of our own under its names"""
 MAX_MAPS = 100
+MAX_BYTES = 4 * MAX_CELLS
+"""of a file, and of what its packed matrices become"""
 _NUMERIC = frozenset(
     {"logical", "double", "single"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
@@ -47,7 +50,8 @@ def load_mat_maps(path: StrPath) -> Maps:
 def _read(path: Path) -> Maps:
     from scipy.io import loadmat, whosmat
 
-    with open_regular(path, 8 * MAX_CELLS) as file:
+    with open_regular(path, MAX_BYTES) as file:
+        check_unpacked_size(file, MAX_BYTES)
         wanted = [
             (name, shape)
             for name, shape, kind in whosmat(file)
@@ -62,7 +66,7 @@ def _read(path: Path) -> Maps:
             return {}
         file.seek(0)
         variables = loadmat(file, variable_names=[name for name, _ in wanted])
-        return {name: np.array(variables[name]) for name, _ in wanted}
+        return {name: variables[name] for name, _ in wanted}
 
 
 def example_maps() -> Maps:

@@ -16,6 +16,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.frames import up_to_down
+from rfly_common.readers.mat_size import check_unpacked_size
 from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.files.calibration import calibrate, heights_up
 from rfly_terrain.files.png_txt import read_calibration, read_pixels
@@ -113,6 +114,7 @@ def _read_mat(path: Path) -> _MapHeightData:
         )
     ):
         with open_regular(path, 8 * MAX_CELLS) as file:
+            check_unpacked_size(file, 9 * MAX_CELLS)
             shapes = {name: shape for name, shape, _ in whosmat(file)}
             file.seek(0)
             for name, most in (("binmap", MAX_CELLS), *((name, 1) for name in _NUMBERS)):

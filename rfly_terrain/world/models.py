@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import json
 import math
 import os
+import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import read_regular
 from rfly_common.imports import require
 from rfly_common.readers.asked_files import is_below
+from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.world.solids import checked_rows
 
 CLASSES = ("unknown", "building", "vegetation", "rock", "wall", "pole", "vehicle", "person", "barrier", "bridge")
@@ -128,6 +131,8 @@ def _frozen(array: Floats) -> Floats:
 MAX_FILE_BYTES = 20_000_000
 MAX_TRIANGLES = 200_000
 MAX_PIECES = 200
+MAX_NODES = 1_000
+"""of a .glb"""
 _FORWARD_LEFT_UP = {".glb": (2, 0, 1), ".obj": (0, 1, 2)}
 """which of a file's axes point forward, left and up: glTF 2.0, section 3.4, has z forward, x left and y up"""
 
@@ -161,19 +166,31 @@ def mesh_parts(name: str, folder: str) -> list[Floats]:
 def _read(name: str, data: bytes, ending: str) -> tuple[Floats, Any]:
     """(v, 3) vertices in the model's axes, and (t, 3) triangles."""
     trimesh = require("trimesh", "a mesh in a world")
-    try:
+    with reader_errors(lambda text: ConfigError(f"mesh {name!r}: cannot be read as {ending}: {text}")):
+        if ending == ".glb":
+            _check_sizes(data)
         # a stream and no resolver: what the file refers to elsewhere is not read
         mesh = trimesh.load(io.BytesIO(data), file_type=ending[1:], force="mesh", process=False, skip_materials=True)
-        vertices, triangles = np.array(mesh.vertices, float), np.array(mesh.faces, np.int64)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, OSError) as error:
-        raise ConfigError(f"mesh {name!r}: cannot be read as {ending}: {' '.join(str(error).split())[:200]}") from None
-    if vertices.ndim != 2 or triangles.ndim != 2 or not len(triangles):
+        vertices, triangles = np.array(mesh.vertices, float), np.array(mesh.faces, np.int64).reshape(-1, 3)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(triangles):
         raise ConfigError(f"mesh {name!r}: has no triangles")
+    if not (triangles < len(vertices)).all() or triangles.min() < 0:
+        raise ConfigError(f"mesh {name!r}: a triangle of vertices that are not there")
     if len(triangles) > MAX_TRIANGLES:
         raise ConfigError(f"mesh {name!r}: {len(triangles):,} triangles, expected at most {MAX_TRIANGLES:,}")
     if not np.isfinite(vertices).all() or np.abs(vertices).max() > 1e6:
         raise ConfigError(f"mesh {name!r}: expected vertices within 1,000 km of its origin")
     return vertices[:, _FORWARD_LEFT_UP[ending]], triangles
+
+
+def _check_sizes(data: bytes) -> None:
+    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), and nodes by the thousand."""
+    (length,) = struct.unpack_from("<I", data, 12)  # of the first chunk, JSON: glTF 2.0, section 4.4.3
+    tree = json.loads(data[20 : 20 + length])
+    numbers = sum(max(0, accessor["count"]) for accessor in tree.get("accessors", []))
+    children = sum(len(node.get("children", [])) for node in tree.get("nodes", []))
+    if numbers > 3 * MAX_TRIANGLES or len(tree.get("nodes", [])) > MAX_NODES or children > MAX_NODES:
+        raise ValueError(f"more than {3 * MAX_TRIANGLES:,} numbers or {MAX_NODES:,} nodes")
 
 
 def _pieces(vertices: Floats, triangles: Any) -> list[Floats]:

@@ -75,7 +75,7 @@ class _Reader:
                     raise self._error((*path, unfit), "is the model's, and an object that has one has no such key")
             else:
                 known = ", ".join(models) or "no models"
-                raise self._error((*path, "model"), f"{entry['model']!r}: there are {known}")
+                raise self._error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
             found.append(_object(entry, model))
             self._corners += sum(map(len, model.parts))
             if self._corners > MAX_CORNERS:

@@ -263,7 +263,7 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
             simple = items_of_pattern(entry, where)
         if simple is None:
             raise MissionFileError(
-                f"{where}: complexItemType: {name!r} has no simple items in TransectStyleComplexItem.Items, "
+                f"{where}: complexItemType: {short(name)} has no simple items in TransectStyleComplexItem.Items, "
                 "expected a survey or corridor scan of QGroundControl 3.5 or newer, a structure scan or a landing"
             )
         for index, inner in enumerate(as_list(simple, f"{where} ({name}): Items")):
@@ -273,7 +273,7 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
                 raise MissionFileError(f"more than {MAX_ITEMS} items")
         return
     if kind != "SimpleItem":
-        raise MissionFileError(f"{where}: type: {kind!r}, expected 'SimpleItem' or 'ComplexItem'")
+        raise MissionFileError(f"{where}: type: {short(kind)}, expected 'SimpleItem' or 'ComplexItem'")
     command = as_integer(get_key(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
     frame = as_integer(get_key(entry, "frame", where), f"{where}: frame", 0, 255)
     values = as_list(get_key(entry, "params", where), f"{where}: params")
@@ -295,7 +295,7 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
 
 def _simple(entry: dict[str, Any], where: str) -> dict[str, Any]:
     if entry.get("type") != "SimpleItem":
-        raise MissionFileError(f"{where}: type: {entry.get('type')!r}, expected 'SimpleItem'")
+        raise MissionFileError(f"{where}: type: {short(entry.get('type'))}, expected 'SimpleItem'")
     return entry
 
 

@@ -38,7 +38,7 @@ SET_CAMERA_TRIGGER_DISTANCE, IMAGE_STOP, VIDEO_STOP = 206, 2001, 2501
 ROI_NEXT_WAYPOINT_OFFSET, ROI_NONE = 196, 197
 LANDINGS = {"fwLandingPattern": LAND, "vtolLandingPattern": VTOL_LAND}
 STRUCTURE_SCAN = "StructureScan"
-MAX_LAYERS, MAX_CORNERS = 1000, 1000
+MAX_LAYERS, MAX_CORNERS, MAX_WAY_POINTS = 1000, 1000, 60_000
 MITRE_LIMIT = 4.0
 """of the scan's distance: a sharp corner is cut there"""
 
@@ -112,6 +112,10 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
     layers = as_integer(get_key(entry, "Layers", where), f"{where}: Layers", 1, MAX_LAYERS)
     from_top = as_boolean(entry.get("StartFromTop", False), f"{where}: StartFromTop")
     corners = _flight_polygon(as_list(get_key(entry, "polygon", where), f"{where}: polygon"), distance, where)
+    if layers * len(corners) > MAX_WAY_POINTS:
+        raise MissionFileError(
+            f"{where}: {layers} layers of {len(corners)} corners, allowed: {MAX_WAY_POINTS:,} in all"
+        )
     first, step = (height, -footprint) if from_top else (number(entry, "ScanBottomAlt", 0.0), footprint)
     door = _item(WAYPOINT, RELATIVE_FRAME, 0, 0, 0, None, *corners[0], entrance)
     items = [door, _item(ROI_NEXT_WAYPOINT_OFFSET, MISSION_FRAME, 0, 0, 0, 0, number(entry, "GimbalPitch", 0.0), 0, 90)]

@@ -146,3 +146,66 @@ def test_topics_are_chosen_by_whole_names():
     assert "/any" in TopicChoice()
     with pytest.raises(ConfigError, match=r"topics '\*': .*expected a regular expression"):
         TopicChoice(["*"])
+
+
+@pytest.mark.parametrize("qos", ["{" * 3000, "!!int ''", "2001-99-99", "5", "- 1", "a: *b"])
+def test_a_qos_that_is_none_is_that_of_who_knows_nothing(tmp_path, qos):
+    from mcap.writer import Writer
+
+    path = tmp_path / "a.mcap"
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.start(profile="ros2")
+        schema = writer.register_schema("std_msgs/msg/String", "ros2msg", b"string data")
+        channel = writer.register_channel("/a", "cdr", schema, {"offered_qos_profiles": qos})
+        writer.add_message(channel, 1, b"\0\1\0\0\1\0\0\0\0", 1, 0)
+        writer.finish()
+    with McapReader(path) as reader:
+        (topic,) = reader.topics.values()
+        assert (topic.latched, topic.reliable) == (False, True)
+
+
+def test_damage_anywhere_is_a_typed_error(tmp_path):
+    """Each byte of a packed file in turn: what mcap and its packers raise is listed nowhere."""
+    path = tmp_path / "a.mcap"
+    written(path, 1)[0].close()
+    data = bytearray(path.read_bytes())
+    outcomes = set()
+    for place in range(0, len(data), 7):
+        damaged = data.copy()
+        damaged[place] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            with McapReader(path) as reader:
+                outcomes.add(sum(1 for _ in reader))
+        except CaptureError as error:
+            outcomes.add(type(error).__name__)
+    assert {"CaptureError", "TruncatedCaptureError"} <= outcomes
+
+
+def test_a_chunk_that_says_it_becomes_gigabytes_is_not_unpacked(tmp_path):
+    """The chunk's own size in the records of a file without an end, and in the index of a whole one."""
+    import struct
+
+    from mcap.reader import SeekingReader
+
+    path = tmp_path / "a.mcap"
+    written(path, 1)[0].close()
+    data = path.read_bytes()
+    with path.open("rb") as file:
+        size = struct.pack("<Q", SeekingReader(file).get_summary().chunk_indexes[0].uncompressed_size)
+    assert data.count(size) >= 2
+    damaged = data.replace(size, struct.pack("<Q", 4_000_000_000))
+    for end in (len(damaged), len(damaged) - 100):
+        path.write_bytes(damaged[:end])
+        with pytest.raises(CaptureError, match=r"a chunk of 4,000,000,000 bytes, expected at most 256,000,000"):
+            McapReader(path)
+
+
+def test_a_pipe_is_no_recording(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    for read_it in (is_mcap, McapReader):
+        with pytest.raises(OSError, match="expected a regular file"):
+            read_it(tmp_path / "pipe")

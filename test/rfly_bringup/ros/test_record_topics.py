@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -262,3 +264,41 @@ def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tm
     (file,) = tmp_path.glob("20*-*-*_*-*-*.mcap")
     found, _ = read_by_rosbags(file)
     assert found["/vehicle_states"] == expected()["/vehicle_states"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["antigravity/msg/X", "../msg/X", "x", "", "std_msgs/msg/String/a", "os/msg/path", "a b/msg/X"]
+)
+def test_only_packages_of_messages_are_imported(kind):
+    """A recording's types are names that somebody else chose: `import antigravity` opens a browser."""
+    from rfly_bringup.ros.message_definitions import message_class, message_definition
+    from rfly_common.errors import ConfigError
+
+    for find in (message_class, message_definition):
+        with pytest.raises(ConfigError, match=r"is not installed|is no message type"):
+            find(kind)
+    assert "antigravity" not in sys.modules
+    assert message_class("std_msgs/msg/String").__name__ == "String"
+
+
+def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_path):
+    """A topic's name with a space and an escape sequence, and a type that is none, beside nothing good."""
+    from mcap.writer import Writer
+
+    path = tmp_path / "odd.mcap"
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.start(profile="ros2")
+        for kind, name in (("std_msgs/msg/String", "/a\x1b]0;x"), ("x", "/b")):
+            schema = writer.register_schema(kind, "ros2msg", b"string data")
+            channel = writer.register_channel(name, "cdr", schema, {})
+            writer.add_message(channel, 1, b"\0\1\0\0\1\0\0\0\0", 1, 0)
+        writer.finish()
+    command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", "replay", str(path)]
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "no messages on topics that are to be published" in line
+    assert "'x' is no message type" in line
+    assert "\x1b" not in line

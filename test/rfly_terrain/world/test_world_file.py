@@ -208,6 +208,8 @@ def test_the_axes_of_gltf(tmp_path):
         ("a.obj", b"v 0 0 0\n", "no triangles|cannot be read"),
         ("a.obj", b"v 0 0 nan\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n", "within 1,000 km|cannot be read"),
         ("b.obj", None, "No such file"),
+        ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 99999999999999999999\n", "cannot be read"),
+        ("a.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n", "no triangles|cannot be read"),
     ],
 )
 def test_meshes_that_cannot_be_used(name, data, words, tmp_path):
@@ -215,6 +217,24 @@ def test_meshes_that_cannot_be_used(name, data, words, tmp_path):
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigError, match=rf"w.yaml:3: objects\[0\].mesh: mesh '{name}': .*({words})"):
         parse_world(f"version: 1\nobjects:\n  - {{mesh: {name}, x: 0, y: 0}}\n".encode(), "w.yaml", "w", str(tmp_path))
+
+
+@pytest.mark.needs("trimesh")
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        (b'{"accessors": [{"componentType": 5126, "count": 1000000000, "type": "VEC3"}]}', "600,000 numbers"),
+        (b'{"nodes": [' + b'{"mesh": 0},' * 2000 + b'{"mesh": 0}]}', "1,000 nodes"),
+        (b"[" * 5_000_000, "nested too deeply"),
+        (b"[]", "cannot be read as .glb"),
+    ],
+)
+def test_a_glb_that_becomes_far_more_than_it_is(tree, words, tmp_path):
+    tree += b" " * (-len(tree) % 4)
+    head = struct.pack("<IIIII", 0x46546C67, 2, 20 + len(tree), len(tree), 0x4E4F534A)
+    (tmp_path / "a.glb").write_bytes(head + tree)
+    with pytest.raises(ConfigError, match=f"mesh 'a.glb': cannot be read as .glb: .*{words}|{words}"):
+        parse_world(b"version: 1\nobjects:\n  - {mesh: a.glb, x: 0, y: 0}\n", "w.yaml", "w", str(tmp_path))
 
 
 @pytest.mark.needs("trimesh")

@@ -242,6 +242,22 @@ REFUSED = {
         plan({"type": "ComplexItem", "complexItemType": "StructureScan", "CameraCalc": {"DistanceToSurface": "far"}}),
         r"item 1 \(StructureScan\): StructureHeight: None, expected a number",
     ),
+    "a scan of a million way-points": (
+        plan(
+            {
+                "type": "ComplexItem",
+                "complexItemType": "StructureScan",
+                "CameraCalc": {"AdjustedFootprintFrontal": 8, "AdjustedFootprintSide": 5, "DistanceToSurface": 10},
+                "StructureHeight": 20,
+                "Layers": 1000,
+                "polygon": [
+                    [47 + math.cos(math.tau * n / 1000), 8 + math.sin(math.tau * n / 1000)] for n in range(1000)
+                ],
+            }
+        ),
+        r"item 1 \(StructureScan\): 1000 layers of 1000 corners, allowed: 60,000 in all",
+    ),
+    "a type of 6000 characters": (plan({"type": "x" * 6000}), "item 1: type: 'x{56}…, expected 'SimpleItem'"),
     "an altitude of nobody": (
         plan(simple(16, 3, [0, 0, 0, 0, 47, 8, 1e300])),
         r"params\[6\]: 1e\+300, expected an alt",
