@@ -2,7 +2,8 @@
 
 RflyError
 ├── ConfigError (ValueError)            a configuration file or parameter that cannot be used
-│   └── MissionFileError                a mission file that cannot be read or written
+│   ├── MissionFileError                a mission file that cannot be read or written
+│   └── VehicleXmlError                 a vehicle description of RflySim3D that cannot be used
 ├── FrameError (ValueError)             a frame id that nothing connects to the map
 ├── VehicleStatesError (ValueError)     arrays of vehicle states that contradict each other
 ├── TerrainError
@@ -10,7 +11,6 @@ RflyError
 │   ├── TerrainFormatError (ValueError) a map file whose content cannot be used
 │   └── TerrainNotLoaded (RuntimeError) a look-up before any map was loaded
 ├── PlacementError (ValueError)         an object that cannot be placed, moved or removed
-├── VehicleXmlError (ConfigError)       a vehicle description of RflySim3D that cannot be used
 ├── CommandError (ValueError)           a console command that no packet can carry
 ├── PacketError (ValueError)            a datagram that is not a RflySim3D packet (theirs, not ours)
 ├── ShapeError (ValueError)             a collision shape that has no volume or is not finite
