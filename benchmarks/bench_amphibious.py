@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -20,10 +21,12 @@ from rfly_amphibious.warm_up import warm_up
 from rfly_common.kernels.parallel import cores
 from rfly_common.physics import GRAVITY
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import ObjectBoxes
 
 MAP_SIDE = 1_000
 SECONDS = 1.0
 VEHICLES = 100
+OBJECTS = 1_000
 WIND = Wind((3.0, 1.0, 0.0), (1.0, 1.0, 0.5), seed=4)
 
 
@@ -65,9 +68,33 @@ def rows() -> Iterator[Row]:
                 agree=agreement(ours().position, exact.position, tolerance),
                 note=f"{1e6 * taken / steps:.2f} µs of CPU time a step; compared with RK4 at 0.25 ms",
             )
+    yield from solid_rows(params, cases)
     yield from batch_rows(model, cases)
     yield from drift_rows(params)
     yield from energy_rows(params)
+
+
+def solid_rows(params: VehicleParameters, cases: dict[str, tuple[ModelState, Controls]]) -> Iterator[Row]:
+    """What 1,000 houses on the map cost: spread at random, some of them a few metres beside the way."""
+    places = np.random.default_rng(2).uniform(-150.0, 150.0, (OBJECTS, 3)) * (1.0, 1.0, 0.0)
+    places[np.abs(places[:, 1]) < 8.0, 1] = 8.0
+    bare = AmphibiousModel(params, hills())
+    among = AmphibiousModel(params, hills(), solids=ObjectBoxes(places, np.full((OBJECTS, 3), (1.0, 1.0, 6.0))))
+    for case, (begin, controls) in cases.items():
+
+        def second(model: AmphibiousModel, begin: ModelState = begin, controls: Controls = controls) -> ModelState:
+            return model.step(begin, controls, 0.001, steps=1000, wind=WIND)
+
+        taken = cpu_seconds(partial(second, among))
+        yield Row(
+            f"land-air vehicle {case} among {OBJECTS:,} solid objects, RK4 1 ms",
+            taken,
+            cpu_seconds(partial(second, bare)),
+            "the same without objects",
+            target_ratio=1.0 / 1.3,
+            agree=agreement(second(among).position, second(bare).position, 0.0),
+            note=f"{1e3 * taken:.2f} µs of CPU time a step; it touches none of them",
+        )
 
 
 def cpu_seconds(function: Callable[[], object], repeat: int = 60) -> float:

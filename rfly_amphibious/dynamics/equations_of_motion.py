@@ -2,8 +2,8 @@
 
 Without numba the same functions run as plain Python: the same results, hundreds of times as slow. In this module and
 those of its parts `x` is a state and `dx` its derivative in the order of `state_layout`, `p` a `vehicle_record`,
-`ground` a `ground.Ground`, `scratch` a record of `scratch.new_scratch`. No fastmath: a vehicle alone and one of a
-batch get the same bits.
+`ground` a `ground.Ground`, `obstacles` an `obstacles.Obstacles`, `scratch` a record of `scratch.new_scratch`. No
+fastmath: a vehicle alone and one of a batch get the same bits.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.body_forces import body_contact_forces, weight_and_drag
 from rfly_amphibious.dynamics.body_motion import BodyMotion, body_motion, place_points
+from rfly_amphibious.dynamics.obstacle_contacts import obstacle_contacts
 from rfly_amphibious.dynamics.rotors import rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
@@ -22,17 +23,23 @@ from rfly_common.kernels.jit import inlined_kernel, kernel
 
 
 @kernel
-def state_derivative(x: Any, inputs: Inputs, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
+def state_derivative(x: Any, inputs: Inputs, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any) -> None:
     """ẋ of the state x -> dx, and what was met on the way -> scratch. docs/model, section 7.3."""
     motion = body_motion(x, inputs.wind, p)
     place_points(x, motion.rotation, p, ground, scratch)
-    wheel_contacts(x, motion, p, ground, dx, scratch)
+    solid_force, solid_moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if obstacles.parts > 0:
+        solid_force, solid_moment = obstacle_contacts(x, motion, p, obstacles, scratch)
+    wheel_contacts(x, motion, p, ground, obstacles.parts > 0, dx, scratch)
     force, moment = weight_and_drag(motion, p)
     wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, dx, scratch)
     rotor_force, rotor_moment = rotor_forces(x, inputs, motion, p, dx, scratch)
     contact_force, contact_moment = body_contact_forces(motion, p, ground, scratch)
     force = add(add(force, wheel_force), add(rotor_force, contact_force))
     moment = add(add(moment, wheel_moment), add(rotor_moment, contact_moment))
+    if obstacles.parts > 0:
+        force, moment = add(force, solid_force), add(moment, solid_moment)
+        scratch.body_points_down += scratch.hull_contacts
     moment = add(moment, cross(angular_momentum(x, motion.rates, p, scratch), motion.rates))
     acceleration, angular_acceleration = body_accelerations(force, moment, p, scratch)
     body_rates(x, motion, acceleration, angular_acceleration, dx, scratch)

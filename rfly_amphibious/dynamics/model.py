@@ -22,6 +22,7 @@ from rfly_amphibious.dynamics.arguments import (
     WindSeries,
 )
 from rfly_amphibious.dynamics.ground import ground_of
+from rfly_amphibious.dynamics.obstacles import obstacles_of
 from rfly_amphibious.dynamics.wind import Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -35,6 +36,7 @@ from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_common.readers.numpy_files import NpzReader
 from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import Solids
 
 Method = Literal["rk4", "semi_implicit_euler"]
 AirDensity = Literal["sea_level", "standard_atmosphere"]
@@ -141,6 +143,11 @@ class ModelState:
         latch = self.memory[..., at.CRASHED] != 0.0
         return latch if latch.ndim else bool(latch)
 
+    @property
+    def crash_cause(self) -> str:
+        """Of one vehicle: which part broke, and how; "" before it has crashed."""
+        return at.crash_cause(int(self.memory[at.CRASHED]))
+
     brake_torque_acting = _Columns("memory", at.BRAKE_ACTING, 4)
     """(…, 4) signed brake torques of the last step, N m."""
 
@@ -195,12 +202,12 @@ class Outputs:
 
     @property
     def body_points_down(self) -> Any:
-        """Corners of the body box and rotor hubs on the ground."""
+        """Corners of the body box and rotor hubs on the ground, and parts of the hull on something solid."""
         return self.numbers[..., at.BODY_POINTS_DOWN]
 
     @property
     def clearance(self) -> Any:
-        """m from the ground up to the lowest point of the lowest wheel."""
+        """m from the ground, or what stands on it, up to the lowest point of the lowest wheel."""
         return self.numbers[..., at.CLEARANCE]
 
     @property
@@ -231,7 +238,8 @@ class AmphibiousModel:
     """The dynamics of one kind of vehicle over one ground; holds no state itself.
 
     terrain None: level ground at z = 0. `ground_effect` False leaves it out. `air_density` "standard_atmosphere"
-    scales all air forces with the density at z + `map_altitude` (m above sea level).
+    scales all air forces with the density at z + `map_altitude` (m above sea level). `solids`: what stands on the
+    ground, as `World.solids` has it.
     """
 
     def __init__(
@@ -242,6 +250,7 @@ class AmphibiousModel:
         ground_effect: bool = True,
         air_density: AirDensity = "sea_level",
         map_altitude: float = 0.0,
+        solids: Solids | None = None,
     ) -> None:
         check_choice("air_density", air_density, get_args(AirDensity))
         finite_number("map_altitude", map_altitude, "m")
@@ -250,6 +259,11 @@ class AmphibiousModel:
         standard = air_density == "standard_atmosphere"
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
+        self.set_solids(solids)
+
+    def set_solids(self, solids: Solids | None) -> None:
+        """Other things stand on the ground from the next step on."""
+        self._obstacles = obstacles_of(solids, self.params.reach)
 
     # evaluation
 
@@ -312,7 +326,7 @@ class AmphibiousModel:
 
         dx, numbers = np.zeros_like(x), np.empty((x.shape[0], at.REPORTED))
         inputs = Inputs(controls, torques, brake_acting, wind)
-        stepping.derivatives(x, inputs, self._records, self._ground, dx, numbers)
+        stepping.derivatives(x, inputs, self._records, self._ground, self._obstacles, dx, numbers)
         return dx, numbers
 
     # states to begin with
@@ -469,6 +483,7 @@ class AmphibiousModel:
                 Integrator(dt, code),
                 self._records,
                 self._ground,
+                self._obstacles,
                 Samples(max(every, 1), samples[piece], memories[piece], numbers[piece]),
             )
 

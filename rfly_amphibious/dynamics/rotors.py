@@ -40,7 +40,7 @@ def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
     """(force, moment) of all rotors on the body, N and N m, body axes; their accelerations -> dx. Eq. 4.2–4.11, 7.2."""
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     density = motion.density_ratio
-    power, fastest_down = 0.0, -1.0
+    power, fastest_down, down, lost = 0.0, -1.0, -1, -1
     for j in range(p.rotors):
         point = at.FIRST_ROTOR + j
         hub = (p.point_x[point], p.point_y[point], p.point_z[point])
@@ -57,7 +57,11 @@ def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
         dx[at.ROTOR_SPEED + j] = acceleration
         scratch.thrust[j] = thrust
         power += shaft_torque * speed
-        if height < 0.0:
-            fastest_down = max(fastest_down, speed)
+        struck = scratch.rotor_touches[j] > 0.0
+        if (height < 0.0 or struck) and speed > fastest_down:
+            fastest_down, down = speed, j
+        if struck and speed > p.max_strike_speed * p.max_rotor_speed:
+            lost = j
     scratch.rotor_power, scratch.rotor_down_speed = power, fastest_down
+    scratch.rotor_down, scratch.rotor_lost = down, lost
     return force, moment

@@ -22,6 +22,8 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "rotor_power": (),
     "body_points_down": (),
     "rotor_down_speed": (),
+    "rotor_down": (),  # which rotor that is
+    "rotor_lost": (),  # which rotor something solid has broken; -1: none
     "clearance": (),
     "wheels_off_map": (),
     # hubs, corners of the body box and rotor hubs: place in the world, height above the ground, m
@@ -46,6 +48,16 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "hub_speed": (4,),  # |V_x|, m/s
     "slip_gain_x": (4,),  # K_x/(σ_κ D_x): dimensionless slip for a metre of tyre deflection
     "slip_gain_y": (4,),
+    # what stands on the ground: ellipsoids of the hull and sides of wheels that touch, rotors whose discs do; of each
+    # wheel the nearest part that it may roll on: distance (m), normal (body axes), |gradient| of the distance; by how
+    # much its side is pressed in, and how far a part lies below its hub, m
+    "hull_contacts": (),
+    "rotor_touches": (at.MAX_ROTORS,),
+    "part_distance": (4,),
+    "part_normal": (4, 3),
+    "part_slope": (4,),
+    "side_compression": (4,),
+    "part_below": (4,),
     # longitudinal of each wheel, then lateral: ρ; D_x ŝ_x/ρ and D_y ŝ_y/ρ, N; f(ρ)
     "slip": (8,),
     "force_limit": (8,),

@@ -98,6 +98,7 @@ class Stepper:
             self._integrator,
             self._model._records,
             self._model._ground,
+            self._model._obstacles,
             self._samples if self._keep_steps else self._samples._replace(every=steps),
         )
         if self._vehicle.status[0, 0]:

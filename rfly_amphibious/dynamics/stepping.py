@@ -18,8 +18,6 @@ from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.kernels.jit import inlined_kernel, kernel
 
-CRASH_ROTOR_SPEED = 0.2
-"""of the largest speed: a faster rotor whose hub touches the ground has crashed. Eq. 6.5"""
 CRASH_TILT_COSINE = 0.5
 CRASH_TILT_TIME = 0.5
 """s. Eq. 6.5"""
@@ -37,6 +35,7 @@ def simulate(
     integrator: Integrator,
     records: Any,
     ground: Any,
+    obstacles: Any,
     samples: Samples,
 ) -> None:
     """Takes each vehicle through all steps of `wind.gust_begins`. `records`: `kernel_records` of the vehicles' kind."""
@@ -59,9 +58,9 @@ def simulate(
             accepted_command(controls.rows[v, row], crashed, p, command)
             inputs = Inputs(command, controls.torques and not crashed, brake_acting, wind_now)
             if integrator.method == RK4:
-                rk4_step(x, inputs, dt, p, ground, stages, scratch)
+                rk4_step(x, inputs, dt, p, ground, obstacles, stages, scratch)
             else:
-                euler_step(x, inputs, dt, p, ground, stages[0], scratch[0])
+                euler_step(x, inputs, dt, p, ground, obstacles, stages[0], scratch[0])
             project(x, p, scratch[0])
             problem = watch(x, memory, dt, p, scratch[0])
             if problem:
@@ -75,12 +74,12 @@ def simulate(
 
 
 @kernel
-def derivatives(x: Any, inputs: Inputs, records: Any, ground: Any, dx: Any, outputs: Any) -> None:
+def derivatives(x: Any, inputs: Inputs, records: Any, ground: Any, obstacles: Any, dx: Any, outputs: Any) -> None:
     """`state_derivative` of n vehicles: x, dx (n, states), outputs (n, REPORTED), `inputs` with a first axis of n."""
     p, scratch = records[0], new_scratch(1)
     for v in range(x.shape[0]):
         own = Inputs(inputs.command[v], inputs.torques, inputs.brake_acting[v], inputs.wind[v])
-        state_derivative(x[v], own, p, ground, dx[v], scratch[0])
+        state_derivative(x[v], own, p, ground, obstacles, dx[v], scratch[0])
         report(scratch[0], outputs[v])
 
 
@@ -112,13 +111,13 @@ def accepted_command(given: Any, crashed: bool, p: Any, command: Any) -> None:
 
 
 @inlined_kernel
-def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, stages: Any, scratch: Any) -> None:
+def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: Any, stages: Any, scratch: Any) -> None:
     """One step of the classical Runge–Kutta method, x -> x. Eq. 13.1. `stages` (3, states), `scratch`: two records."""
     point, rate, total = stages[0], stages[1], stages[2]
     for n in range(x.size):
         point[n], total[n] = x[n], 0.0
     for stage in range(4):
-        state_derivative(point, inputs, p, ground, rate, scratch[min(stage, 1)])
+        state_derivative(point, inputs, p, ground, obstacles, rate, scratch[min(stage, 1)])
         weight, ahead = 2.0 if 0 < stage < 3 else 1.0, dt if stage == 2 else 0.5 * dt
         for n in range(x.size):
             total[n] += weight * rate[n]
@@ -129,12 +128,12 @@ def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, stages: Any
 
 
 @inlined_kernel
-def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
+def euler_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any) -> None:
     """One step of the semi-implicit Euler method, x -> x. Eq. 13.2.
 
     All rates first, then the brake, then places by the new rates; tyre deflections decay implicitly.
     """
-    state_derivative(x, inputs, p, ground, dx, scratch)
+    state_derivative(x, inputs, p, ground, obstacles, dx, scratch)
     for k in range(3):
         x[at.VELOCITY + k] += dt * dx[at.VELOCITY + k]
         x[at.RATES + k] += dt * dx[at.RATES + k]
@@ -217,17 +216,37 @@ def project(x: Any, p: Any, scratch: Any) -> None:
 
 
 @inlined_kernel
+def damage(p: Any, scratch: Any) -> int:
+    """What has broken by the limits of Eq. 6.5: a cause of `state_layout`; INTACT: nothing."""
+    cause = at.INTACT
+    if scratch.body_points_down > 0.0:
+        f = scratch.specific_force
+        limit = p.max_impact * p.gravity
+        if f[0] * f[0] + f[1] * f[1] + f[2] * f[2] > limit * limit:
+            cause = at.HULL_BROKEN
+    for i in range(4):
+        if max(scratch.tyre_compression[i], scratch.side_compression[i]) > p.max_tyre_compression * p.wheel_radius:
+            cause = at.WHEEL_BROKEN + i
+    if scratch.rotor_down_speed > p.max_strike_speed * p.max_rotor_speed:
+        cause = at.ROTOR_BROKEN + int(scratch.rotor_down)
+    return cause
+
+
+@inlined_kernel
 def watch(x: Any, memory: Any, dt: float, p: Any, scratch: Any) -> int:
     """Latches CRASHED (Eq. 6.5); 0, or what is wrong with the state: NOT_FINITE, TOO_FAR."""
-    if scratch.rotor_down_speed > CRASH_ROTOR_SPEED * p.max_rotor_speed:
-        memory[at.CRASHED] = 1.0
+    cause = damage(p, scratch)
+    if scratch.rotor_lost >= 0.0:
+        x[at.ROTOR_SPEED + int(scratch.rotor_lost)] = 0.0
     qx, qy = x[at.QUATERNION + 1], x[at.QUATERNION + 2]
     if 1.0 - 2.0 * (qx * qx + qy * qy) < CRASH_TILT_COSINE and scratch.body_points_down > 0.0:
         memory[at.OVERTURNED] += dt
-        if memory[at.OVERTURNED] >= CRASH_TILT_TIME:
-            memory[at.CRASHED] = 1.0
+        if memory[at.OVERTURNED] >= CRASH_TILT_TIME and cause == at.INTACT:
+            cause = at.OVERTURNED_TOO_LONG
     else:
         memory[at.OVERTURNED] = 0.0
+    if memory[at.CRASHED] == at.INTACT:
+        memory[at.CRASHED] = cause
     total = 0.0
     for n in range(x.size):
         total += x[n] - x[n]

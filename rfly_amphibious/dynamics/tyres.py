@@ -58,11 +58,14 @@ def slip_velocities(i: int, hub_velocity: Vector, rates: Vector, spin: float, sc
 
 
 @inlined_kernel
-def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
+def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, solids_near: bool, dx: Any, scratch: Any) -> None:
     """Places, axles, loads, slips and slip curves of all wheels; rates of the tyre deflections -> dx. Eq. 5.1–5.11."""
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     least_height = (scratch.clearance + p.wheel_radius) * ground.least_normal_z
     touching = least_height < p.wheel_radius
+    if solids_near:
+        for i in range(4):
+            touching |= scratch.part_distance[i] < p.wheel_radius
     for i in range(4):
         set_row(scratch.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
         set_row(scratch.axle, i, wheel_axle(i, tan_steering, p))
@@ -70,23 +73,29 @@ def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, dx: Any, scr
         scratch.slip[i], scratch.slip[4 + i] = 0.0, 0.0
         dx[at.TYRE_X + i], dx[at.TYRE_Y + i] = 0.0, 0.0
         if touching:
-            wheel_contact(x, i, motion, p, ground, dx, scratch)
+            wheel_contact(x, i, motion, p, ground, solids_near, dx, scratch)
     if touching:
         for k in range(p.slips):  # a constant number would be unrolled, which keeps vector instructions away
             scratch.slip_curve[k] = magic_formula(scratch.slip[k], p.shapes[k], p.curvatures[k])
 
 
 @inlined_kernel
-def wheel_contact(x: Any, i: int, motion: BodyMotion, p: Any, ground: Any, dx: Any, scratch: Any) -> None:
-    """Load, contact frame and slips of wheel i, where it stands on the ground. Eq. 5.2–5.10."""
+def wheel_contact(
+    x: Any, i: int, motion: BodyMotion, p: Any, ground: Any, solids_near: bool, dx: Any, scratch: Any
+) -> None:
+    """Load, contact frame and slips of wheel i, where it stands on the ground or a solid part. Eq. 5.2–5.10, 6.9."""
     world_normal = ground_normal(ground, scratch.point_x[i], scratch.point_y[i])
     normal = rotated_back(motion.rotation, world_normal)
     distance = scratch.point_height[i] * world_normal[2]
+    slope = 1.0
+    if solids_near and (scratch.part_distance[i] < distance or normal[2] <= MIN_UPRIGHT):
+        distance, normal, slope = scratch.part_distance[i], row(scratch.part_normal, i), scratch.part_slope[i]
     if distance >= p.wheel_radius or normal[2] <= MIN_UPRIGHT:
         return
     velocity = hub_velocity(i, motion.velocity, motion.rates, x[at.STRUT_RATE + i], scratch)
     compression = p.wheel_radius - distance
-    load = max(0.0, p.tyre_stiffness * compression - p.tyre_damping * dot(velocity, normal))
+    load = p.tyre_stiffness * compression - slope * p.tyre_damping * dot(velocity, normal)
+    load = max(0.0, load if slope == 1.0 else slope * load)
     scratch.wheel_load[i], scratch.tyre_compression[i] = load, compression
     if load <= 0.0:
         return

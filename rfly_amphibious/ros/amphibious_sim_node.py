@@ -6,21 +6,28 @@ import time
 from typing import Any
 
 from rclpy.node import Node
+from rfly_suite.msg import PlacedObjectArray
 
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import SimulationParameters, WorldParameters
+from rfly_amphibious.ros.range_sensor_topics import WORLDS
 from rfly_amphibious.ros.simulation_loop import SimulationLoop
 from rfly_amphibious.ros.simulation_services import PLAYING, STATES
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.warm_up import warm_up
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import run
+from rfly_common.transform_buffer import IDENTITY
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
 WAITED_S = 1.0
@@ -41,7 +48,9 @@ class AmphibiousSimNode(Node):
             self._ground = LatestTerrain(self, self._load, self._on_terrain_refused)
         method = {} if setup.scenario is None else {"method": setup.scenario.method}
         self._given = given = declare_parameters(self, SimulationParameters, defaults=method)
-        self._map_problem = ""
+        scene = None if setup.scenario is None else setup.scenario.world
+        self._solids = None if scene is None else scene.solids
+        self._map_problem = self._objects_problem = ""
         self._diagnostics = Diagnostics(self, "simulation", "level ground", self._update_diagnostics)
         self._topics = SimulationTopics(self, self._vehicle, setup, given)
         imu = setup.sensors.imu
@@ -49,6 +58,7 @@ class AmphibiousSimNode(Node):
         self._loop = SimulationLoop(
             self, self._vehicle, given, period, self._topics, self._diagnostics, self._update_diagnostics
         )
+        subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         warm_up()  # before the clock runs
         self._loop.start()
         self._log_settings()
@@ -76,6 +86,22 @@ class AmphibiousSimNode(Node):
         self._diagnostics.count("refused_terrains")
         self._update_diagnostics()
 
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
+        """What it runs into from now on, whatever stood there before."""
+        self._objects_problem = ""
+        try:
+            axes = WORLDS.get(message.header.frame_id)
+            if axes is None:
+                raise FrameError(f"frame {message.header.frame_id!r}, expected map or map_ned")
+            self._solids = placed_objects_to_solids(message, FrameToWorld(axes, IDENTITY, True))
+        except ValueError as error:
+            self._objects_problem = f"placed_objects is ignored: {error}"
+            self._diagnostics.count("refused_objects")
+            self.get_logger().warning(self._objects_problem)
+        if self._loop.simulation is not None:
+            self._loop.simulation.model.set_solids(self._solids)
+        self._update_diagnostics()
+
     def _load(self, terrain: HeightMap | None, geo_origin: tuple[float, float, float] | None) -> None:
         """A simulation on this ground, from its start."""
         setup, given = self._setup, self._given
@@ -85,7 +111,7 @@ class AmphibiousSimNode(Node):
             return
         try:
             simulation = Simulation(
-                AmphibiousModel(setup.params, terrain),
+                AmphibiousModel(setup.params, terrain, solids=self._solids),
                 setup.sensors,
                 setup.start,
                 wind=setup.wind,
@@ -135,7 +161,7 @@ class AmphibiousSimNode(Node):
         failsafe = f"commands are too old ({old})" if old else "waits for arm on cmd/mode"
         waits = lock_step and not loop.may_step() and time.monotonic() - loop.waited_since > WAITED_S
         slow = loop.factor < SLOW * wanted and loop.run_state == PLAYING and not lock_step
-        crashed = "the vehicle has crashed: reset_simulation or set_entity_state puts it on its wheels"
+        crashed = f"crashed: {simulation.crash_cause}; reset_simulation or set_entity_state puts it on its wheels"
         waits_text = f"lock-step: waits for {' and '.join(loop.unanswered)} of {simulation.time:.3f} s"
         self._diagnostics.set_first(
             [
@@ -143,6 +169,7 @@ class AmphibiousSimNode(Node):
                 (ground_problem, ERROR, ground_problem),
                 (simulation.failsafe, ERROR, f"fail-safe: {failsafe}"),
                 (simulation.crashed, WARN, crashed),
+                (self._objects_problem, WARN, self._objects_problem),
                 (loop.refused, WARN, loop.refused),
                 (waits, WARN, waits_text),
                 (slow, WARN, f"runs at {loop.factor:.2f} × real time, {wanted:g} is wanted"),

@@ -249,7 +249,7 @@ class SimulationLoop:
         return now - self._fresh_at >= self._given.command_patience
 
     def _tick(self, simulation: Simulation) -> bool:
-        in_failsafe = simulation.failsafe
+        in_failsafe, was_crashed = simulation.failsafe, simulation.crashed
         self._answered = {"cmd/rotors": False, "cmd/wheels": False}
         try:
             samples = simulation.tick()
@@ -264,6 +264,9 @@ class SimulationLoop:
         if simulation.failsafe and not in_failsafe:
             self._topics.publish_failsafe(True)
             self._log.error(f"fail-safe: commands are too old ({', '.join(simulation.stale())})")
+            self._changed()
+        if simulation.crashed and not was_crashed:
+            self._log.error(f"crashed at {simulation.time:.3f} s: {simulation.crash_cause}")
             self._changed()
         self._topics.publish_samples(simulation, samples)
         self._await_answers()

@@ -167,7 +167,7 @@ class RunRecorder:
         wanted, mode = self._scenario.end, self._modes[-1][1]
         when = f"at {now.time:.2f} s"
         if now.crashed:
-            return wanted == "crashed", f"crashed {when} in mode {mode.value}"
+            return wanted == "crashed", f"crashed {when} in mode {mode.value}: {now.crash_cause}"
         if wanted == "mission_done" and done:
             return True, f"mission done {when}"
         standing = self._landed and self._stands(now, outputs)

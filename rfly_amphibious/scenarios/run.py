@@ -77,7 +77,7 @@ class _TruthLoop:
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        model = AmphibiousModel(scenario.params, scenario.terrain)
+        model = scenario.model()
         self._pilot = MissionPilot(model, scenario.legs)
         begin = model.standing(*scenario.start, scenario.heading)
         self._steps = round(scenario.end_time / STEP)

@@ -34,6 +34,8 @@ from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError, RflyError
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.world import World
+from rfly_terrain.world.world_file import load_world
 
 _CALM: dict[KeyPath, list[float]] = {("wind", "mean_mps"): [0.0, 0.0, 0.0], ("wind", "gust_sigma_mps"): [0.0, 0.0, 0.0]}
 LoadMap = Callable[[str, Sequence[str]], HeightMap]
@@ -65,6 +67,8 @@ class Scenario:
     """what a mission file says that is not carried out"""
     manoeuvre: Manoeuvre | None = None
     """in place of legs"""
+    world: World | None = None
+    """what stands on the ground; None: nothing"""
 
     def __post_init__(self) -> None:
         for event in self.events:
@@ -113,13 +117,17 @@ class Scenario:
         )
         return _Reader(document, file, folder, load_map).scenario(name or file, map_folders, of_vehicle)
 
+    def model(self) -> AmphibiousModel:
+        """The vehicle on the scenario's ground, with what stands there."""
+        return AmphibiousModel(self.params, self.terrain, solids=None if self.world is None else self.world.solids)
+
     def simulation(self, sensors: SensorParameters, *, noise: bool = True, **more: Any) -> Simulation:
         """A simulation on the scenario's map, with its vehicle, start, wind, events, seed and method.
 
         `more`: further keywords of Simulation.
         """
         return Simulation(
-            AmphibiousModel(self.params, self.terrain),
+            self.model(),
             sensors,
             (*self.start, self.heading),
             wind=self.wind,
@@ -167,6 +175,7 @@ class _Reader:
         if "map" in whole:
             with self._naming("map"):
                 terrain = self._load_map(whole["map"], [*map_folders, str(self._folder)])
+        world = self._world(terrain) if "world" in whole else None
         given = whole.get("start", {})
         place = given.get("position_m")
         mission = whole["mission"]
@@ -213,6 +222,7 @@ class _Reader:
                 whole.get("method", "rk4"),
                 tuple(notes),
                 self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None,
+                world,
             )
 
     def _manoeuvre(self, items: Sequence[dict[str, Any]]) -> Manoeuvre:
@@ -231,6 +241,15 @@ class _Reader:
             shape = float(item.get("value", 0.0)), float(item.get("amplitude", 0.0)), (first, last)
             signals.append(Signal(item["signal"], begin, end, *shape))
         return Manoeuvre(tuple(signals), tuple(sorted(modes, key=lambda mode: mode[0])))
+
+    def _world(self, terrain: HeightMap | None) -> World:
+        with self._naming("world"):
+            world = load_world(self._beside(self._all["world"]))
+        wanted, given = Path(world.map).stem, self._all.get("map", "")
+        if wanted and wanted != Path(given).stem:
+            where = f"on the map {given!r}" if given else "on level ground"
+            self._fail(("world",), f"{world.name!r} is made for the map {world.map!r}, the scenario is {where}")
+        return world.on(terrain)
 
     def _step(self, index: int, item: dict[str, Any]) -> MissionStep:
         mode = item["mode"]

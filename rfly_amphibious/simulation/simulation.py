@@ -137,6 +137,11 @@ class Simulation:
         return bool(self.state.crashed)
 
     @property
+    def crash_cause(self) -> str:
+        """Which part broke, and how; "" before a crash."""
+        return self.state.crash_cause
+
+    @property
     def failsafe(self) -> bool:
         """Whether the fail-safe acts instead of commands."""
         return self._failsafe is not None

@@ -218,6 +218,29 @@ class VehicleParameters:
     position_gain: float = number("control.position_gain_1ps", "1/s", above=0.0)
     velocity_gain: float = number("control.velocity_gain_1ps", "1/s", above=0.0)
     max_tilt: float = number("control.max_tilt_rad", "rad", above=0.0, at_most=1.4)
+    max_impact: float = number(
+        "body_contact.max_impact_g",
+        "specific force on the body while it touches something, above which it breaks, g",
+        default=60.0,
+        optional=True,
+        above=0.0,
+    )
+    max_tyre_compression: float = number(
+        "tyre.max_compression",
+        "share of the radius: pressed in by more, a wheel breaks",
+        default=0.6,
+        optional=True,
+        above=0.0,
+        at_most=1.0,
+    )
+    max_strike_speed: float = number(
+        "rotors.max_strike_speed",
+        "share of the largest speed: a rotor that is faster breaks when it strikes something",
+        default=0.2,
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+    )
 
     def __post_init__(self) -> None:
         for key, text in _contradictions(self):
@@ -342,6 +365,13 @@ class VehicleParameters:
         azimuth, arm = np.array(self.rotor_azimuth), np.array(self.rotor_arm)
         height = np.full(self.rotors, self.rotor_height)
         return np.stack([self.center_x + arm * np.cos(azimuth), arm * np.sin(azimuth), height], axis=-1)
+
+    @property
+    def reach(self) -> float:
+        """m from the sprung centre of mass to the farthest that belongs to the vehicle."""
+        hubs = np.linalg.norm(self.hub_position, axis=1) + self.wheel_radius + max(self.bump_stop, -self.rebound_stop)
+        rotors = np.linalg.norm(self.rotor_position, axis=1) + self.rotor_radius
+        return float(max(hubs.max(), rotors.max(), 0.5 * np.linalg.norm(self.body_box)))
 
     @property
     def torque_coefficient(self) -> float:

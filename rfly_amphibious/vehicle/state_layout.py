@@ -51,7 +51,12 @@ GUST = 4
 OVERTURNED = 7
 """s: how long the vehicle has been lying tilted by more than 60° on a point of its body"""
 CRASHED = 8
-"""1 once it has crashed"""
+"""0, or once it has crashed, why: one of the following"""
+INTACT, OVERTURNED_TOO_LONG, HULL_BROKEN = 0, 1, 2
+WHEEL_BROKEN = 10
+"""and the wheel's number, from 0"""
+ROTOR_BROKEN = 20
+"""and the rotor's number, from 0"""
 MEMORY = 9
 
 # outputs of one evaluation
@@ -72,9 +77,9 @@ THRUST = 23
 ROTOR_POWER = 31
 """W, at all shafts together"""
 BODY_POINTS_DOWN = 32
-"""points of the body box and rotor hubs that touch the ground"""
+"""points of the body box and rotor hubs that touch the ground, and parts of the hull that touch something solid"""
 ROTOR_DOWN_SPEED = 33
-"""rad/s, of the fastest rotor whose hub touches the ground"""
+"""rad/s, of the fastest rotor whose hub touches the ground, or whose disc something solid"""
 CLEARANCE = 34
 """m, from the ground up to the lowest wheel's lowest point; negative = compressed tyre"""
 OFF_MAP = 35
@@ -84,6 +89,15 @@ REPORTED = 36
 POINTS = 20
 """looked up on the ground at once: hubs 4, corners of the body box 8, rotor hubs 8"""
 FIRST_CORNER, FIRST_ROTOR = 4, 12
+
+
+def crash_cause(code: int) -> str:
+    """Which part a cause of CRASHED names, and what happened to it; "" for INTACT."""
+    if code >= ROTOR_BROKEN:
+        return f"rotor {code - ROTOR_BROKEN + 1} struck something"
+    if code >= WHEEL_BROKEN:
+        return f"tyre {WHEELS[code - WHEEL_BROKEN]} was pressed through"
+    return ("", "it lay overturned", "the hull hit something")[code]
 
 
 def state_size(rotors: int) -> int:

@@ -18,6 +18,12 @@ _NOT_COPIED = ("steered", "driven", "rotor_azimuth", "rotor_arm")
 _DERIVED = ("mass_sprung", "mass", "spring_load", "torque_coefficient", "inflow_coefficient")
 
 
+HULL_FREQUENCY, HULL_DAMPING = 150.0, 0.3
+"""rad/s and ratio to the critical damping of the whole mass on one ellipsoid of the hull. Eq. 6.8"""
+HUB_SIZE = 0.1
+"""of the rotor's radius: the ball about its hub that something solid touches"""
+
+
 def peak_slip(shape: float, curvature: float) -> float:
     """The slip ρ at which f(ρ; C, E) is 1. Eq. 5.12."""
     from scipy.optimize import brentq  # 40 MB, for those who simulate
@@ -58,12 +64,37 @@ def vehicle_record(
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["rotors"] = p.rotors
     values["gravity"] = GRAVITY
+    values |= hull_ellipsoids(p)
+    values["reach"] = p.reach
     values["air_density"] = AIR_DENSITY
     values["ground_effect"] = int(ground_effect)
     values["standard_atmosphere"] = int(standard_atmosphere)
     values["map_altitude"] = map_altitude
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
+
+
+def hull_ellipsoids(p: VehicleParameters) -> dict[str, Any]:
+    """Ellipsoids about axes along body z that fill the body box and lie about the rotor hubs. Eq. 6.6, 6.8."""
+    half = 0.5 * np.array(p.body_box)
+    radius, corner = min(half[:2]), min(half[2], 0.4 * min(half[:2]))
+    spare = np.where(half[:2] > radius, half[:2] - radius, 0.0)
+    count = 1 + int(np.ceil(2.0 * spare.max() / (0.7 * radius)))
+    along = np.linspace(-1.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
+    corners = np.array([(x, y) for x in (1.0, -1.0) for y in (1.0, -1.0)]) * (half[:2] - corner)
+    level = np.concatenate([along * spare, corners])
+    centre = np.concatenate([np.column_stack([level, np.zeros(len(level))]), p.rotor_position])
+    sizes = np.repeat((radius, corner, HUB_SIZE * p.rotor_radius), (count, 4, p.rotors))
+    height = np.repeat((half[2], half[2], HUB_SIZE * p.rotor_radius), (count, 4, p.rotors))
+    stiffness = p.mass * HULL_FREQUENCY**2 * height / sizes
+    return {
+        "hull_parts": len(centre),
+        "hull_centre": centre,
+        "hull_radius": sizes,
+        "hull_flatness": (height / sizes) ** 2,
+        "hull_stiffness": stiffness,
+        "hull_damping": stiffness * (2.0 * HULL_DAMPING / HULL_FREQUENCY),
+    }
 
 
 def kernel_records(record: SimpleNamespace) -> Any:

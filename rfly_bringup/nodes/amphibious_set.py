@@ -185,6 +185,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
 
         SensorParameters.load(given["sensors"])
     given["map_search_path"] = os.pathsep.join(part for part in (given["map_search_path"], facts.folder) if part)
+    given["world"] = given["world"] or facts.world
     shared = {**given, "map": facts.map}
     of_all = [*started_nodes(given, [RECORDER]), *([TERRAIN] if facts.map else []), BRIDGE]
     more = {BRIDGE.executable: _ground_of_world(given, facts)}
@@ -226,6 +227,8 @@ class _Facts:
     """name or path; "": level ground"""
     folder: str
     """of the scenario's file; "": a shipped one"""
+    world: str
+    """what stands there: name or path; "": nothing"""
     vehicle: str
     rotors: int
     start: tuple[float, float, float]
@@ -246,9 +249,12 @@ def _facts(given: Mapping[str, str]) -> _Facts:
     vehicle = given["vehicle"] or content["vehicle"]
     if not given["vehicle"] and folder and os.path.isfile(os.path.join(folder, vehicle)):
         vehicle = os.path.join(folder, vehicle)
+    world = content.get("world", "")
+    if folder and os.path.isfile(os.path.join(folder, world)):
+        world = os.path.join(folder, world)
     rotors = VehicleParameters.load(vehicle).rotors
     start = (*scenario.start, scenario.heading)
-    return _Facts(content.get("map", ""), folder, vehicle, rotors, start, scenario.wind.seed)
+    return _Facts(content.get("map", ""), folder, world, vehicle, rotors, start, scenario.wind.seed)
 
 
 def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:

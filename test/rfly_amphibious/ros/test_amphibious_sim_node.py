@@ -174,6 +174,39 @@ def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     assert below.transform.translation.x == pytest.approx(place.x, abs=1e-3)
 
 
+def test_runs_into_what_is_placed_before_it_and_says_what_broke(seat) -> None:
+    """A wall 4 m ahead while it speeds up: it stays before it, and a reset repairs it."""
+    from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
+
+    from rfly_common.ros.qos import FLEET_IN, LATCHED
+
+    objects = seat.peer.publisher(PlacedObjectArray, "/car/placed_objects", LATCHED)
+    states = seat.peer.receive(VehicleStateArray, "/car/vehicle_states", FLEET_IN)
+    wall = PlacedObjectArray(
+        id=[900],
+        vehicle_type=[0],
+        position=[5.0, 0.0, 0.0],
+        orientation=[0.0, 0.0, 0.0, 1.0],
+        box_origin=[5.0, 0.0, 2.0],
+        box_half_extent=[1.0, 8.0, 2.0],
+        offset=[0.0],
+        scale=[1.0, 1.0, 1.0],
+        use_ground_packet=[0],
+    )
+    wall.header.frame_id = "nowhere"
+    objects.publish(wall)
+    seat.until(lambda: seat.said()[1] == "placed_objects is ignored: frame 'nowhere', expected map or map_ned")
+    wall.header.frame_id = "map"
+    objects.publish(wall)
+    seat.until(lambda: "ignored" not in seat.said()[1])
+    seat.answer_until(lambda: "crashed at " in seat.node.output, torque=12.0)
+    seat.until(lambda: seat.said()[1].startswith("crashed: the hull hit something; reset_simulation"))
+    assert max(message.position[0] for message in states) < 4.0 - 0.6
+    objects.publish(PlacedObjectArray(header=wall.header))
+    assert seat.call("reset_simulation").result.result == 1
+    seat.until(lambda: "crashed" not in seat.said()[1])
+
+
 def test_fail_safe_after_silence_and_its_end_by_fresh_commands_and_arm(seat) -> None:
     from std_msgs.msg import String
 

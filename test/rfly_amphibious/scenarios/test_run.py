@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -232,6 +234,21 @@ def test_three_failed_rotors_side_by_side_end_in_a_crash():
     assert run.final.crashed
     lost = run_scenario(up_and_down(events=events, time=14, height=20))
     assert (lost.reached, lost.ending) == (False, run.ending)
+
+
+def test_a_run_says_which_part_a_wall_broke(tmp_path):
+    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives."""
+    (tmp_path / "wall.yaml").write_text("version: 1\nobjects: [{box: [0.5, 9, 4], x: 12, y: 0}]\n", encoding="utf-8")
+    text = """version: 1
+vehicle: scale
+world: wall.yaml
+mission: {items: [{mode: waypoint, position_m: [30, 0], speed_mps: 5}]}
+end: {when: mission_done, time_s: 20}
+"""
+    run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
+    assert not run.reached
+    assert re.fullmatch(r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending), run.ending
+    assert run.position[:, 0].max() < 11.75
 
 
 def test_rotors_that_are_left_carry_weight_and_moments():

@@ -56,6 +56,27 @@ def test_what_a_file_says_is_there():
     assert scenario.with_seed(6).wind.seed == 6
 
 
+def test_what_stands_there_is_a_world_beside_it_and_of_its_map(tmp_path):
+    wall = "version: 1\n{}objects: [{{box: [0.5, 6, 2], x: 6, y: 0}}]\n"
+    (tmp_path / "wall.yaml").write_text(wall.format(""), encoding="utf-8")
+    (tmp_path / "hill.yaml").write_text(wall.format("map: RollingHills\n"), encoding="utf-8")
+
+    def among(world: str) -> Scenario:
+        text = GOOD.replace("vehicle: scale", f"vehicle: scale\nworld: {world}")
+        return Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
+
+    scenario = among("wall.yaml")
+    assert scenario.world is not None
+    assert scenario.world.solids.vertices.min(axis=0).tolist() == [5.75, -3.0, 0.0]
+    assert parse(GOOD).world is None
+    with pytest.raises(
+        ConfigError, match=r"s.yaml:3: world: 'hill' is made for the map 'RollingHills', .* level ground"
+    ):
+        among("hill.yaml")
+    with pytest.raises(ConfigError, match=r"s.yaml:3: world: world 'atlantis': no such file"):
+        among("atlantis")
+
+
 def test_without_a_heading_it_looks_at_the_first_way_point():
     text = GOOD.replace(", heading_deg: 90", "").replace("[1, 12], speed", "[-3, 6], speed")
     assert parse(text).heading == pytest.approx(math.radians(135))

@@ -66,6 +66,14 @@ def test_a_world_of_land_air_vehicles(world_file, tmp_path):
     anywhere.write_text(WORLD.replace("map: plain\n", ""), encoding="utf-8")
     level = amphibious_nodes({"scenario": "hop", "world": str(anywhere)})
     assert next(n for n in level if "bridge" in n.executable).parameters["level_ground"] is True
+    trip = tmp_path / "trip.yaml"
+    trip.write_text(
+        "version: 1\nworld: anywhere.yaml\nvehicle: scale\nend: {time_s: 5}\n"
+        "mission: {items: [{mode: waypoint, position_m: [5, 0]}]}\n",
+        encoding="utf-8",
+    )
+    named = amphibious_nodes({"scenario": str(trip)})
+    assert next(n for n in named if "bridge" in n.executable).parameters["world"] == str(anywhere)
 
 
 @pytest.fixture(scope="module")

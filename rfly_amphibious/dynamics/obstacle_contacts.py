@@ -1,0 +1,239 @@
+"""Contact of hull, wheels and rotors with what stands on the ground. docs/model, section 6.2.
+
+The hull is a few ellipsoids with two equal axes (`vehicle_record`), a wheel is one about its axle, a rotor a flat one
+about its shaft: each is a ball in a metric that is stretched along one axis, so that one function finds the nearest
+point of a convex part for all of them. Conventions as in `equations_of_motion.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
+from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
+from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.arrays import Floats, Ints
+from rfly_common.kernels.jit import inner_kernel
+
+TYRE_FLATNESS = 0.09
+"""of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6"""
+ROTOR_FLATNESS = 0.01
+"""of a turning blade: its disc is 0.1 of the radius thick above and below the hub"""
+ON_FACE = 1e-7
+"""m by which a point of a face may lie outside the part"""
+
+
+class Parts(NamedTuple):
+    """The convex parts of `Obstacles`, without the grid."""
+
+    low: Floats
+    high: Floats
+    first: Ints
+    planes: Floats
+    edges: Floats
+
+
+class Ellipsoid(NamedTuple):
+    """About `axis` (unit vector, world), to which it is shorter by the root of `flatness`. Eq. 6.6."""
+
+    centre: Vector
+    axis: Vector
+    flatness: float
+    radius: float
+    """m, across the axis"""
+
+
+@inner_kernel
+def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vector]:
+    """(distance, its gradient) in the ellipsoid's metric, of its centre from a convex part; inf beyond the radius.
+
+    m, and world axes, out of the part. Below 0 within it, by the nearest face. Eq. 6.7.
+    """
+    centre, axis, flatness, radius = ellipsoid
+    planes, edges, low, high = parts.planes, parts.edges, parts.low, parts.high
+    reach = radius * max(1.0, math.sqrt(flatness))
+    for c in range(3):
+        if centre[c] + reach < low[part, c] or centre[c] - reach > high[part, c]:
+            return math.inf, axis
+    begin, end = parts.first[part, 0], parts.first[part + 1, 0]
+    best, length, face = -math.inf, 1.0, begin
+    for k in range(begin, end):
+        normal = (planes[k, 0], planes[k, 1], planes[k, 2])
+        along = dot(normal, axis)
+        size = math.sqrt(1.0 - (1.0 - flatness) * along * along)
+        outside = (dot(normal, centre) - planes[k, 3]) / size
+        if outside > best:
+            best, length, face = outside, size, k
+    normal = (planes[face, 0], planes[face, 1], planes[face, 2])
+    if best >= radius:
+        return math.inf, normal
+    on_face = True
+    if best > 0.0:
+        stretched = add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis))
+        foot = add(centre, scaled(-best / length, stretched))
+        for k in range(begin, end):
+            on_face &= planes[k, 0] * foot[0] + planes[k, 1] * foot[1] + planes[k, 2] * foot[2] < planes[k, 3] + ON_FACE
+    if on_face:
+        return best, scaled(1.0 / length, normal)
+    least, steep = radius * radius, 1.0 / flatness - 1.0
+    away, stretch = normal, 0.0
+    for k in range(parts.first[part, 1], parts.first[part + 1, 1]):
+        side = (edges[k, 3] - edges[k, 0], edges[k, 4] - edges[k, 1], edges[k, 5] - edges[k, 2])
+        offset = (centre[0] - edges[k, 0], centre[1] - edges[k, 1], centre[2] - edges[k, 2])
+        up, over = dot(side, axis), dot(offset, axis)
+        share = (dot(offset, side) + steep * over * up) / (dot(side, side) + steep * up * up)
+        share = min(max(share, 0.0), 1.0)
+        apart = add(offset, scaled(-share, side))
+        over -= share * up
+        square = dot(apart, apart) + steep * over * over
+        if square < least:
+            least, away, stretch = square, apart, steep * over
+    if least >= radius * radius:
+        return math.inf, normal
+    distance = math.sqrt(least)
+    return distance, scaled(1.0 / max(distance, 1e-12), add(away, scaled(stretch, axis)))
+
+
+@inner_kernel
+def to_contact(length: float, normal: Vector, axis: Vector, flatness: float) -> Vector:
+    """From an ellipsoid's centre to the nearest point, m: -D Q∇D, with `length` D·|∇D|. Eq. 6.7."""
+    return scaled(-length, add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis)))
+
+
+@inner_kernel
+def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratch: Any) -> tuple[Vector, Vector]:
+    """(force, moment) of all parts on hull and sides of wheels, N and N m, body axes. Eq. 6.8, 6.10.
+
+    What wheels and rotors touch -> scratch: the part that each wheel may roll on, and which rotors are struck.
+    """
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    scratch.hull_contacts = 0
+    for i in range(4):
+        scratch.part_distance[i], scratch.part_below[i], scratch.side_compression[i] = math.inf, math.inf, 0.0
+    for j in range(p.rotors):
+        scratch.rotor_touches[j] = 0.0
+    px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
+    i, j = (px - obstacles.origin_x) / obstacles.cell, (py - obstacles.origin_y) / obstacles.cell
+    if not (0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns):
+        return force, moment
+    cell = int(i) * obstacles.columns + int(j)
+    members, low, high = obstacles.members, obstacles.low, obstacles.high
+    parts = Parts(low, high, obstacles.first, obstacles.planes, obstacles.edges)
+    reach, tan_steering = p.reach, math.tan(x[at.ROTOR_SPEED + p.rotors])
+    for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
+        k = members[m]
+        if px + reach < low[k, 0] or px - reach > high[k, 0] or py + reach < low[k, 1] or py - reach > high[k, 1]:
+            continue
+        if pz + reach < low[k, 2]:
+            continue
+        if pz - reach <= high[k, 2]:
+            pressed, turned = hull_contact(x, motion, p, parts, k, scratch)
+            force, moment = add(force, pressed), add(moment, turned)
+            rotor_contact(x, motion, p, parts, k, scratch)
+            pressed, turned = wheel_contact_with_part(x, motion, tan_steering, p, parts, k, scratch)
+            force, moment = add(force, pressed), add(moment, turned)
+        for i in range(4):
+            hub = in_world(x, motion, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
+            scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
+    for i in range(4):
+        scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
+    return force, moment
+
+
+@inner_kernel
+def in_world(x: Any, motion: BodyMotion, point: Vector) -> Vector:
+    """A point of the body, m, world."""
+    return add((x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]), rotated(motion.rotation, point))
+
+
+@inner_kernel
+def hull_contact(x: Any, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any) -> tuple[Vector, Vector]:
+    """(force, moment) of part k on the hull, body axes. Eq. 6.8."""
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
+    for e in range(p.hull_parts):
+        point, radius = row(p.hull_centre, e), p.hull_radius[e]
+        ellipsoid = Ellipsoid(in_world(x, motion, point), up, p.hull_flatness[e], radius)
+        distance, gradient = nearest(ellipsoid, parts, k)
+        if distance >= radius:
+            continue
+        scratch.hull_contacts += 1
+        slope = math.sqrt(dot(gradient, gradient))
+        normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
+        touched = add(point, to_contact(distance * slope, normal, (0.0, 0.0, 1.0), p.hull_flatness[e]))
+        velocity = add(motion.velocity, cross(motion.rates, touched))
+        approach = dot(velocity, normal)
+        push = slope * p.hull_stiffness[e] * (radius - distance) - slope * slope * p.hull_damping[e] * approach
+        push = max(0.0, push)
+        sliding = add(velocity, scaled(-approach, normal))
+        speed = math.sqrt(dot(sliding, sliding))
+        friction = p.body_friction * push * math.tanh(speed / SLIDING_SPEED) / max(speed, 1e-12)
+        pressed = add(scaled(push, normal), scaled(-friction, sliding))
+        force, moment = add(force, pressed), add(moment, cross(touched, pressed))
+    return force, moment
+
+
+@inner_kernel
+def rotor_contact(x: Any, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any) -> None:
+    """Which rotors' discs part k reaches into -> scratch."""
+    up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
+    for j in range(p.rotors):
+        point = at.FIRST_ROTOR + j
+        centre = in_world(x, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
+        distance, _ = nearest(Ellipsoid(centre, up, ROTOR_FLATNESS, p.rotor_radius), parts, k)
+        if distance < p.rotor_radius:
+            scratch.rotor_touches[j] = 1.0
+
+
+@inner_kernel
+def wheel_contact_with_part(
+    x: Any, motion: BodyMotion, tan_steering: float, p: Any, parts: Parts, k: int, scratch: Any
+) -> tuple[Vector, Vector]:
+    """(force, moment) on the body where a wheel touches a part that is too steep to roll on. Eq. 6.10.
+
+    The nearest part that it may roll on -> scratch.
+    """
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for i in range(4):
+        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i])
+        axle = wheel_axle(i, tan_steering, p)
+        tyre = Ellipsoid(in_world(x, motion, point), rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
+        distance, gradient = nearest(tyre, parts, k)
+        if distance < p.wheel_radius:
+            slope = math.sqrt(dot(gradient, gradient))
+            normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
+            if normal[2] <= MIN_UPRIGHT:
+                compression = p.wheel_radius - distance
+                scratch.hull_contacts += 1
+                scratch.side_compression[i] = max(scratch.side_compression[i], compression)
+                touched = add(point, to_contact(distance * slope, normal, axle, TYRE_FLATNESS))
+                approach = dot(add(motion.velocity, cross(motion.rates, touched)), normal)
+                push = slope * (p.tyre_stiffness * compression - slope * p.tyre_damping * approach)
+                pressed = scaled(max(0.0, push), normal)
+                force, moment = add(force, pressed), add(moment, cross(touched, pressed))
+            elif distance < scratch.part_distance[i]:
+                scratch.part_distance[i], scratch.part_slope[i] = distance, slope
+                set_row(scratch.part_normal, i, normal)
+    return force, moment
+
+
+@inner_kernel
+def height_above(point: Vector, parts: Parts, part: int) -> float:
+    """m from a point straight down to a convex part; 0 within it, inf where it does not lie below."""
+    planes, low, high = parts.planes, parts.low, parts.high
+    enter, leave = 0.0, math.inf
+    for c in range(2):
+        if point[c] < low[part, c] or point[c] > high[part, c]:
+            return math.inf
+    for k in range(parts.first[part, 0], parts.first[part + 1, 0]):
+        outside = planes[k, 0] * point[0] + planes[k, 1] * point[1] + planes[k, 2] * point[2] - planes[k, 3]
+        if planes[k, 2] > 0.0:
+            enter = max(enter, outside / planes[k, 2])
+        elif planes[k, 2] < 0.0:
+            leave = min(leave, outside / planes[k, 2])
+        elif outside > 0.0:
+            leave = -1.0
+    return enter if enter <= leave else math.inf

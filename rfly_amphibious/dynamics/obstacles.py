@@ -1,0 +1,99 @@
+"""What stands on the ground as flat arrays for the kernels: convex parts, and which of them are near a place."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rfly_common.arrays import Floats, Ints
+from rfly_terrain.world.solids import Solids
+
+MAX_CELLS = 1_000_000
+FLAT_COSINE = 1.0 - 1e-12
+"""of two triangles' normals: more, and the side between them is no edge"""
+
+
+class Obstacles(NamedTuple):
+    """n convex parts, ENU, m, and a grid of cells, each with a list of the parts that a vehicle in it may touch."""
+
+    parts: int
+    origin_x: float
+    """least x of the grid"""
+    origin_y: float
+    cell: float
+    """side of a cell"""
+    rows: int
+    """cells along x"""
+    columns: int
+    """cells along y"""
+    begins: Ints
+    """(cells + 1,) where each cell's list begins, column by column and then row by row"""
+    members: Ints
+    """the lists"""
+    low: Floats
+    """(n, 3) least x, y, z of each part"""
+    high: Floats
+    """(n, 3)"""
+    first: Ints
+    """(n + 1, 2) where the planes and the edges of each part begin"""
+    planes: Floats
+    """(f, 4) unit normal out of each face, and the face's distance from the origin along it"""
+    edges: Floats
+    """(e, 6) both ends"""
+
+
+def obstacles_of(solids: Solids | None, reach: float) -> Obstacles:
+    """For vehicles that reach so far (m) from their positions. What has no volume cannot be touched and is left out."""
+    found = [] if solids is None else [_faces(solids.vertices[a:b]) for a, b in itertools.pairwise(solids.first)]
+    parts = [part for part in found if part is not None]
+    n = len(parts)
+    corners = [edges.reshape(-1, 3) for _, edges in parts]
+    low = np.array([each.min(axis=0) for each in corners]).reshape(-1, 3)
+    high = np.array([each.max(axis=0) for each in corners]).reshape(-1, 3)
+    sizes = np.array([(len(planes), len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
+    first = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(sizes, axis=0)])
+    planes = np.concatenate([np.empty((0, 4)), *(planes for planes, _ in parts)])
+    edges = np.concatenate([np.empty((0, 6)), *(edges for _, edges in parts)])
+    if not n:
+        none = np.zeros(1, np.int64)
+        return Obstacles(0, 0.0, 0.0, 1.0, 0, 0, none, none[:0], low, high, first, planes, edges)
+    begin, end = low[:, :2].min(axis=0) - reach, high[:, :2].max(axis=0) + reach
+    cell = max(reach, math.sqrt(float(np.prod(end - begin)) / MAX_CELLS), float(np.max(end - begin)) / MAX_CELLS)
+    rows, columns = (np.floor((end - begin) / cell).astype(np.int64) + 1).tolist()
+    from_cell = np.floor((low[:, :2] - reach - begin) / cell).astype(np.int64)
+    to_cell = np.floor((high[:, :2] + reach - begin) / cell).astype(np.int64)
+    wide = to_cell - from_cell + 1
+    times = wide.prod(axis=1)
+    which = np.repeat(np.arange(n), times)
+    place = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
+    row = from_cell[which, 0] + place // wide[which, 1]
+    column = from_cell[which, 1] + place % wide[which, 1]
+    cells = row * columns + column
+    order = np.argsort(cells, kind="stable")
+    begins = np.searchsorted(cells[order], np.arange(rows * columns + 1))
+    x, y = begin.tolist()
+    return Obstacles(n, x, y, cell, rows, columns, begins, which[order], low, high, first, planes, edges)
+
+
+def _faces(vertices: Floats) -> tuple[Floats, Floats] | None:
+    """(planes (f, 4), edges (e, 6)) of the hull of points; None where they enclose no volume."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    if len(vertices) < 4:
+        return None
+    middle = vertices.mean(axis=0)  # Qhull's tolerances grow with the distance from the origin
+    try:
+        hull = ConvexHull(vertices - middle)
+    except QhullError:
+        return None
+    normals, simplices = hull.equations[:, :3], hull.simplices
+    triangle, corner = np.nonzero(hull.neighbors > np.arange(len(simplices))[:, None])  # each pair of neighbours once
+    beside = hull.neighbors[triangle, corner]
+    sharp = np.einsum("ij,ij->i", normals[triangle], normals[beside]) < FLAT_COSINE
+    ends = simplices[triangle[sharp][:, None], (corner[sharp][:, None] + (1, 2)) % 3]
+    different = np.unique(normals.round(7), axis=0, return_index=True)[1]
+    planes = np.column_stack([normals[different], (normals[different] @ vertices.T).max(axis=1)])
+    return planes, vertices[ends].reshape(-1, 6)

@@ -1,0 +1,282 @@
+"""Contact with what stands on the ground: walls, kerbs, roofs, poles, falls. docs/model, section 6.2."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optional_parts import late_module
+from scipy.spatial.transform import Rotation
+
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Run
+from rfly_amphibious.dynamics.obstacles import obstacles_of
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
+from rfly_terrain.world.models import cylinder_part
+from rfly_terrain.world.solids import ObjectBoxes, Solids, joined
+
+pytestmark = pytest.mark.needs("numba")
+obstacle_contacts = late_module("rfly_amphibious.dynamics.obstacle_contacts")
+
+SCALE = VehicleParameters.load("scale")
+NOSE = 0.425
+"""m from the centre to the front of the scale vehicle's body box"""
+ROTOR_NOSE = 0.75 * np.cos(np.pi / 6) + 0.1 * 0.355
+"""m to the front of the hubs of its foremost rotors, by docs/model, section 6.2"""
+
+
+def box(x: float, y: float, z: float, size: tuple[float, float, float]) -> ObjectBoxes:
+    """About (x, y, z), m."""
+    return ObjectBoxes([(x, y, z)], [0.5 * np.array(size)])
+
+
+def pole(x: float, y: float, radius: float, height: float = 8.0) -> Solids:
+    part = cylinder_part(radius=radius, height=height) + np.array((x, y, 0.0))
+    return Solids(part, np.array((0, len(part))))
+
+
+def moved(state: ModelState, **columns: Floats | tuple[float, ...]) -> ModelState:
+    """With other position, velocity or orientation (x y z w)."""
+    x = state.x.copy()
+    places = {
+        "position": slice(0, 3),
+        "velocity": slice(3, 6),
+        "orientation": at.QUATERNION_XYZW,
+        "rates": slice(10, 13),
+    }
+    for name, value in columns.items():
+        x[places[name]] = value
+    return dataclasses.replace(state, x=x)
+
+
+def rolls(model: AmphibiousModel, seconds: float, state: ModelState, controls: Controls | None = None) -> Run:
+    return model.run(state, controls or Controls(), seconds, sample_period=0.001)
+
+
+@pytest.mark.parametrize(("height", "nose"), [(2.0, ROTOR_NOSE), (0.36, NOSE)])
+def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> None:
+    """A high one meets the rotors' arms first, one below them the nose."""
+    model = AmphibiousModel(SCALE, solids=box(3.0, 0.3, height / 2, (1.0, 4.0, height)))
+    run = rolls(model, 1.5, model.standing(speed=2.0))
+    reached = run.x[:, 0].max() + nose
+    assert 2.5 < reached < 2.52
+    assert run.x[-1, 3] <= 0.0
+    assert abs(run.x[-1, 3]) < 0.5
+    assert not run.final.crashed
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.5, 1.2, np.pi / 2, np.pi])
+@pytest.mark.parametrize(
+    "solids",
+    [
+        box(5.0, 0.0, 4.0, (1.0, 9.0, 8.0)),
+        box(5.0, 0.0, 4.0, (0.02, 9.0, 8.0)),
+        pole(5.0, 0.02, 0.02),
+        pole(5.0, 0.0, 0.3),
+    ],
+    ids=["wall", "sheet", "thin pole", "thick pole"],
+)
+def test_nothing_gets_through_at_thirty_metres_a_second(solids: Solids, yaw: float) -> None:
+    model = AmphibiousModel(SCALE, solids=solids)
+    begin = moved(model.standing(3.0, 0.0, yaw), velocity=(30.0, 0.0, 0.0))
+    begin.x[2] += 2.0  # off the ground: it does not trip over its tyres
+    run = rolls(model, 0.3, begin)
+    ahead = run.x[:, 0] < 5.0
+    beside = np.abs(run.x[:, 1]) > 0.25
+    assert (ahead | beside.cumsum().astype(bool)).all()
+    if len(solids.vertices) == 8 or yaw in (0.0, np.pi):
+        assert run.x[:, 0].max() < 5.0
+    assert run.final.crashed
+
+
+def test_climbs_a_low_kerb_and_stops_at_one_higher_than_its_wheels() -> None:
+    ends = {}
+    for height in (0.05, 0.15):
+        model = AmphibiousModel(SCALE, solids=box(4.0, 0.0, height / 2, (4.0, 4.0, height)))
+        run = rolls(model, 4.0, model.standing(1.4, speed=1.0), Controls(drive_torque=4.0))
+        ends[height] = run.x
+        assert not run.final.crashed
+    assert ends[0.05][:, 0].max() > 4.0
+    on_top = np.abs(ends[0.05][:, 0] - 4.0) < 0.5
+    assert ends[0.05][on_top, 2].mean() == pytest.approx(0.27, abs=0.01)
+    hub = ends[0.15][:, 0] + SCALE.front_axle
+    assert hub.max() < 2.0 - 0.4 * SCALE.wheel_radius
+    assert ends[0.15][:, 2].max() < 0.25
+
+
+def test_stands_on_a_flat_roof_with_its_weight() -> None:
+    """Of four boxes, whose seams lie beneath it."""
+    roof = joined([box(x, y, 1.5, (3.0, 3.0, 3.0)) for x in (-1.5, 1.5) for y in (-1.5, 1.5)])
+    model = AmphibiousModel(SCALE, solids=roof)
+    begin = model.standing(0.1, -0.2, 0.4)
+    begin.x[2] += 3.05
+    run = rolls(model, 3.0, begin, Controls(brake_torque=5.0))
+    loads = run.outputs.wheel_load[-1]
+    assert loads.sum() == pytest.approx(SCALE.mass * GRAVITY, rel=1e-3)
+    assert loads == pytest.approx(SCALE.static_load, rel=0.01)
+    assert run.final.position == pytest.approx((0.1, -0.2, 3.22), abs=0.01)
+    assert run.outputs.clearance[0] == pytest.approx(0.05, abs=0.01)
+    assert not run.final.crashed
+
+
+def test_drives_on_a_roof_and_falls_off_its_edge() -> None:
+    model = AmphibiousModel(SCALE, solids=box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0)))
+    begin = model.standing(speed=3.0)
+    begin.x[2] += 2.0
+    run = rolls(model, 2.5, begin, Controls(drive_torque=1.0))
+    on_roof = run.x[:, 0] < 3.0 - SCALE.front_axle - 0.05
+    assert run.x[on_roof, 2] == pytest.approx(2.22, abs=0.01)
+    in_air = (run.outputs.wheel_load == 0.0).all(axis=1) & (run.x[:, 2] > 0.6)
+    assert in_air.sum() > 100
+    assert run.x[-1, 2] < 0.8
+    assert run.x[-1, 0] > 3.0
+
+
+def test_a_blade_that_touches_is_lost() -> None:
+    """The foremost blades reach 1.005 m ahead, to the pole's side at y = 0.375."""
+    reach = 0.75 * np.cos(np.pi / 6) + 0.355
+    model = AmphibiousModel(SCALE, solids=pole(2.0, 0.375, 0.1))
+    hover = Controls(rotor_speed=SCALE.hover_speed)
+    run = rolls(model, 1.5, model.flying((0.0, 0.0, 3.0), velocity=(1.5, 0.0, 0.0)), hover)
+    struck = int(np.argmax(run.memory[:, at.CRASHED] > 0.0))
+    assert run.x[struck, 0] + reach == pytest.approx(1.9, abs=0.03)
+    assert run.memory[struck, at.CRASHED] == at.ROTOR_BROKEN + 1
+    assert run.final.crash_cause == "rotor 2 struck something"
+    speed = run.x[struck, at.ROTOR_SPEED : at.ROTOR_SPEED + 6]
+    assert speed[1] == 0.0
+    assert speed[0] > 200.0
+    slow = model.run(moved(model.standing(0.95), velocity=(0.0, 0.0, 0.0)), Controls(), 0.1)
+    assert not slow.final.crashed  # it leans a still blade against the pole
+
+
+@pytest.mark.parametrize("roof", [None, box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0))], ids=["ground", "roof"])
+def test_a_fall_breaks_what_a_landing_does_not(roof: Solids | None) -> None:
+    """Of 50 m: at 28 m/s the tyres are pressed in by more than 0.066 m within 3 ms."""
+    model = AmphibiousModel(SCALE, solids=roof)
+    top = 0.0 if roof is None else 2.0
+    fall = rolls(model, 4.0, model.flying((0.0, 0.0, top + 50.0)))
+    assert fall.final.crashed
+    assert fall.final.crash_cause.startswith("tyre ")
+    landing = model.flying((0.0, 0.0, top + 0.35), velocity=(0.0, 0.0, -0.5))
+    soft = rolls(model, 2.0, landing, Controls(rotor_speed=0.9 * SCALE.hover_speed))
+    assert not soft.final.crashed
+    assert soft.final.crash_cause == ""
+    assert soft.final.position[2] == pytest.approx(top + 0.22, abs=0.05)
+
+
+def test_falls_on_its_back_and_breaks_its_hull() -> None:
+    model = AmphibiousModel(SCALE.replace(rotor_height=-0.1), solids=box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0)))
+    begin = moved(model.flying((0.0, 0.0, 8.0)), orientation=(1.0, 0.0, 0.0, 0.0))
+    begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + 6] = 0.0
+    run = rolls(model, 1.5, begin)
+    assert run.final.crash_cause == "the hull hit something"
+    assert run.x[:, 2].min() > 2.0
+
+
+def test_what_is_out_of_reach_changes_no_bit() -> None:
+    bare = AmphibiousModel(SCALE)
+    rng = np.random.default_rng(3)
+    places = rng.uniform(20.0, 200.0, (1000, 3))
+    full = AmphibiousModel(SCALE, solids=ObjectBoxes(places, np.full((1000, 3), 0.5)))
+    begin = bare.standing(speed=4.0)
+    controls = Controls(steering=0.1, drive_torque=2.0, rotor_speed=100.0)
+    assert np.array_equal(bare.run(begin, controls, 0.5).x, full.run(begin, controls, 0.5).x)
+
+
+def energy(p: VehicleParameters, x: Floats) -> Floats:
+    """J of states (k, states): of motion and height of body, wheels and rotors, and in the struts."""
+    rotation = Rotation.from_quat(x[:, at.QUATERNION_XYZW])
+    rates, velocity = x[:, 10:13], rotation.inv().apply(x[:, 3:6])
+    total = 0.5 * p.mass_sprung * (velocity**2).sum(axis=1) + p.mass_sprung * GRAVITY * x[:, 2]
+    total += 0.5 * np.einsum("ki,ij,kj->k", rates, p.inertia_matrix, rates)
+    springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
+    for i in range(4):
+        strut, up = x[:, at.STRUT + i], np.array((0.0, 0.0, 1.0))
+        hub = p.hub_position[i] + strut[:, None] * up
+        speed = velocity + np.cross(rates, hub) + x[:, at.STRUT_RATE + i, None] * up
+        total += 0.5 * p.mass_unsprung * (speed**2).sum(axis=1) + 0.5 * p.wheel_inertia * x[:, at.WHEEL_SPEED + i] ** 2
+        total += p.mass_unsprung * GRAVITY * (x[:, 2] + rotation.apply(hub)[:, 2])
+        pressed = np.maximum(strut, -p.spring_load[i] / springs[i])  # a spring does not pull
+        total += p.spring_load[i] * pressed + 0.5 * springs[i] * pressed**2
+        total += 0.5 * p.bump_stop_stiffness * np.maximum(strut - p.bump_stop, 0.0) ** 2
+        total += 0.5 * p.rebound_stop_stiffness * np.minimum(strut - p.rebound_stop, 0.0) ** 2
+    return np.asarray(total)
+
+
+_TABLE = joined([box(0.0, 0.0, 99.0, (1.2, 1.2, 2.0)), box(1.2, 0.3, 98.8, (0.7, 0.4, 2.0))])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    angles=st.tuples(*[st.floats(-3.1, 3.1)] * 3),
+    place=st.tuples(st.floats(-1.2, 1.8), st.floats(-1.0, 1.0)),
+    speed=st.tuples(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(-8.0, 0.0)),
+    rates=st.tuples(*[st.floats(-4.0, 4.0)] * 3),
+)
+def test_no_contact_adds_energy(angles, place, speed, rates) -> None:  # type: ignore[no-untyped-def]
+    """Thrown onto the edges of two blocks high above the ground: whenever nothing touches it has less than before."""
+    model = AmphibiousModel(SCALE, solids=_TABLE)
+    begin = moved(
+        model.flying((*place, 101.2)),
+        velocity=speed,
+        rates=rates,
+        orientation=Rotation.from_euler("zyx", angles).as_quat(),
+    )
+    begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + 6] = 0.0
+    run = rolls(model, 1.0, begin)
+    apart = (run.outputs.body_points_down == 0) & (run.outputs.wheel_load == 0.0).all(axis=1)
+    left = energy(SCALE, run.x)
+    top = energy(SCALE, begin.x[None])[0]
+    assert left.max() < top + 1e-3
+    free = left[apart]
+    assert (free <= np.minimum.accumulate(free) + 0.02).all()
+    assert np.isfinite(run.x).all()
+
+
+def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # type: ignore[no-untyped-def]
+    """Against a minimisation over convex combinations of the corners, in the stretched metric."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(5)
+    for flatness in (1.0, 0.09, 0.01, 2.0):
+        for _ in range(12):
+            corners = rng.normal(size=(8, 3))
+            found = obstacles_of(Solids(corners, np.array((0, 8))), 1.0)
+            parts = obstacle_contacts.Parts(found.low, found.high, found.first, found.planes, found.edges)
+            axis = rng.normal(size=3)
+            axis /= np.linalg.norm(axis)
+            centre = rng.normal(size=3) * 3.0
+            metric = np.eye(3) + (1.0 / flatness - 1.0) * np.outer(axis, axis)
+
+            def square(
+                weights: Floats, corners: Floats = corners, centre: Floats = centre, metric: Floats = metric
+            ) -> float:
+                apart = weights @ corners - centre
+                return float(apart @ metric @ apart)
+
+            best = minimize(
+                square, np.full(8, 0.125), method="SLSQP", bounds=[(0.0, 1.0)] * 8,
+                constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0}, options={"ftol": 1e-13, "maxiter": 500},
+            )  # fmt: skip
+            ball = obstacle_contacts.Ellipsoid(tuple(centre), tuple(axis), flatness, 1e3)
+            distance, gradient = as_python_nearest(ball, parts, 0)
+            if best.fun < 1e-9:
+                assert distance <= 1e-4
+                continue
+            apart = centre - best.x @ corners
+            assert distance == pytest.approx(np.sqrt(best.fun), rel=1e-4)
+            assert gradient == pytest.approx(metric @ apart / np.sqrt(best.fun), abs=0.02 * np.linalg.norm(gradient))
+
+
+@pytest.fixture
+def as_python_nearest():  # type: ignore[no-untyped-def]
+    from kernels_as_python import as_python
+
+    from rfly_amphibious.dynamics import vectors
+
+    return as_python(obstacle_contacts.nearest, vectors, obstacle_contacts)
