@@ -21,10 +21,12 @@ _SHARES: tuple[tuple[str, float, float, float, float, tuple[float, float]], ...]
     ("drive_nm", 15.0, 24.0, 0.2, 0.0, (0.0, 0.0)),
     ("steering_rad", 15.0, 19.5, 0.0, 0.12, (0.5, 0.9)),
     ("steering_rad", 19.5, 24.0, 0.0, 0.35, (0.4, 0.7)),
-    ("drive_nm", 24.0, 26.0, 0.03, 0.8, (0.5, 0.5)),
-    ("drive_nm", 26.0, 28.0, 0.03, 0.95, (0.5, 0.5)),
-    ("drive_nm", 28.0, 30.0, 0.03, 1.1, (0.5, 0.5)),
-    ("drive_nm", 30.0, 32.0, 0.03, 1.25, (0.5, 0.5)),
+    ("drive_nm", 24.0, 32.0, 0.03, 0.0, (0.0, 0.0)),
+    # bursts, forward and back, so short that it does not turn round while its wheels slide
+    *(
+        ("drive_nm", 24.0 + 0.8 * k, 24.6 + 0.8 * k, 0.0, (0.8 + 0.15 * (k // 2)) * (-1) ** k, (1 / 1.2, 1 / 1.2))
+        for k in range(10)
+    ),
     ("steering_rad", 24.0, 32.0, 0.0, 0.0, (0.0, 0.0)),
     ("height_m", 34.0, 60.0, 1.0, 0.0, (0.0, 0.0)),
     ("roll_nm", 42.0, 46.0, 0.0, 1.0, (0.6, 2.5)),
@@ -41,9 +43,14 @@ def excitation(params: VehicleParameters, vehicle: str) -> str:
     signals: list[dict[str, Any]] = []
     for channel, begin, end, value, amplitude, frequency in _SHARES:
         unit = _units(params, flying=begin > 33.0)[channel]
-        signal: dict[str, Any] = {"signal": channel, "from_s": begin, "to_s": end, "value": _rounded(value * unit)}
+        signal: dict[str, Any] = {
+            "signal": channel,
+            "from_s": _rounded(begin),
+            "to_s": _rounded(end),
+            "value": _rounded(value * unit),
+        }
         if amplitude:
-            signal |= {"amplitude": _rounded(amplitude * unit), "frequency_hz": list(frequency)}
+            signal |= {"amplitude": _rounded(amplitude * unit), "frequency_hz": [_rounded(end) for end in frequency]}
         signals.append(signal)
     modes = [{"mode": "takeoff", "from_s": 35.5}, {"mode": "land", "from_s": 58.0}]
     document = {

@@ -18,8 +18,8 @@ from rfly_amphibious.identification.vehicle_log import Motion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
-SLOWEST = 1.0
-"""m/s, below which slips are not defined well"""
+SLOWEST, DRIVING = 1.0, 3.0
+"""m/s of a wheel, below which its slip is not defined well; below which that of none counts"""
 MARGIN, LEAST = 0.2, 4.0
 """s, about what does not count; s of driving that it takes"""
 _FIELDS = {
@@ -144,7 +144,7 @@ class _Drive:
     def __init__(self, p: VehicleParameters, m: Motion) -> None:
         self.given, self.contact, self._step = p, contact(p, m), float(m.time[1] - m.time[0])
         slowest, rotors = np.abs(self.contact.speed).min(axis=1), m.rotor_speed.max(axis=1)
-        on_wheels = (slowest > SLOWEST) & (rotors < 0.05 * p.hover_speed) & ~airborne(p, m)
+        on_wheels = (slowest > DRIVING) & (rotors < 0.05 * p.hover_speed) & ~airborne(p, m)
         self.keep = inside(on_wheels, MARGIN)
         force, moment = inertial_wrench(p, m)
         without_yaw = p.inertia_matrix - np.diag((0.0, 0.0, p.inertia[2]))
@@ -227,7 +227,7 @@ def fit_tyres(p: VehicleParameters, m: Motion) -> TyreFit | None:
         def residuals(x: Floats, scatter: Floats = scatter) -> Floats:
             return np.concatenate([(drive.left_over(x) / scatter).ravel(), (x - 1.0) / before])
 
-        found = least_squares(residuals, shares, bounds=(low, high), x_scale=0.1, loss="soft_l1", xtol=1e-7, ftol=1e-7)
+        found = least_squares(residuals, shares, bounds=(low, high), x_scale=0.1, loss="soft_l1", xtol=1e-5, ftol=1e-5)
         shares = found.x
         scatter = np.maximum(_scatter(drive.left_over(shares)), 1e-6 * p.nominal_load)
     covariance = np.linalg.inv(found.jac.T @ found.jac) * redundancy(drive.left_over(shares))

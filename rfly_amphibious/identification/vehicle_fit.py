@@ -65,7 +65,7 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
     tyres = fit_tyres(params, now)
     if tyres is None:
         notes.append(
-            "tyres and I_zz: not enough driving above 1 m/s with wheel_loads; I_zz, c_M and J_r: only their ratios show"
+            "tyres and I_zz: not enough driving above 3 m/s with wheel_loads; I_zz, c_M and J_r: only their ratios show"
         )
     else:
         found += tyres.estimated

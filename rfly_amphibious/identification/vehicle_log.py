@@ -214,12 +214,16 @@ def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
         raise ConfigError(
             f"{log.name}: {max(end - begin, 0.0):.1f} s in which all was recorded, expected 10 s at least"
         )
-    raw_imu, _ = _on(time, imu, SENSOR_BAND)
-    turned, rates_change = (_rotated(log.imu_orientation, part) for part in (raw_imu[:, 3:], _[:, 3:]))
+    raw_imu, imu_change = _on(time, imu, SENSOR_BAND)
+    turned, rates_change = (_rotated(log.imu_orientation, part[:, 3:]) for part in (raw_imu, imu_change))
     lever = log.imu_position
     force = quat_rotate(log.imu_orientation, raw_imu[:, :3])
     force = force - np.cross(rates_change, lever) - np.cross(turned, np.cross(turned, lever))
-    state, _ = _on(time, odometry)
+    turn = odometry.value[:, 3:7]
+    same = np.sign(np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True))  # a quaternion and its negative are one
+    rows = odometry.value.copy()
+    rows[1:, 3:7] *= np.cumprod(same, axis=0)
+    state = _on(time, odometry._replace(value=rows))[0]
     orientation = state[:, 3:7] / np.linalg.norm(state[:, 3:7], axis=1, keepdims=True)
     world, back = quat_rotate(orientation, state[:, 7:10]), quat_conjugate(orientation)
     gravity = np.array((0.0, 0.0, GRAVITY))

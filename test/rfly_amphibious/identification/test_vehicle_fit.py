@@ -60,7 +60,7 @@ def drive(params: VehicleParameters, seed: int) -> VehicleLog:
         return Controls(rotor_speed=speeds, steering=steering, drive_torque=torque)
 
     model = AmphibiousModel(params)
-    run = model.run(model.standing(), pilot, 32.5, sample_period=SAMPLE, control_period=0.01)
+    run = model.run(model.standing(), pilot, 32.5, sample_period=SAMPLE, control_period=0.02)
     return recorded(params, run, commands, seed)
 
 
@@ -108,7 +108,7 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
     series = {
         "imu/data": Series(t, np.hstack([force, rates + 0.005 * noise((t.size, 3))])),
         "joint_states": Series(t[::2], joints[::2]),
-        "wheel_loads": Series(t[::2], run.outputs.wheel_load[::2]),
+        "wheel_loads": Series(t[::2] - 0.001, run.outputs.wheel_load[::2]),
         "ground_truth/odom": Series(t[every], odometry[every]),
         "cmd/rotors": Series(np.array([c[0] for c in commands]), np.array([c[1] for c in commands])),
     }
