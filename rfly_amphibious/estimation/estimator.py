@@ -56,8 +56,8 @@ class StateEstimator:
         if sensors.imu is None:
             raise ConfigError(f"sensors {sensors.name!r}: there is no imu, without which nothing can be estimated")
         of_map = terrain.geo_origin if terrain is not None else None
-        self.parameters, self.sensors, self.vehicle = parameters, sensors, vehicle
         self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
+        self.parameters, self.sensors, self.vehicle = parameters, sensors.at_place(self.geo_origin), vehicle
         mounting = euler_to_quat(sensors.imu.rotation)
         self._mounting, self._unmount = rotation_matrix(mounting), quat_conjugate(mounting)
         self._turned = any(sensors.imu.rotation)

@@ -165,7 +165,7 @@ def constants_of(
         slip_time=p.slip_time,
         gps_white=np.maximum(fix["white_sigma"], 1e-3),
         gps_velocity=max(float(speed["white_sigma"][0]), 1e-3),
-        field=np.array(field.earth_field if field is not None else (0.0, 0.0, 0.0)),
+        field=np.array((field and field.earth_field) or (0.0, 0.0, 0.0)),
         field_white=max(float(_noise(field, slice(0, 1), 3)["white_sigma"][0]), 1e-8),
         pressure_white=max(float(baro["white_sigma"][0]), 0.1),
         altitude=altitude,

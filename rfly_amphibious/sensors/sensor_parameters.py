@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_amphibious.sensors.earth_field import earth_field
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.range_sensor_parameters import (
     ColorCameraParameters,
@@ -26,6 +27,7 @@ from rfly_common.config.declared import schema_of, values_of
 from rfly_common.config.marked_yaml import Key
 from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
+from rfly_common.geodesy import GeoPoint
 from rfly_common.physics import GRAVITY
 
 
@@ -68,8 +70,8 @@ class Gps(NoisySensor):
 class Magnetometer(NoisySensor):
     """Channels: field 3 (T), in the IMU's axes."""
 
-    earth_field: Triple = (0.0, 21.5e-6, -42.5e-6)
-    """T, ENU"""
+    earth_field: Triple | None = (0.0, 21.5e-6, -42.5e-6)
+    """T, ENU; None: the World Magnetic Model's at the world's origin (`SensorParameters.at_place`)"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,14 @@ class SensorParameters:
     """without one the cameras are fixed in the body's origin"""
     lines: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     """`file:line` of each sensor's rate, for errors that are found later"""
+
+    def at_place(self, origin: GeoPoint) -> SensorParameters:
+        """These, with the magnetic field of the world's origin where they leave it to the place."""
+        if self.magnetometer is None or self.magnetometer.earth_field is not None:
+            return self
+        return self.replace(
+            magnetometer=dataclasses.replace(self.magnetometer, earth_field=earth_field(origin[0], origin[1]))
+        )
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -212,7 +222,8 @@ def _gps(section: Mapping[str, Any]) -> Gps:
 
 def _magnetometer(section: Mapping[str, Any]) -> Magnetometer:
     noise = NoiseModel(3, white_sigma=1e-6 * section["noise_ut"], turn_on_bias=1e-6 * section["turn_on_bias_ut"])
-    return Magnetometer(rate=section["rate_hz"], noise=noise, earth_field=_triple(section["earth_field_ut"], 1e-6))
+    field = _triple(section["earth_field_ut"], 1e-6) if "earth_field_ut" in section else None
+    return Magnetometer(rate=section["rate_hz"], noise=noise, earth_field=field)
 
 
 def _barometer(section: Mapping[str, Any]) -> NoisySensor:

@@ -139,9 +139,10 @@ class SensorSuite:
         geo_origin: Sequence[float] | None = None,
     ) -> None:
         finite_number("step", step, "s", above=0.0)
-        self.model, self.parameters, self.step, self.noise = model, sensors, step, noise
+        self.model, self.step, self.noise = model, step, noise
         of_map = model.terrain.geo_origin if model.terrain is not None else None
         self.geo_origin = geo_point(geo_origin or of_map or DEFAULT_GEO_ORIGIN, "geo_origin")
+        self.parameters = sensors = sensors.at_place(self.geo_origin)
         self._sensors = sensors.sensors()
         self._every = {name: self._period(name, sensor) for name, sensor in self._sensors.items()}
         self._sources = {
@@ -186,7 +187,7 @@ class SensorSuite:
         rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
         quat = euler_to_quat(rotation).astype(np.float64)
         self._mounting = kernels.Mounting(levers, rotation_matrix(quat), quat)
-        self._field = np.array(p.magnetometer.earth_field if p.magnetometer is not None else (0.0, 0.0, 0.0))
+        self._field = np.array((p.magnetometer and p.magnetometer.earth_field) or (0.0, 0.0, 0.0))
 
     def _prepare_joints(self) -> None:
         params = self.model.params

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, SensorSuite, VehicleParameters
+from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensors.sensor_parameters import Sensor, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import shipped_parameter_sets
 from rfly_common.errors import ConfigError
@@ -52,6 +54,19 @@ def test_defaults_of_the_description(name):
     assert p.magnetometer.earth_field == pytest.approx((0.0, 21.5e-6, -42.5e-6))
     assert np.asarray(p.barometer.noise.walk_density)[0] * math.sqrt(3600.0) == pytest.approx(2.0)
     assert float(p.height.noise.white_sigma[0]) == 0.02
+
+
+def test_the_earths_field_may_be_left_to_the_place():
+    """To the simulation's sensors and to the estimator's: both have Zurich's 3.7° of declination."""
+    p = SensorParameters.parse(changed(r"  earth_field_ut: .*\n", "").encode(), "mine.yaml")
+    assert p.magnetometer.earth_field is None
+    vehicle, place = VehicleParameters.load("scale"), (47.4, 8.5, 488.0)
+    for user in (
+        SensorSuite(AmphibiousModel(vehicle), p, geo_origin=place).parameters,
+        StateEstimator(EstimatorParameters.load("scale"), p, vehicle, place).sensors,
+    ):
+        east, north, _ = user.magnetometer.earth_field
+        assert math.degrees(math.atan2(east, north)) == pytest.approx(3.73, abs=0.2)
 
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad"])

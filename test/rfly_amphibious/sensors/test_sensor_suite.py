@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -450,3 +451,20 @@ def test_ticks_must_follow_each_other():
 def test_only_the_sensors_of_the_file_are_there():
     got = still(model("scale"), STANDING, 0.1, SensorParameters(wind=Sensor(rate=10)))
     assert {name for name, value in vars(got).items() if value is not None} == {"wind"}
+
+
+@pytest.mark.parametrize(
+    ("place", "field_nt"),
+    [
+        ((47.397742, 8.545594, 488.0), (1406, 21532, -43372)),  # 3.7° east
+        ((39.9, 116.4, 50.0), (-3694, 27746, -47309)),
+        ((-33.87, 151.21, 0.0), (5472, 24000, 51371)),  # in the south it points up
+    ],
+)
+def test_without_a_field_of_its_own_the_file_has_that_of_the_place(place, field_nt):
+    """East, north, up at sea level in 2027.5 by NOAA's own wmm-calculator 1.4 and by pygeomag 1.1, which agree."""
+    own = SCALE.magnetometer
+    anywhere = SCALE.replace(magnetometer=dataclasses.replace(own, earth_field=None))
+    got = still(model("scale"), STANDING, 0.02, anywhere, geo_origin=place).magnetometer
+    assert got.field[0] * 1e9 == pytest.approx(field_nt, abs=230)
+    assert SCALE.at_place(place) is SCALE

@@ -1,0 +1,93 @@
+"""ArduPilot's frames as bytes written by hand, and its session through a real socket: starts, losses, strangers."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import pytest
+from ardupilot_double import ArdupilotDouble
+
+from rfly_amphibious.links.ardupilot_json import ServoFrame, decode_servos, servo_commands
+from rfly_amphibious.links.ardupilot_session import ArdupilotSession
+from rfly_amphibious.links.mavlink_hil import ControlMapping
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.errors import PacketError
+
+QUAD = VehicleParameters.load("scale_quad")
+SIXTEEN = bytes.fromhex("1a48 9001 02000000".replace(" ", "")) + struct.pack("<16H", *range(1000, 1016))
+
+
+def wait(ready):
+    deadline = time.monotonic() + 10.0
+    while not (value := ready()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.002)
+    return value
+
+
+def test_frames_of_16_and_32_outputs():
+    assert decode_servos(SIXTEEN) == ServoFrame(400, 2, tuple(range(1000, 1016)))
+    wide = struct.pack("<HHI32H", 29569, 250, 7, *[1500] * 32)
+    assert decode_servos(wide) == ServoFrame(250, 7, (1500,) * 32)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "magic"),
+        (b"\x1a", "magic"),
+        (struct.pack("<4f", 0.1, 0.2, 0.3, 0.4), "magic"),  # Betaflight's motors
+        (SIXTEEN[:-1], "length"),
+        (SIXTEEN + bytes(1), "length"),
+        (struct.pack("<H", 29569) + SIXTEEN[2:], "length"),
+    ],
+)
+def test_anything_else_is_no_frame(data, reason):
+    with pytest.raises(PacketError) as error:
+        decode_servos(data)
+    assert error.value.reason == reason
+
+
+def test_pulses_become_commands():
+    pulses = [1000, 1500, 2000, 2100, 0, 0, 0, 0, 1250, 1750, 1500, 0, 0, 0, 0, 0]
+    rotors, wheels = servo_commands(2.0, pulses, ControlMapping.default(4), QUAD)
+    assert rotors.value.tolist() == [0.0, 175.0, 350.0, 350.0]
+    assert wheels.steering_angle == pytest.approx(-0.25)  # of 0.5 rad
+    assert wheels.drive_torque.tolist() == [6.0] * 4  # of 12 N m
+    assert wheels.brake_torque.tolist() == [7.5] * 4  # of 15 N m
+    other = ControlMapping((3, 2, 1, 0), steering=-1, drive=-1, brake=-1)
+    rotors, wheels = servo_commands(2.0, pulses, other, QUAD)
+    assert rotors.value.tolist() == [350.0, 350.0, 175.0, 0.0]
+    assert wheels.brake_torque.tolist() == [15.0] * 4  # nobody drives: braked
+
+
+def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
+    monkeypatch.setattr("rfly_amphibious.links.transport.PEER_SILENCE_S", 0.3)
+    found = []
+    with ArdupilotSession("127.0.0.1", 0, "127.0.0.1") as session:
+        one, other = (ArdupilotDouble(session.port, lambda _: []) for _ in range(2))
+
+        def taken(double, number):
+            double.send(double.datagram(number, [1000] * 16))
+            wait(lambda: (found.extend(session.commands()), found and found[-1].number == number)[1])
+
+        try:
+            taken(one, 500)
+            one.send(one.datagram(401, [1000] * 16))  # late
+            taken(one, 501)
+            taken(one, 3)  # frames 0 to 2 of a new start were lost
+            taken(one, 0)  # and once more
+            assert [frame.number for frame in found] == [500, 501, 3, 0]
+            assert session.counters.items() >= {"late": 1, "starts": 3, "stranger": 0}.items()
+            other.send(other.datagram(1, [1000] * 16))
+            wait(lambda: session.counters["stranger"] == 1)
+            wait(lambda: session.gap > 0.4)
+            taken(other, 7)  # the first one is silent: the new start from another port is ArduPilot now
+            session.reply(found[-1], b"\n{}\n")
+            assert other.receive(5.0) == {}
+            assert session.counters["starts"] == 4
+            assert session.counters["replaced_peers"] == 1
+        finally:
+            one.close()
+            other.close()
