@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import Row, measure, same
 from rfly_collision import Bodies, Box, Scene
-from rfly_collision.warm_up import warm_up
+from rfly_collision.world.scene import warm_up
 from rfly_common.kernels.parallel import cores
 
 SIZE = (4.0, 2.0, 1.5)

@@ -23,15 +23,14 @@ from benchmarks.bench_planning import rough_ground
 from benchmarks.bench_rays import Rays, hills, lidar_sweep, long_rays, one_core
 from benchmarks.harness import DISAGREES, Row, agreement, measure, same
 from rfly_collision import Bodies, Box
-from rfly_collision.broad_phase.overlaps import pairs_of, place
 from rfly_collision.shapes.shape_table import table_of
-from rfly_collision.warm_up import warm_up as warm_up_collision
-from rfly_collision.world.scene import motion_of
+from rfly_collision.world.scene import motion_of, pairs_of, place
+from rfly_collision.world.scene import warm_up as warm_up_collision
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map import kernels as terrain_kernels
 from rfly_terrain.planning import kernels as plan_kernels
 from rfly_terrain.planning.drive import weights
-from rfly_terrain.planning.warm_up import warm_up as warm_up_planning
+from rfly_terrain.planning.planner import warm_up as warm_up_planning
 from rfly_terrain.warm_up import warm_up
 from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
 

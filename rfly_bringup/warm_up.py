@@ -24,7 +24,7 @@ from rfly_common.kernels.sources import digest_of_kernels, user_cache
 
 PARTS = {
     "terrain": ("rfly_terrain.warm_up:warm_up",),
-    "collision": ("rfly_collision.warm_up:warm_up",),
+    "collision": ("rfly_collision.world.scene:warm_up",),
     "amphibious": ("rfly_amphibious.warm_up:warm_up",),
     "trajectory": ("rfly_trajectory.warm_up:warm_up",),
     "planner": ("rfly_terrain.planning.planner:warm_up",),

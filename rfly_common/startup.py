@@ -159,7 +159,7 @@ def _take_over() -> dict[int, Any]:
 
 
 def _guard_handler() -> None:
-    """Once: a thread that the system tells of each signal, for a main thread that does not run the handler."""
+    """Once: a thread that is notified of each signal, for a main thread that does not run the handler."""
     if _state.guarded:
         return
     _state.guarded = True

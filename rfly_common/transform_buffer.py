@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import FrameError
-from rfly_common.frames import quat_conjugate, quat_multiply, quat_rotate
+from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_multiply, quat_rotate
 
 KEEP_NS = 10_000_000_000
 MAX_SAMPLES_PER_FRAME = 10_000
@@ -47,6 +48,55 @@ class Transform:
 
 
 IDENTITY = Transform(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
+VERTICAL_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class FrameToWorld:
+    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or ned)."""
+
+    axes: str
+    transform: Transform = IDENTITY
+    is_world: bool = True
+    """True where the frame is a world frame itself and `transform` changes nothing"""
+
+    def vectors_to_enu(self, vectors: ArrayLike) -> Floats:
+        """(..., 3) directions in the frame -> ENU."""
+        turned = np.asarray(vectors, float) if self.is_world else quat_rotate(self.transform.quat_xyzw, vectors)
+        return np.asarray(ned_to_enu(turned) if self.axes == "ned" else turned)
+
+    def points_to_enu(self, points: ArrayLike) -> Floats:
+        """(..., 3) m in the frame -> ENU."""
+        moved = np.asarray(points, float)
+        if not self.is_world:
+            moved = quat_rotate(self.transform.quat_xyzw, moved) + self.transform.translation
+        return np.asarray(ned_to_enu(moved) if self.axes == "ned" else moved)
+
+    def quats_to_enu(self, quat_xyzw: ArrayLike) -> Floats:
+        """(..., 4) orientations FLU -> frame become FLU -> ENU."""
+        turned = np.asarray(quat_xyzw, float)
+        if not self.is_world:
+            turned = quat_multiply(self.transform.quat_xyzw, turned)
+        return np.asarray(quat_multiply(QUAT_ENU_NED_XYZW, turned) if self.axes == "ned" else turned)
+
+    def poses_from_enu(self, position: ArrayLike, quat_xyzw: ArrayLike) -> tuple[Floats, Floats]:
+        """(..., 3) m ENU and (..., 4) FLU -> ENU become positions and orientations in the frame."""
+        moved, turned = np.asarray(position, float), np.asarray(quat_xyzw, float)
+        if self.axes == "ned":
+            moved, turned = np.asarray(ned_to_enu(moved)) + 0.0, quat_multiply(QUAT_ENU_NED_XYZW, turned)
+        if not self.is_world:
+            back = quat_conjugate(self.transform.quat_xyzw)
+            moved, turned = quat_rotate(back, moved - self.transform.translation), quat_multiply(back, turned)
+        return np.asarray(moved), np.asarray(turned)
+
+    def check_vertical(self, name: str) -> float:
+        """1 where the frame's z axis points along its world's, -1 against it. FrameError where it is not vertical."""
+        x, y, z = quat_rotate(self.transform.quat_xyzw, (0.0, 0.0, 1.0)).tolist()
+        if math.hypot(x, y) > VERTICAL_TOLERANCE:
+            raise FrameError(
+                f"frame {name!r}: its z axis is not vertical, so x and y alone name no point of the ground"
+            )
+        return math.copysign(1.0, z)
 
 
 @dataclass

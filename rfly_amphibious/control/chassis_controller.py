@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import WheelCommand
 from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact
-from rfly_amphibious.control.pose_following import PoseFollower
+from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
     SpeedController,

@@ -1,6 +1,6 @@
 """URDF of the vehicle for RViz and /tf, from the same parameters as the dynamics.
 
-base_link is the sprung centre of mass, axes forward, left, up. The joints that move bear the names of joint_states:
+base_link is the sprung centre of mass, axes forward, left, up. Moving joints are named as in joint_states:
 strut_* (m, positive = compressed) carry steer_* (rad, positive = left) where a wheel is steered, and wheel_* (rad,
 positive rolls forward); rotor_1 … (rad, counter-clockwise seen from above). At zero the vehicle rests on level ground.
 """

@@ -103,7 +103,7 @@ class EstimatorParameters:
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> EstimatorParameters:
-        """A shipped set (`shipped_estimator_sets()`: they bear the names of the vehicles) or a YAML file.
+        """A shipped set (`shipped_estimator_sets()`: named after the vehicles) or a YAML file.
 
         Raises ConfigError that names file, line, key and what is allowed.
         """

@@ -1,15 +1,17 @@
-"""The pose of REP-105's frame `odom`: where an estimate's velocities lead, without its corrections."""
+"""Frames beside an estimate: `odom`, which its velocities lead to without corrections, and `base_footprint`."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_common.arrays import Floats
-from rfly_common.frames import quat_conjugate, quat_multiply
+from rfly_common.frames import quat_conjugate, quat_multiply, rotation_matrix
 from rfly_common.transform_buffer import Transform
+from rfly_terrain.height_map.height_map import HeightMap
 
 
 class OdometryFrame:
@@ -60,3 +62,18 @@ def _turned(vector: Floats, yaw: float) -> Floats:
     c, s = math.cos(yaw), math.sin(yaw)
     x, y, z = vector.tolist()
     return np.array((c * x - s * y, s * x + c * y, z))
+
+
+def footprint(
+    position: ArrayLike, orientation: ArrayLike, terrain: HeightMap | None
+) -> tuple[tuple[float, float, float], tuple[float, float, float, float]]:
+    """Place (m, ENU) on the ground below base_link at `position` (3,) with `orientation` (4,) x y z w, and its
+    heading alone, likewise.
+
+    `terrain` None: level ground at z = 0.
+    """
+    x, y = np.asarray(position, float)[:2].tolist()
+    rotation = rotation_matrix(orientation)
+    half = 0.5 * math.atan2(rotation[1, 0], rotation[0, 0])
+    ground = 0.0 if terrain is None else float(terrain.altitude(x, y))
+    return (x, y, ground), (0.0, 0.0, math.sin(half), math.cos(half))

@@ -21,11 +21,10 @@ from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import run
-from rfly_common.transform_buffer import IDENTITY
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
@@ -45,7 +44,7 @@ class AmphibiousSimNode(Node):
         self._setup = setup = SimulationSetup.of(world)
         self._ground: LatestTerrain | None = None
         if setup.hears_terrain:
-            self._ground = LatestTerrain(self, self._load, self._on_terrain_refused)
+            self._ground = LatestTerrain(self, self._load)
         method = {} if setup.scenario is None else {"method": setup.scenario.method}
         self._given = given = declare_parameters(self, SimulationParameters, defaults=method)
         scene = None if setup.scenario is None else setup.scenario.world
@@ -63,7 +62,7 @@ class AmphibiousSimNode(Node):
         self._loop.start()
         self._log_settings()
         if self._ground is not None:
-            self._ground.start()
+            self._ground.start(self._diagnostics)
         else:
             terrain = None if setup.scenario is None else setup.scenario.terrain
             self._load(terrain, None if terrain is None else terrain.geo_origin)
@@ -82,10 +81,6 @@ class AmphibiousSimNode(Node):
 
     # --- the ground, and what stands on it
 
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
-        self._update_diagnostics()
-
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         """What it runs into from now on, whatever stood there before."""
         self._objects_problem = ""
@@ -93,7 +88,7 @@ class AmphibiousSimNode(Node):
             axes = WORLDS.get(message.header.frame_id)
             if axes is None:
                 raise FrameError(f"frame {message.header.frame_id!r}, expected map or map_ned")
-            self._solids = placed_objects_to_solids(message, FrameToWorld(axes, IDENTITY, True))
+            self._solids = placed_objects_to_solids(message, FrameToWorld(axes))
         except ValueError as error:
             self._objects_problem = f"placed_objects is ignored: {error}"
             self._diagnostics.count("refused_objects")

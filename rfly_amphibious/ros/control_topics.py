@@ -76,7 +76,7 @@ class TargetMotion:
 
 
 class MotionCommands:
-    """`cmd_vel` and `cmd/pose`, decoded; what can't be used is refused, counted and told."""
+    """`cmd_vel` and `cmd/pose`, decoded; what can't be used is refused, counted and logged."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class MotionCommands:
         velocity: Callable[[tuple[float, float, float], float], None],
         pose: Callable[[tuple[float, float, float], Any, float | None], None],
     ) -> None:
-        """`velocity` is told forward, left, up (m/s) and yaw rate; `pose` position, velocity (3,), world, and yaw."""
+        """`velocity` gets forward, left, up (m/s) and yaw rate; `pose` gets position, velocity (3,), world, and yaw."""
         self._node, self._diagnostics = node, diagnostics
         self._velocity, self._pose = velocity, pose
         stamped = declare_parameters(node, MotionCommandParameters).stamped_cmd_vel
@@ -95,7 +95,7 @@ class MotionCommands:
         self._frames = Frames(node, listen=False)
         self._motion = TargetMotion()
         self.refused = ""
-        """what was refused last"""
+        """the last refusal"""
         if stamped:
             subscription(node, TwistStamped, "cmd_vel", self._on_cmd_vel_stamped, COMMANDS)
         else:
@@ -162,10 +162,10 @@ class Estimates:
 
 
 class Ticks:
-    """Lock-step: one answer to each tick, once its samples and the estimate are there; the same answer again for a
-    tick that is told again.
+    """Lock-step: one answer to each tick, once its samples and the estimate have arrived; the same answer again for a
+    repeated tick.
 
-    The first tick of a simulation that was reset says so before any sample does.
+    The first tick after a simulation's reset announces it before any sample does.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Ticks:
         begun: Callable[[], None] = lambda: None,
     ) -> None:
         """`compute(stamp_ns, dt)` makes and sends the answer, `again()` sends the last one once more, `reset()` forgets
-        all because the time went back, `begun()` is told that a tick has come which is to be answered.
+        everything because the time went back, `begun()` is called when a new tick has arrived.
         """
         self._compute, self._again, self._reset, self._begun = compute, again, reset, begun
         self._last_ns: int | None = None
@@ -197,7 +197,7 @@ class Ticks:
         self.gate.tick(stamp_ns, message.count)
 
     def unanswered(self) -> None:
-        """No answer could be made to the last tick: it is tried again when the tick is told again."""
+        """No answer could be made to the last tick: the next repetition of the tick tries again."""
         self._last_ns = None
 
     def _open(self, stamp_ns: int) -> None:
@@ -220,7 +220,7 @@ class Controller(Protocol):
         """What the sensors say."""
 
     def reset(self) -> None:
-        """Forget all: the time went back."""
+        """Forget everything: the time went back."""
 
 
 class ControlLoop:
@@ -244,7 +244,7 @@ class ControlLoop:
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
         """`step(estimate, dt)` makes the command as a message, or None where there is none; `before_tick` is called
-        when a tick has come that is to be answered, `on_stamp` with the stamp of each message of the first sensor.
+        when a new tick has arrived, `on_stamp` with the stamp of each message of the first sensor.
         """
         self._node, self._diagnostics, self._controller = node, diagnostics, controller
         self._step, self._commands, self._reset_text = step, commands, reset_text

@@ -10,11 +10,11 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
-from rfly_amphibious.description.footprint import footprint
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.estimation.odometry_frame import OdometryFrame
+from rfly_amphibious.estimation.odometry_frame import OdometryFrame, footprint
 from rfly_amphibious.ros.amphibious_msgs import WORLD, estimate_to_odometry, frame_of, unknown_odometry
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import STATE_OUT, TF
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import Transform
@@ -25,7 +25,7 @@ TF_RATE = 50
 
 
 class EstimateTopics:
-    """Publishes estimates of one vehicle, and with `tf` its transforms; keeps the last message for who asks again."""
+    """Publishes estimates of one vehicle, and with `tf` its transforms; keeps the last message to repeat it."""
 
     def __init__(self, node: Node, vehicle: str, *, tf: bool) -> None:
         self._vehicle = vehicle
@@ -64,13 +64,8 @@ class EstimateTopics:
         return True
 
     def _transform(self, stamp_ns: int, parent: str, child: str, pose: Transform) -> TransformStamped:
-        made = TransformStamped(child_frame_id=frame_of(self._vehicle, child))
-        made.header.stamp = ns_to_stamp(stamp_ns)
-        made.header.frame_id = parent if parent == WORLD else frame_of(self._vehicle, parent)
-        t, q = made.transform.translation, made.transform.rotation
-        t.x, t.y, t.z = pose.translation.tolist()
-        q.x, q.y, q.z, q.w = pose.quat_xyzw.tolist()
-        return made
+        parent = parent if parent == WORLD else frame_of(self._vehicle, parent)
+        return transform_to_msg(parent, frame_of(self._vehicle, child), pose.translation, pose.quat_xyzw, stamp_ns)
 
 
 def _as_transform(pose: tuple[Sequence[float], Sequence[float]]) -> Transform:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
@@ -14,8 +13,7 @@ from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import WORLD, frame_of, header
 from rfly_common.arrays import Floats
-from rfly_common.frames import ned_to_enu, quat_rotate, quat_to_euler
-from rfly_common.ros.frame_lookup import FrameToWorld
+from rfly_common.frames import quat_to_euler
 
 
 def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
@@ -37,17 +35,6 @@ def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
 def estimate_to_pose(now: Estimate) -> PoseStamped:
     """Where the vehicle is, for pose."""
     return _pose(now.time, now.position, now.orientation)
-
-
-def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
-    """(n, 3) m, ENU, of a path whose frame is connected to the world so."""
-    points: Any = np.array([(p.pose.position.x, p.pose.position.y, p.pose.position.z) for p in message.poses], float)
-    points = points.reshape(-1, 3)
-    if not frame.is_world:
-        points = quat_rotate(frame.transform.quat_xyzw, points) + frame.transform.translation
-    if frame.axes == "ned":
-        points = ned_to_enu(points)
-    return np.asarray(points, float)
 
 
 def points_to_path(points: Floats, time: float) -> Path:

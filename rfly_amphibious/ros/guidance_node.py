@@ -19,16 +19,14 @@ from std_srvs.srv import Trigger
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.guidance.legs import DriveLeg, Leg
+from rfly_amphibious.guidance.legs import DriveLeg, Leg, legs_of_path, way_of_legs
 from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
-from rfly_amphibious.guidance.planned_legs import legs_of_path, way_of_legs
 from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.guidance_msgs import (
     estimate_to_pose,
     order_to_ackermann,
     order_to_pose,
-    path_to_points,
     points_to_path,
 )
 from rfly_amphibious.ros.node_parameters import GuidanceParameters
@@ -43,6 +41,7 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.plan_msgs import path_to_points
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 from rfly_trajectory.fleet.follow_path import MAX_POSES
 
@@ -51,8 +50,7 @@ ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
 
 
 class GuidanceNode(Node):
-    """Commands by `cmd/ackermann`, `cmd/pose` and `cmd/mode` while it has something to carry out, its way as `path`;
-    `pose` always."""
+    """`cmd/ackermann`, `cmd/pose` and `cmd/mode` while a mission or path is under way, with `path`; `pose` always."""
 
     def __init__(self) -> None:
         super().__init__("guidance_node")
@@ -62,7 +60,7 @@ class GuidanceNode(Node):
         self._speeds = given.drive_speed, given.fly_speed
         self._period_ns = round(1e9 / given.rate)
         self._frames = Frames(self, listen=False)
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         self._mission: tuple[Leg, ...] = ()
         terrain = None
         if given.scenario:
@@ -88,7 +86,7 @@ class GuidanceNode(Node):
         self._drive = publisher(self, AckermannDriveStamped, "cmd/ackermann", COMMANDS)
         self._target = publisher(self, PoseStamped, "cmd/pose", COMMANDS)
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
         subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
@@ -109,10 +107,6 @@ class GuidanceNode(Node):
     @property
     def _knows_ground(self) -> bool:
         return bool(self._scenario) or self._guide.terrain is not None
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
-        self._update_diagnostics()
 
     def _on_mode(self, message: String) -> None:
         try:

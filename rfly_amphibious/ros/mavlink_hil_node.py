@@ -30,7 +30,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
 WENT_ON_SHOWN_S = 5.0
-"""of wall time in which diagnostics tell of a tick that nobody answered"""
+"""wall time for which diagnostics show a tick without an answer"""
 
 
 class MavlinkHilNode(Node):
@@ -44,7 +44,7 @@ class MavlinkHilNode(Node):
         self._mapping = declare_mapping(self, self._params)
         origin = geo_point(given.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
         self._messages = HilMessages(origin)
-        self._ground = None if given.geo_origin else LatestTerrain(self, self._on_terrain_map, lambda: None)
+        self._ground = None if given.geo_origin else LatestTerrain(self, self._on_terrain_map)
         address = f"tcp {given.bind}"
         self._diagnostics = Diagnostics(self, "mavlink", f"{address}:{given.port}", self._update_diagnostics)
         self._perception = Perception(self._params)

@@ -1,4 +1,4 @@
-"""Lidar sweeps -> sensor_msgs/PointCloud2 and LaserScan; cameras -> Image and CameraInfo; gimbals -> a transform."""
+"""Lidar sweeps -> sensor_msgs/PointCloud2 and LaserScan; cameras -> Image and CameraInfo."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import TransformStamped
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField
 
 from rfly_amphibious.sensors.cameras import Pinhole
@@ -45,18 +44,6 @@ def camera_info(pinhole: Pinhole, stamp_ns: int, frame_id: str) -> CameraInfo:
         p=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
     )
     message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), frame_id
-    return message
-
-
-def transform_to_msg(
-    parent: str, child: str, position: ArrayLike, quat_xyzw: ArrayLike, stamp_ns: int
-) -> TransformStamped:
-    """`child` at `position` (3,) m in `parent`, turned by `quat_xyzw` (4,)."""
-    message = TransformStamped(child_frame_id=child)
-    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), parent
-    translation, rotation = message.transform.translation, message.transform.rotation
-    translation.x, translation.y, translation.z = np.asarray(position, float).tolist()
-    rotation.x, rotation.y, rotation.z, rotation.w = np.asarray(quat_xyzw, float).tolist()
     return message
 
 

@@ -1,7 +1,7 @@
 """Lidar and camera topics of a vehicle. Part of amphibious_sim_node.
 
-Nothing is computed that nobody subscribes to. In lock-step measurements are made in the tick, else in a thread of
-their own; what that thread cannot keep up with is left out and told on /diagnostics.
+Only what has a subscriber is computed: in lock-step within the tick, else in a separate thread; measurements that the
+thread is too late for are left out and reported on /diagnostics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from rfly_amphibious.ros.range_sensor_msgs import (
     image_to_msg,
     sweep_to_cloud,
     sweep_to_scan,
-    transform_to_msg,
 )
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
@@ -40,6 +39,7 @@ from rfly_common.errors import PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.vehicle_msgs import msg_to_states

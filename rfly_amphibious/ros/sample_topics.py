@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
@@ -11,8 +9,8 @@ from rclpy.publisher import Publisher
 from rfly_suite.msg import VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
-from rfly_amphibious.description.footprint import footprint
-from rfly_amphibious.ros.amphibious_msgs import WORLD, SampleMessages, frame_of, header
+from rfly_amphibious.estimation.odometry_frame import footprint
+from rfly_amphibious.ros.amphibious_msgs import WORLD, SampleMessages, frame_of
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -21,6 +19,7 @@ from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_common.arrays import Triple
 from rfly_common.frames import euler_to_quat
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import FLEET_OUT, TF, TF_STATIC_OUT, sensor_qos
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
@@ -95,7 +94,7 @@ class VehicleShow:
         """A frame of the vehicle that does not move on its parent, by default base_link: m; roll, pitch, yaw, rad."""
         parent = parent or frame_of(self._vehicle, "base_link")
         child = frame_of(self._vehicle, name)
-        self._frames.append(_transform(0.0, parent, child, position, euler_to_quat(rotation).tolist()))
+        self._frames.append(transform_to_msg(parent, child, position, euler_to_quat(rotation), 0))
         self._static.publish(TFMessage(transforms=self._frames))
 
     def publish(self, simulation: Simulation, stamp_ns: int, source: str) -> None:
@@ -116,16 +115,8 @@ class VehicleShow:
         self._states.publish(states_to_msg(states))
         if self._tf is not None:
             odom, base = frame_of(self._vehicle, "odom"), frame_of(self._vehicle, "base_link")
-            place, turned = tuple(state.position.tolist()), state.orientation.tolist()
             below = footprint(state.position, state.orientation, simulation.model.terrain)
-            frames = ((base, (place, turned)), (frame_of(self._vehicle, "base_footprint"), below))
-            now = simulation.time
-            self._tf.publish(TFMessage(transforms=[_transform(now, odom, child, *pose) for child, pose in frames]))
-
-
-def _transform(time: float, parent: str, child: str, place: Any, quat_xyzw: Any) -> TransformStamped:
-    made = TransformStamped(header=header(time, parent), child_frame_id=child)
-    t, q = made.transform.translation, made.transform.rotation
-    t.x, t.y, t.z = place
-    q.x, q.y, q.z, q.w = quat_xyzw
-    return made
+            frames = ((base, (state.position, state.orientation)), (frame_of(self._vehicle, "base_footprint"), below))
+            now = round(simulation.time * 1e9)
+            moved = [transform_to_msg(odom, child, place, turned, now) for child, (place, turned) in frames]
+            self._tf.publish(TFMessage(transforms=moved))

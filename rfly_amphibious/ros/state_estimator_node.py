@@ -67,13 +67,13 @@ class StateEstimatorNode(Node):
         self._seen = (self._estimator.accepted, self._estimator.rejected)
         self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._update_diagnostics)
         self._topics = EstimateTopics(self, self._vehicle, tf=given.tf_source == "estimate")
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         warm_up()  # before anybody waits for an answer
         watched = self._subscribe()
         self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
         if self._gate is not None:
             subscription(self, SimulationTick, "simulation_tick", self._on_simulation_tick, STATE_OUT)
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self.get_logger().info(
             f"{self._vehicle}: vehicle {own!r}, sensors {', '.join(self._sensors.sensors())}"
@@ -144,7 +144,7 @@ class StateEstimatorNode(Node):
 
     def _reset(self) -> None:
         self._diagnostics.count("clock_jumps_back")
-        self.get_logger().info("the time went back: begins anew")
+        self.get_logger().info("the time went back: starting afresh")
         self._estimator.reset()
         self._held.clear()
         self._waiting.clear()
@@ -165,10 +165,6 @@ class StateEstimatorNode(Node):
             for kind, samples in held:
                 self._feed(kind, samples)
         self.get_logger().info(f"on the ground of {terrain.name!r}")
-        self._update_diagnostics()
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
         self._update_diagnostics()
 
     # lock-step

@@ -11,8 +11,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.frames import quat_to_euler
-from rfly_common.imports import require
-from rfly_terrain.plots.relief import check_picture_format, draw_relief
+from rfly_terrain.plots.relief import draw_relief, picture
 
 _COLOURS = {
     Mode.DISARMED: "#9a9a9a",
@@ -28,36 +27,29 @@ _COLOURS = {
 def draw_run(run: ScenarioRun, path: Path) -> None:
     """Writes the picture; the ending of `path` is its format. Needs no display. Raises ConfigError for an
     ending that is no picture's."""
-    require("matplotlib", "drawing")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    check_picture_format(path)
-    figure = Figure(figsize=(15.0, 9.5), dpi=110, layout="constrained")
-    engine: Any = figure.get_layout_engine()
-    engine.set(w_pad=0.15, h_pad=0.1)
-    FigureCanvasAgg(figure)
-    panels = figure.subplot_mosaic(
-        [["map", "attitude"], ["map", "tyres"], ["map", "rotors"], ["height", "power"]], width_ratios=(1.05, 1)
-    )
-    _draw_track(panels["map"], run)
-    figure.suptitle(f"{run.scenario.name}: {run.ending}")
-    _draw_height(panels["height"], run)
-    _draw_attitude(panels["attitude"], run)
-    _draw_tyres(panels["tyres"], run)
-    _draw_rotors(panels["rotors"], run)
-    _draw_power(panels["power"], run)
-    times = [panels[name] for name in ("height", "attitude", "tyres", "rotors", "power")]
-    for axes in times:
-        axes.grid(alpha=0.3)
-        axes.tick_params(labelsize="small")
-        axes.set_xlim(0.0, max(run.duration, 0.1))
-        _shade_modes(axes, run)
-    for axes in (panels["height"], panels["power"]):
-        axes.set_xlabel("time (s)")
-    for name in ("attitude", "tyres", "rotors"):
-        panels[name].tick_params(labelbottom=False)
-    figure.savefig(path)
+    with picture(path, (15.0, 9.5)) as figure:
+        engine: Any = figure.get_layout_engine()
+        engine.set(w_pad=0.15, h_pad=0.1)
+        panels = figure.subplot_mosaic(
+            [["map", "attitude"], ["map", "tyres"], ["map", "rotors"], ["height", "power"]], width_ratios=(1.05, 1)
+        )
+        _draw_track(panels["map"], run)
+        figure.suptitle(f"{run.scenario.name}: {run.ending}")
+        _draw_height(panels["height"], run)
+        _draw_attitude(panels["attitude"], run)
+        _draw_tyres(panels["tyres"], run)
+        _draw_rotors(panels["rotors"], run)
+        _draw_power(panels["power"], run)
+        times = [panels[name] for name in ("height", "attitude", "tyres", "rotors", "power")]
+        for axes in times:
+            axes.grid(alpha=0.3)
+            axes.tick_params(labelsize="small")
+            axes.set_xlim(0.0, max(run.duration, 0.1))
+            _shade_modes(axes, run)
+        for axes in (panels["height"], panels["power"]):
+            axes.set_xlabel("time (s)")
+        for name in ("attitude", "tyres", "rotors"):
+            panels[name].tick_params(labelbottom=False)
 
 
 def _spans(run: ScenarioRun) -> list[tuple[float, float, Mode]]:

@@ -30,8 +30,7 @@ from rfly_amphibious.vehicle.parameter_files import (
     shipped_sets,
 )
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.config.schema_errors import key_path
+from rfly_common.config.marked_yaml import Document, Key, key_path
 from rfly_common.errors import ConfigError, RflyError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.world import World
@@ -92,7 +91,7 @@ class Scenario:
     ) -> Scenario:
         """A shipped scenario (`shipped_scenarios()`) or a YAML file; what it names lies beside it, or is shipped.
 
-        `changes`: values by key path (`key_changes`); those below `vehicle` are the vehicle's. Raises ConfigError that
+        `changes`: values by key path; those below `vehicle` are the vehicle's. Raises ConfigError that
         names file, line, key and what is allowed.
         """
         data, file, name = read_parameters("scenario", "scenarios", name_or_path)

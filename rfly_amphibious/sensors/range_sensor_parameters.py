@@ -1,6 +1,6 @@
 """Parameters of lidar, planar scan, depth and colour cameras and gimbal: sections of a vehicle's sensor file.
 
-docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Places are in body axes
+docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Positions are in body axes
 from the sprung centre of mass, m; angles rad.
 """
 

@@ -24,9 +24,6 @@ from rfly_amphibious.vehicle.parameter_files import checked_document, load_schem
 from rfly_common.arrays import Triple
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.declared import schema_of, values_of
-from rfly_common.config.marked_yaml import Key
-from rfly_common.config.schema_errors import key_path
-from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint
 from rfly_common.physics import GRAVITY
 
@@ -131,7 +128,7 @@ class SensorParameters:
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> SensorParameters:
-        """A shipped set (`shipped_sensor_sets()`: they bear the names of the vehicles) or a YAML file.
+        """A shipped set (`shipped_sensor_sets()`: named after the vehicles) or a YAML file.
 
         Raises ConfigError that names file, line, key and what is allowed.
         """
@@ -144,11 +141,9 @@ class SensorParameters:
         for section, low, high in _LIMITS:
             limits = document.value.get(section)
             if limits and limits[low] >= limits[high]:
-                path: tuple[Key, ...] = (section, low)
-                text = f"{limits[low]}, expected less than {high}, {limits[high]}"
-                raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}")
+                raise document.error((section, low), f"{limits[low]}, expected less than {high}, {limits[high]}")
         if "scan" in document.value and "lidar" not in document.value:
-            raise ConfigError(f"{file}:{document.line(('scan',))}: scan: a ring of the lidar, which is not there")
+            raise document.error(("scan",), "a ring of the lidar, which is not there")
         sensors = {key: _MAKERS[key](section) for key, section in document.value.items() if key != "version"}
         lines = {key: f"{file}:{document.line((key, 'rate_hz'))}" for key in sensors}
         return cls(name or file, **sensors, lines=lines)

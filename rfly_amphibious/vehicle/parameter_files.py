@@ -47,7 +47,7 @@ def changed(document: Document, changes: Sequence[Change], absent: Mapping[KeyPa
             if path[: len(start)] == start and len(path) > len(start) and not _there(value, start):
                 value = _with(value, start, 0, default, lines)
         value = _with(value, path, 0, new, lines)
-    return Document(value, lines, document.first_line)
+    return document._replace(value=value, lines=lines)
 
 
 def _there(value: Any, path: KeyPath) -> bool:
@@ -102,7 +102,7 @@ def checked_document(
     changes: Sequence[Change] = (),
     absent: Mapping[KeyPath, Any] | None = None,
 ) -> Document:
-    """The document of a file's content, with the changes (`key_changes.changed`), which fits the schema.
+    """The document of a file's content, with the changes (`changed`), which fits the schema.
 
     `keys`: what a file begins with, for the error of one that has no keys at all. Raises ConfigError that names file,
     line and key.
@@ -110,7 +110,7 @@ def checked_document(
     document = documents.parse_mapping(data, file, f"{keys}, …")
     if changes:
         document = changed(document, changes, absent)
-    documents.check_schema(document, file, schema)
+    documents.check_schema(document, schema)
     return document
 
 

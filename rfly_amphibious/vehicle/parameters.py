@@ -23,7 +23,6 @@ from rfly_common.config.declared import (
     triple,
     values_of,
 )
-from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
@@ -253,7 +252,7 @@ class VehicleParameters:
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str], changes: Sequence[Change] = ()) -> VehicleParameters:
-        """A shipped set (`shipped_parameter_sets()`) or a YAML file; `changes`: values by key path (`key_changes`).
+        """A shipped set (`shipped_parameter_sets()`) or a YAML file; `changes`: values by key path.
 
         Raises ConfigError that names file, line, key and what is allowed.
         """
@@ -268,8 +267,7 @@ class VehicleParameters:
         for key, value in {"name": name or file, **values}.items():
             object.__setattr__(candidate, key, value)
         for key, text in _contradictions(candidate):
-            path = _PATHS[key]
-            raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}")
+            raise document.error(_PATHS[key], text)
         return cls(name=name or file, **values)
 
     def replace(self, **changes: Any) -> VehicleParameters:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import finite
+from rfly_bringup.cli.options import finite, needs_ros
 from rfly_bringup.terminal_text import printable
-from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_bringup.doctor.findings import Finding
@@ -58,13 +57,8 @@ def doctor(
 
 
 def _watch() -> "GraphWatch":
-    try:
+    with needs_ros("a look at running nodes"):
         from rfly_bringup.ros.graph_watch import GraphWatch
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not importable: this looks at running nodes, which needs ROS 2 (rclpy and the "
-            "interfaces of rfly_suite)"
-        ) from None
     return GraphWatch()
 
 

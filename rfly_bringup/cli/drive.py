@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rfly_common.errors import ConfigError
+from rfly_bringup.cli.options import needs_ros
 
 DRIVE_SPEED, FLY_SPEED, CLIMB_SPEED, CURVATURE, YAW_RATE_DEG = 3.0, 3.0, 1.0, 0.6, 45.0
 
@@ -27,7 +27,7 @@ def drive(
 ) -> None:
     """Drive and fly a land-air vehicle by the keyboard.
 
-    Needs ROS and the vehicle's nodes. A joystick does the same by way of teleop_node.
+    Needs ROS and the vehicle's nodes. With a joystick, teleop_node does the same.
 
     Examples:
 
@@ -39,11 +39,6 @@ def drive(
 
     from rfly_amphibious.control.teleop import TeleopLimits
 
-    try:
+    with needs_ros("driving a running vehicle from a Linux terminal"):
         from rfly_bringup.ros.keyboard_teleop import drive as run
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not importable: this drives a running vehicle, which needs ROS 2 (rclpy and the "
-            "interfaces of rfly_suite) and a terminal of Linux"
-        ) from None
     run(vehicle, TeleopLimits(drive_speed, curvature, fly_speed, climb_speed, math.radians(yaw_rate)), stamped)

@@ -5,24 +5,11 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import (
-    DEMO_MAP,
-    MapOption,
-    MaybeFloat,
-    MaybePath,
-    MaybeText,
-    Overwrite,
-    SearchPath,
-    ThirdPixel,
-    check_target,
-    load_map,
-    status,
-)
+from rfly_bringup.cli import options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,19 +38,18 @@ MAX_ROWS = 40
 @fleet_app.command()
 def check(
     file: FileArgument,
-    map_name: MapOption = DEMO_MAP,
+    map_name: options.MapOption = options.DEMO_MAP,
     seconds: Annotated[
-        MaybeFloat,
-        MaybePath,
+        options.MaybeFloat,
         typer.Option(min=0.1, help="s of fleet time for min_separation (default: every vehicle's way once)"),
     ] = None,
     out: Annotated[
-        MaybePath,
+        options.MaybePath,
         typer.Option("--out", "-o", help="draw the fleet too, with a red cross where something is wrong: .png, .pdf …"),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
     max_vehicles: MaxVehicles = MAX_CHECKED,
-    search_path: SearchPath = None,
+    search_path: options.SearchPath = None,
 ) -> None:
     """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its limits or comes too near.
 
@@ -77,11 +63,11 @@ def check(
     """
     from rich.console import Console
 
-    from rfly_bringup.cli.fleet_plot import draw_fleet
+    from rfly_bringup.cli.track_plots import draw_fleet
     from rfly_trajectory.fleet.limit_check import TOUCHING, check_separation, check_tracks, wheel_gaps
 
     if out is not None:
-        check_target(out, overwrite)
+        options.check_target(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
     gaps = wheel_gaps(fleet)
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
@@ -97,7 +83,7 @@ def check(
                 f"{100 * wheels.share:.2g} % of its track",
                 markup=False,
             )
-    with status("looking for vehicles that come too near"):
+    with options.status("looking for vehicles that come too near"):
         findings = check_tracks(fleet) + check_separation(fleet, seconds)
     for finding in findings[:MAX_ROWS]:
         where = f"{finding.location}: " if finding.location else ""
@@ -153,12 +139,12 @@ def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
 def plot(
     file: FileArgument,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")],
-    map_name: MapOption = DEMO_MAP,
-    title: Annotated[MaybeText, typer.Option(help="by default the fleet's and the map's name")] = None,
-    overwrite: Overwrite = False,
+    out: options.PictureOption,
+    map_name: options.MapOption = options.DEMO_MAP,
+    title: Annotated[options.MaybeText, typer.Option(help="by default the fleet's and the map's name")] = None,
+    overwrite: options.Overwrite = False,
     max_vehicles: MaxVehicles = MAX_CHECKED,
-    search_path: SearchPath = None,
+    search_path: options.SearchPath = None,
 ) -> None:
     """Draw the tracks over the shaded relief, with altitude, speed and slope along the way.
 
@@ -168,11 +154,11 @@ def plot(
 
         rfly fleet plot my_fleet.yaml --out fleet.pdf --map MountainTerrain
     """
-    from rfly_bringup.cli.fleet_plot import draw_fleet
+    from rfly_bringup.cli.track_plots import draw_fleet
 
-    check_target(out, overwrite)
+    options.check_target(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
-    with status(f"drawing {out}"):
+    with options.status(f"drawing {out}"):
         draw_fleet(fleet, out, title=title)
     print(out)
 
@@ -187,4 +173,4 @@ def _load(file: str, map_name: str, search_path: list[str] | None, most: int) ->
         if "at most" in str(error) or "larger than" in str(error):
             raise ConfigError(f"{error}; --max-vehicles takes more, some milliseconds for each") from None
         raise
-    return fleet.on_terrain(load_map(map_name, search_path, ThirdPixel.truncate))
+    return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

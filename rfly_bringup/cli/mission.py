@@ -1,35 +1,27 @@
-"""`rfly mission`: inspection, conversion and simulation of mission files, without ROS.
+"""`rfly mission`: inspection, checks before flight, conversion and simulation of mission files, without ROS.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """
 
 import math
 import sys
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rfly_bringup.cli.options import (
-    NO_TRIPLE,
-    MaybePath,
-    MaybeText,
-    Overwrite,
-    SearchPath,
-    ThirdPixel,
-    Triple,
-    check_target,
-    finite,
-    given,
-    load_map,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.terminal_text import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rfly_common.geodesy import GeoPoint
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_trajectory.missions.clearance import Boxes
     from rfly_trajectory.missions.files import Mission
+    from rfly_trajectory.missions.preflight import Report
 
 mission_app = typer.Typer(
     help="Missions from QGroundControl (.plan) and Mission Planner (.waypoints): check, convert, fly.",
@@ -53,10 +45,10 @@ class UavType(str, Enum):
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
 MapOption = Annotated[
-    MaybeText, typer.Option("--map", "-m", help="name or path of the map to fly over", show_default=False)
+    options.MaybeText, typer.Option("--map", "-m", help="name or path of the map to fly over", show_default=False)
 ]
 OriginOption = Annotated[
-    Triple,
+    options.Triple,
     typer.Option(
         "--geo-origin",
         metavar="LAT LON ALT",
@@ -65,9 +57,10 @@ OriginOption = Annotated[
     ),
 ]
 UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
-RadiusOption = Annotated[float, typer.Option(min=0.01, callback=finite, help="m, of waypoints that have none")]
+RadiusOption = Annotated[float, typer.Option(min=0.01, callback=options.finite, help="m, of waypoints that have none")]
 LoiterOption = Annotated[
-    float, typer.Option(min=0.1, callback=finite, help="m, of orbits that have none, and of a fixed wing's hold")
+    float,
+    typer.Option(min=0.1, callback=options.finite, help="m, of orbits that have none, and of a fixed wing's hold"),
 ]
 
 
@@ -75,8 +68,8 @@ LoiterOption = Annotated[
 def check(
     file: FileArgument,
     map: MapOption = None,
-    search_path: SearchPath = None,
-    geo_origin: OriginOption = NO_TRIPLE,
+    search_path: options.SearchPath = None,
+    geo_origin: OriginOption = options.NO_TRIPLE,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
     all_items: Annotated[
@@ -134,7 +127,7 @@ def convert(
     uav_type: UavOption = UavType.multirotor,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write a mission file in the other format, and tell what it can't say.
 
@@ -144,8 +137,8 @@ def convert(
     """
     from rfly_trajectory.missions.files import write_mission
 
-    check_target(target, overwrite)
-    mission, _, _ = read(file, None, None, NO_TRIPLE, default_radius, loiter_radius)
+    options.check_target(target, overwrite)
+    mission, _, _ = read(file, None, None, options.NO_TRIPLE, default_radius, loiter_radius)
     changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
     for text in (*mission.lost, *changed):
         print(printable(f"note: {text}"))
@@ -156,8 +149,8 @@ def convert(
 def fly(
     file: FileArgument,
     map: MapOption = None,
-    search_path: SearchPath = None,
-    geo_origin: OriginOption = NO_TRIPLE,
+    search_path: options.SearchPath = None,
+    geo_origin: OriginOption = options.NO_TRIPLE,
     uav_type: UavOption = UavType.multirotor,
     min_height: Annotated[float, typer.Option(min=0.0, help="m above the ground on the way")] = 2.0,
     default_radius: RadiusOption = 2.0,
@@ -166,12 +159,12 @@ def fly(
         float, typer.Option(min=1.0, help="s of flight after which a mission that does not end is left")
     ] = 3600.0,
     csv: Annotated[
-        MaybeText, typer.Option(help="write the track: time, x east, y north, z up, yaw", show_default=False)
+        options.MaybeText, typer.Option(help="write the track: time, x east, y north, z up, yaw", show_default=False)
     ] = None,
     plot: Annotated[
-        MaybePath, typer.Option(help="picture of the track to write: .png, .pdf, .svg …", show_default=False)
+        options.MaybePath, typer.Option(help="picture of the track to write: .png, .pdf, .svg …", show_default=False)
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1 where it doesn't end.
 
@@ -186,15 +179,12 @@ def fly(
         rfly mission fly survey.plan --plot survey.png
     """
     if plot is not None:
-        from rfly_bringup.cli.mission_plot import draw_flight
+        from rfly_bringup.cli.track_plots import draw_flight
         from rfly_terrain.plots.relief import check_picture_format
 
-        check_target(plot, overwrite)
+        options.check_target(plot, overwrite)
         check_picture_format(plot)
-    if csv is not None:
-        if not Path(csv).absolute().parent.is_dir():
-            raise ConfigError(f"--csv: {csv}: there is no folder {Path(csv).absolute().parent}")
-        check_target(Path(csv), overwrite)
+    options.check_new_file("--csv", csv, overwrite)
     mission, terrain, origin = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     for text in _items_without_end(mission):
         raise ConfigError(f"{file}: {text}, and nobody says so here")
@@ -228,7 +218,7 @@ STEP_S = 0.05
 def _fly(
     mission: "Mission",
     terrain: "HeightMap | None",
-    origin: Triple,
+    origin: options.Triple,
     uav_type: UavType,
     min_height: float,
     loiter_radius: float,
@@ -283,7 +273,9 @@ def _fly(
     return flight
 
 
-def over_map(mission: "Mission", terrain: "HeightMap", origin: Triple) -> "tuple[Mission, tuple[float, float, float]]":
+def over_map(
+    mission: "Mission", terrain: "HeightMap", origin: options.Triple
+) -> "tuple[Mission, tuple[float, float, float]]":
     """The mission about the map's origin, and its home there, NED m."""
     from rfly_common.geodesy import geodetic_to_ned
 
@@ -304,15 +296,15 @@ def _write_track(path: Path, track: list[tuple[float, float, float, float, float
 
 
 def read(
-    file: Path, map_name: Any, search_path: Any, geo_origin: Triple, default_radius: float, loiter_radius: float
-) -> "tuple[Mission, HeightMap | None, Triple]":
+    file: Path, map_name: Any, search_path: Any, geo_origin: options.Triple, default_radius: float, loiter_radius: float
+) -> "tuple[Mission, HeightMap | None, options.Triple]":
     """A mission, the map that it is flown over, and where the map's origin lies."""
     from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
     from rfly_trajectory.missions.files import read_mission
 
-    terrain = None if map_name is None else load_map(map_name, search_path, ThirdPixel.truncate)
+    terrain = None if map_name is None else options.load_map(map_name, search_path, options.ThirdPixel.truncate)
     origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
-    asked = given(geo_origin, "--geo-origin")
+    asked = options.given(geo_origin, "--geo-origin")
     if asked is not None:
         origin = geo_point(asked, "--geo-origin")
 
@@ -334,3 +326,118 @@ def _items_without_end(mission: "Mission") -> list[str]:
         for index, command in mission.custom
         if command <= LAST_NAVIGATION and command not in TIMED_COMMANDS
     ]
+
+
+def _number(text: str, minimum: float = 0.0) -> Any:
+    return typer.Option(min=minimum, callback=options.finite, help=text)
+
+
+@mission_app.command()
+def preflight(
+    file: FileArgument,
+    map: MapOption = None,
+    search_path: options.SearchPath = None,
+    geo_origin: OriginOption = options.NO_TRIPLE,
+    objects: Annotated[
+        options.MaybeText,
+        typer.Option(metavar="FILE", help="placed objects to keep away from, a list as `rfly objects` reads"),
+    ] = None,
+    uav_type: UavOption = UavType.multirotor,
+    clearance: Annotated[float, _number("m over the ground and from objects, on all of the way")] = 10.0,
+    antenna_height: Annotated[float, _number("m of home's radio antenna above the ground")] = 2.0,
+    battery: Annotated[float, _number("Wh of the full battery; 0: not checked")] = 0.0,
+    power: Annotated[float, _number("W that the flight takes on average")] = 0.0,
+    reserve: Annotated[
+        float, typer.Option(min=0.0, max=99.0, callback=options.finite, help="% of the battery to be left")
+    ] = 20.0,
+    default_radius: RadiusOption = 2.0,
+    loiter_radius: LoiterOption = 25.0,
+    repair: Annotated[
+        options.MaybeText,
+        typer.Option(metavar="TARGET", help="write the mission with items raised: .plan or .waypoints"),
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Check the way of a mission: ground and objects below it, radio, battery, the way home; exit code 1 for problems.
+
+    The way is what the items say, straight from one to the next; the ground is the map's, bilinear. Every problem names
+    item and place. Without --battery and --power no energy is checked.
+
+    Examples:
+
+        rfly mission preflight survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488
+
+        rfly mission preflight survey.plan --map JacksboroFault --battery 90 --power 250 --repair safe.plan
+    """
+    from rfly_trajectory.missions.files import write_mission
+    from rfly_trajectory.missions.mission_checks import check_fence, check_items, check_returns
+    from rfly_trajectory.missions.preflight import Demands, repaired
+    from rfly_trajectory.missions.preflight import preflight as check_way
+
+    if map is None:
+        raise ConfigError("--map: missing, the ground is that of a map")
+    if repair is not None:
+        options.check_target(Path(repair), overwrite)
+    if bool(battery) != bool(power):
+        raise ConfigError("--battery and --power: expected both or neither")
+    mission, terrain, origin = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    assert terrain is not None
+    above_map, home = over_map(mission, terrain, origin)
+    check_items(mission.items, mission.numbers, ground_vehicle=False)
+    given: dict[str, Any] = {
+        "numbers": mission.numbers,
+        "boxes": _boxes(objects, terrain),
+        "demands": Demands(clearance, antenna_height, battery, power, reserve / 100.0),
+        "fixed_wing": uav_type is UavType.fixed_wing,
+        "loiter_radius": loiter_radius,
+    }
+    if repair is None:
+        report = check_way(above_map.items, home, terrain, **given)
+    else:
+        items, report = repaired(above_map.items, home, terrain, **given)
+        raised = sum(a != b for a, b in zip(items, above_map.items, strict=True))
+        fixed = replace(above_map, items=items).moved([-value for value in home])
+        for text in write_mission(Path(repair), fixed, uav_type=uav_type.value, loiter_radius=loiter_radius):
+            print(f"note: {text}")
+        print(f"{repair}: {raised} items raised")
+    check_returns(mission.rally, mission.fence)
+    check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
+    _print_report(report, above_map, origin)
+    raise typer.Exit(1 if report.problems else 0)
+
+
+def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
+    """The boxes of placed objects, as they stand on the terrain."""
+    if name is None:
+        return None
+    import numpy as np
+
+    from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
+    from rfly_trajectory.missions.clearance import Boxes
+    from rfly_ue_bridge.objects.placement import place
+    from rfly_ue_bridge.objects.placement_file import load_placements
+
+    placed = place(load_placements(name), terrain)
+    half = placed.box_half_extent
+    middle = np.asarray(enu_to_ned(placed.box_origin), np.float64).reshape(-1, 3)
+    names = tuple(f"object {o.id} (type {o.vehicle_type})" for o in placed.objects)
+    return Boxes(
+        middle[:, :2], half[:, :2], np.asarray(yaw_ned_to_enu(placed.yaw), np.float64), middle[:, 2] - half[:, 2], names
+    )
+
+
+def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> None:
+    from rfly_common.geodesy import ned_to_geodetic
+
+    for problem in report.problems:
+        latitude, longitude, altitude = ned_to_geodetic(problem.place, origin).tolist()
+        print(
+            f"item {problem.item} ({mission.items[problem.item].mode.name}): {problem.kind}: {problem.text}, "
+            f"at {latitude:.6f}, {longitude:.6f}, {altitude:.1f} m above sea"
+        )
+    minutes, seconds = divmod(round(report.seconds), 60)
+    energy = f", {report.energy_wh:.1f} Wh" if report.energy_wh else ""
+    print(f"way             {report.length:.0f} m, about {minutes} min {seconds:02d} s{energy}")
+    print(f"lowest          {report.lowest:.1f} m over the ground")
+    print(f"return height   {report.return_height:.1f} m above home clears all between the way and home")
+    print(f"problems        {len(report.problems)}")

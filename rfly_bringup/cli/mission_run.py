@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rfly_bringup.cli.mission_preflight import mission_app
+from rfly_bringup.cli.mission import mission_app
+from rfly_bringup.cli.options import needs_ros
 from rfly_bringup.terminal_text import printable
-from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_bringup.ros.mission_client import MissionClient, Show
@@ -117,13 +117,8 @@ def _command(namespace: str, name: str, command: str, done: str) -> None:
 
 
 def _client(namespace: str, name: str) -> "MissionClient":
-    try:
+    with needs_ros("asking a running mission_node (unlike `rfly mission fly`)"):
         from rfly_bringup.ros.mission_client import MissionClient
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not importable: this asks a running mission_node, which needs ROS 2 (rclpy and the "
-            "interfaces of rfly_suite); `rfly mission fly` does not"
-        ) from None
     return MissionClient(namespace, name)
 
 

@@ -8,24 +8,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from rfly_bringup.cli.options import (
-    DEMO_MAP,
-    Frame,
-    MaybeFloat,
-    MaybePath,
-    MaybeText,
-    SearchPath,
-    Triple,
-    metres,
-)
-from rfly_common.errors import PlacementError
+from rfly_bringup.cli import options
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 MAX_BESIDE_M = 1.0
 """a click point farther beside the model than this says little of the ground beneath it"""
 
-MaybeInt = Optional[int]  # noqa: UP045
-MaybeFrame = Optional[Frame]  # noqa: UP045
+MaybeFrame = Optional[options.Frame]  # noqa: UP045
 
 objects_app = typer.Typer(
     help="Objects on the ground of RflySim3D's scene: targets, people, obstacles.\n\n"
@@ -46,16 +35,12 @@ YawDeg = Annotated[
 @objects_app.command(context_settings=_NEGATIVE)
 def place(
     vehicle_type: Annotated[
-        MaybeInt, typer.Argument(metavar="TYPE", min=0, help="RflySim3D's ClassID, e.g. 30 a person")
+        options.MaybeInt, typer.Argument(metavar="TYPE", min=0, help="RflySim3D's ClassID, e.g. 30 a person")
     ] = None,
-    x: Annotated[
-        MaybeFloat, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")
-    ] = None,
-    y: Annotated[
-        MaybeFloat, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")
-    ] = None,
+    x: options.MaybeX = None,
+    y: options.MaybeY = None,
     file: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option("--file", "-f", metavar="LIST", help="instead: a YAML or CSV list, or a shipped one's name"),
     ] = None,
     object_id: Annotated[int, typer.Option("--id", min=0, help="CopterID; 0: from 1001 on, in order")] = 0,
@@ -64,7 +49,7 @@ def place(
         float, typer.Option(help="m, the model's origin above the ground; `rfly objects fit` finds it")
     ] = 0.0,
     z: Annotated[
-        MaybeFloat,
+        options.MaybeFloat,
         typer.Option("--z", help="m, the origin's own height (up in map, down in map_ned), not the terrain's"),
     ] = None,
     scale: Annotated[float, typer.Option(min=0.001, max=1000.0, help="factor on the model's size")] = 1.0,
@@ -78,13 +63,15 @@ def place(
         ),
     ] = None,
     map_name: Annotated[
-        MaybeText,
-        typer.Option("--map", "-m", metavar="MAP", help=f"the terrain: name or path of a map [default: {DEMO_MAP}]"),
+        options.MaybeText,
+        typer.Option(
+            "--map", "-m", metavar="MAP", help=f"the terrain: name or path of a map [default: {options.DEMO_MAP}]"
+        ),
     ] = None,
-    search_path: SearchPath = None,
-    host: Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
-    window: Annotated[int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")] = -1,
+    search_path: options.SearchPath = None,
+    host: options.HostOption = "127.0.0.1",
+    port: options.PortOption = WINDOW_PORT,
+    window: options.WindowOption = -1,
     bridge: Annotated[
         bool, typer.Option("--bridge", help="let the running ue_bridge_node do it, on its terrain, and keep them")
     ] = False,
@@ -125,19 +112,20 @@ def place(
         with _bridge(namespace) as client:
             client.place(objects)
         return
-    send_objects(objects, map_name or DEMO_MAP, search_path or (), host, port, window)
+    send_objects(objects, map_name or options.DEMO_MAP, search_path or (), host, port, window)
 
 
 @objects_app.command()
 def fit(
     click: Annotated[
-        Triple, typer.Option("--click", metavar="X Y Z", help="click point: the ground at the model's foot, m NED")
+        options.Triple,
+        typer.Option("--click", metavar="X Y Z", help="click point: the ground at the model's foot, m NED"),
     ],
     object_pos: Annotated[
-        Triple, typer.Option("--object", metavar="X Y Z", help="object pos: the model's origin, m NED")
+        options.Triple, typer.Option("--object", metavar="X Y Z", help="object pos: the model's origin, m NED")
     ],
     xml: Annotated[
-        MaybePath,
+        options.MaybePath,
         typer.Option("--xml", metavar="FILE", help="the model's XML, whose CenterHeightAboveGroundCm to correct"),
     ] = None,
     dry_run: Annotated[
@@ -184,10 +172,12 @@ def fit(
 @objects_app.command(context_settings=_NEGATIVE)
 def move(
     object_id: Annotated[int, typer.Argument(metavar="ID", min=1)],
-    x: Annotated[float, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")],
-    y: Annotated[float, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")],
+    x: options.X,
+    y: options.Y,
     yaw_deg: YawDeg = 0.0,
-    frame: Annotated[Frame, typer.Option(help="map: x east, y north; map_ned: x north, y east")] = Frame.map,
+    frame: Annotated[
+        options.Frame, typer.Option(help="map: x east, y north; map_ned: x north, y east")
+    ] = options.Frame.map,
     namespace: Namespace = "",
 ) -> None:
     """Move an object that the running ue_bridge_node has placed; it stands on the terrain again.
@@ -236,11 +226,6 @@ def list_(
 
 
 def _bridge(namespace: str):  # type: ignore[no-untyped-def]  # the class is of a module that imports ROS
-    try:
+    with options.needs_ros("asking a running ue_bridge_node (unlike `rfly objects place` without --bridge)"):
         from rfly_bringup.ros.bridge_client import BridgeClient
-    except ModuleNotFoundError as error:
-        raise PlacementError(
-            f"{error.name} is not importable: this asks a running ue_bridge_node, which needs ROS 2 (rclpy and the "
-            "interfaces of rfly_suite); `rfly objects place` without --bridge does not"
-        ) from None
     return BridgeClient(namespace)

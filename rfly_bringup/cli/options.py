@@ -94,6 +94,10 @@ ThirdPixelOption = Annotated[
         help="the third point's pixel: truncate as RflySim's Python tool, round as MATLAB's", show_choices=True
     ),
 ]
+X = Annotated[float, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")]
+Y = Annotated[float, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")]
+MaybeX = Annotated[MaybeFloat, X.__metadata__[0]]
+MaybeY = Annotated[MaybeFloat, Y.__metadata__[0]]
 FrameOption = Annotated[Frame, typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down")]
 RegionOption = Annotated[
     Quadruple,
@@ -106,6 +110,11 @@ TopicOption = Annotated[
 ExcludeOption = Annotated[
     MaybeTexts, typer.Option(metavar="REGEX", help="of ROS topics: none whose whole name matches; may be repeated")
 ]
+HostOption = Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")]
+PortOption = Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")]
+WindowOption = Annotated[int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")]
+BindOption = Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")]
+PictureOption = Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
     Triple,

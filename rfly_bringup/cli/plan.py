@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import (
-    DEMO_MAP,
-    MaybeFloat,
-    MaybeText,
-    Overwrite,
-    SearchPath,
-    ThirdPixel,
-    check_target,
-    load_map,
-    status,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption
 
 if TYPE_CHECKING:
@@ -47,9 +37,12 @@ def plan(
     start: PlaceArgument,
     goal: PlaceArgument,
     map_name: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option(
-            "--map", "-m", metavar="MAP", help=f"name or path of the map (default: the world's, else {DEMO_MAP})"
+            "--map",
+            "-m",
+            metavar="MAP",
+            help=f"name or path of the map (default: the world's, else {options.DEMO_MAP})",
         ),
     ] = None,
     world: WorldOption = None,
@@ -60,27 +53,29 @@ def plan(
         ),
     ] = "",
     classes: Annotated[
-        MaybeText, typer.Option("--classes", metavar="FILE", help="vehicle classes of one's own", show_default=False)
+        options.MaybeText,
+        typer.Option("--classes", metavar="FILE", help="your own vehicle classes", show_default=False),
     ] = None,
     mode: Annotated[Mode, typer.Option(help="how it gets there")] = Mode.drive,
     out: Annotated[
-        MaybeText, typer.Option("--out", "--output", "-o", metavar="PICTURE", help="draw it: .png, .pdf, .svg …")
+        options.MaybeText,
+        typer.Option("--out", "--output", "-o", metavar="PICTURE", help="draw it: .png, .pdf, .svg …"),
     ] = None,
     csv: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option("--csv", metavar="FILE", help="write the waypoints, as a fleet file's `file:` reads them"),
     ] = None,
     water_level: Annotated[
-        MaybeFloat, typer.Option(help="m up: ground below it is not driven on", show_default=False)
+        options.MaybeFloat, typer.Option(help="m up: ground below it is not driven on", show_default=False)
     ] = None,
     margin: Annotated[
         float, typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius")
     ] = 0.5,
     resolution: Annotated[
-        MaybeFloat, typer.Option(min=1e-3, help="side of the cells, m (default: the map's)", show_default=False)
+        options.MaybeFloat, typer.Option(min=1e-3, help="side of the cells, m (default: the map's)", show_default=False)
     ] = None,
-    overwrite: Overwrite = False,
-    search_path: SearchPath = None,
+    overwrite: options.Overwrite = False,
+    search_path: options.SearchPath = None,
 ) -> None:
     """Plan a path from A to B, and tell its length, energy, time and climb.
 
@@ -113,17 +108,17 @@ def plan(
     vehicle = find_class(load_vehicle_classes(classes), vehicle_class)
     targets = [Path(target) for target in (out, csv) if target is not None]
     for target in targets:
-        check_target(target, overwrite)
+        options.check_target(target, overwrite)
     if out is not None:
         check_picture_format(out)
     place = World() if world is None else load_world(world)
-    chosen = map_name or place.map or DEMO_MAP
+    chosen = map_name or place.map or options.DEMO_MAP
     folders = [*(search_path or ()), *([place.folder] if place.folder else [])]
-    place = place.on(load_map(chosen, folders, ThirdPixel.truncate))
+    place = place.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
     terrain, solids = place.terrain, place.solids
     assert terrain is not None
     planner = Planner(terrain, solids, water_level=water_level, resolution=resolution, margin=margin)
-    with status("planning"):
+    with options.status("planning"):
         found = planner.plan(vehicle, a, b, MODES[mode.value])
     minutes, seconds = divmod(round(found.duration), 60)
     print(f"length   {found.length:.1f} m, {len(found.position)} poses")
@@ -136,10 +131,10 @@ def plan(
         write_plan(found, csv)
         print(csv)
     if out is not None:
-        from rfly_bringup.cli.plan_plot import draw_plan
+        from rfly_bringup.cli.track_plots import draw_plan
 
         grid = planner.grid(vehicle) if vehicle.drive is not None and mode is not Mode.fly else None
-        with status(f"drawing {out}"):
+        with options.status(f"drawing {out}"):
             title = f"{vehicle.name}, {mode.value}, over {terrain.name}"
             draw_plan(place, found, Path(out), title, grid)
         print(out)

@@ -4,11 +4,11 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from rfly_bringup.cli.options import ExcludeOption, TopicOption, needs_ros, refuse_options
+from rfly_bringup.cli import options
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 
@@ -16,11 +16,11 @@ def record(
     ctx: typer.Context,
     out: Annotated[str, typer.Argument(metavar="OUT", help="file to write; - is standard output")],
     mcap: Annotated[bool, typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams")] = False,
-    topic: TopicOption = None,
-    exclude: ExcludeOption = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
+    topic: options.TopicOption = None,
+    exclude: options.ExcludeOption = None,
+    port: options.PortOption = WINDOW_PORT,
     windows: Annotated[int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")] = 3,
-    bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
+    bind: options.BindOption = "127.0.0.1",
     forward: Annotated[
         str,
         typer.Option(
@@ -55,11 +55,13 @@ def record(
     """
     from rfly_bringup.recording.topics import RecordLimits
 
-    refuse_options(ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS)
+    options.refuse_options(
+        ctx, "without --mcap" if not mcap else "with --mcap", _OF_TOPICS if not mcap else _OF_DATAGRAMS
+    )
     if mcap:
         if out == "-":
             raise typer.BadParameter("-: an MCAP file ends with an index of itself, so it takes a name, not a pipe")
-        with needs_ros("recording topics"):
+        with options.needs_ros("recording topics"):
             from rfly_bringup.ros.record_topics import record_topics
 
         record_topics(out, topic or (), exclude or (), RecordLimits(count, duration, max_size * 1e6), overwrite=force)
@@ -89,8 +91,8 @@ def replay(
     ports: Annotated[
         str, typer.Option(metavar="FIRST[-LAST]", help="which UDP ports of the recording; by default all windows")
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
-    topic: TopicOption = None,
-    exclude: ExcludeOption = None,
+    topic: options.TopicOption = None,
+    exclude: options.ExcludeOption = None,
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
 
@@ -117,7 +119,7 @@ def replay(
     from rfly_ue_bridge.recording.replay import Target
 
     is_of_topics = is_mcap(recording)
-    refuse_options(
+    options.refuse_options(
         ctx,
         f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",
         _OF_DATAGRAMS if is_of_topics else _OF_TOPICS,
@@ -131,7 +133,7 @@ def replay(
 
 
 def dissector(
-    out: Annotated[Optional[Path], typer.Option(help="file to write; without it, standard output")] = None,  # noqa: UP045  typer 0.9
+    out: Annotated[options.MaybePath, typer.Option(help="file to write; without it, standard output")] = None,
 ) -> None:
     """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
 

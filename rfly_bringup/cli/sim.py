@@ -1,33 +1,120 @@
-"""`rfly sim`: scenarios of the land-air vehicle, faster than real time and without ROS.
+"""`rfly sim`: scenarios of the land-air vehicle and sweeps of them, faster than real time and without ROS.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """
 
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import (
-    MaybeInt,
-    MaybePath,
-    MaybeText,
-    MaybeTexts,
-    Overwrite,
-    SearchPath,
-    check_new_file,
-    check_target,
-    status,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.cli.sim_fit import fit, modes
-from rfly_bringup.cli.sim_sweep import sweep
 from rfly_bringup.progress import progress_bar
+from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
     from rfly_amphibious.scenarios.recorder import ScenarioRun
+    from rfly_amphibious.scenarios.sweep_results import Result
+
+
+_MAX_ENDINGS = 8
+
+
+def sweep(
+    scenario: Annotated[
+        str,
+        typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
+    ],
+    vary: Annotated[
+        options.MaybeTexts,
+        typer.Option(
+            metavar="KEY=VALUES",
+            help="a key of the scenario, or of its vehicle as vehicle.KEY, and its values: a,b,c or start:stop or "
+            "start:stop:step, which end before stop; may be repeated: all combinations are run",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        options.MaybeText,
+        typer.Option(metavar="FILE", help="table of the results, .csv or .parquet", show_default=False),
+    ] = None,
+    jobs: Annotated[
+        options.MaybeInt, typer.Option(min=1, help="runs at once (default: one a core)", show_default=False)
+    ] = None,
+    dask: Annotated[
+        options.MaybeText,
+        typer.Option(
+            metavar="ADDRESS",
+            help="run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    search_path: options.SearchPath = None,
+) -> None:
+    """Run a scenario with all combinations of values; the same table whatever the number of jobs.
+
+    Examples:
+
+        rfly sim sweep hop --vary seed=0:20 --vary "wind.mean_mps[1]=0,2,4" --out wind.csv
+
+        rfly sim sweep valley --vary vehicle.mass.body_kg=18:24:2 --jobs 4 --out mass.parquet
+    """
+    from rfly_amphibious.scenarios.sweep import Sweep, Variation, check_dask, run_sweep, run_sweep_on_dask
+    from rfly_amphibious.scenarios.sweep_results import check_table, write_results
+    from rfly_amphibious.warm_up import warm_up
+
+    if dask is not None:
+        if jobs is not None:
+            raise ConfigError("--jobs and --dask: the cluster's workers say how many runs it does at once")
+        check_dask()
+    if out is not None:
+        options.check_new_file("--out", out, overwrite)
+        check_table(Path(out))
+    with options.status("reading the scenario"):
+        loaded = Sweep.load(scenario, [Variation.parse(text) for text in vary or ()], search_path or ())
+    if dask is None:
+        with options.status("compiling the model, once"):
+            warm_up()
+    begin = time.perf_counter()
+    with progress_bar(f"{scenario}, {len(loaded)} runs") as bar:
+
+        def progress(done: int, runs: int) -> None:
+            bar(done / runs)
+
+        results = run_sweep(loaded, jobs, progress) if dask is None else run_sweep_on_dask(loaded, dask, progress)
+    _show_sweep(results, time.perf_counter() - begin)
+    if out is not None:
+        write_results(loaded.combinations(), results, Path(out))
+        print(out)
+
+
+def _show_sweep(results: "list[Result]", seconds: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from rfly_amphibious.scenarios.sweep_results import spreads
+
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table("", "least", "median", "largest", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for spread in spreads(results):
+        table.add_row(spread.name, *(f"{value:.6g}" for value in spread[1:]))
+    console.print(table)
+    missed = Counter(result.ending.split(" at ")[0] for result in results if not result.reached)
+    for ending, count in missed.most_common(_MAX_ENDINGS):
+        console.print(f"{count} × {ending}", markup=False)
+    reached = sum(result.reached for result in results)
+    simulated = sum(result.duration_s for result in results)
+    console.print(f"end reached: {reached} of {len(results)} ({100 * reached / len(results):.1f} %)")
+    console.print(f"simulated {simulated:.1f} s in {seconds:.1f} s, {simulated / seconds:.1f} × real time")
+
 
 sim_app = typer.Typer(
     help="The land-air vehicle without ROS: driven, flown and driven on in scenarios; as a URDF.",
@@ -43,27 +130,30 @@ def run(
         typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
     ],
     plot: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option(metavar="FILE", help="picture of track, heights, attitude, forces and power", show_default=False),
     ] = None,
     csv: Annotated[
-        MaybeText, typer.Option(metavar="FILE", help="table of all samples, one row each 20 ms", show_default=False)
+        options.MaybeText,
+        typer.Option(metavar="FILE", help="table of all samples, one row each 20 ms", show_default=False),
     ] = None,
     save: Annotated[
-        MaybeText, typer.Option(metavar="FILE", help="NumPy file (.npz) of all samples and the end", show_default=False)
+        options.MaybeText,
+        typer.Option(metavar="FILE", help="NumPy file (.npz) of all samples and the end", show_default=False),
     ] = None,
     parquet: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option(metavar="FILE", help="the table as a Parquet file, for pandas or DuckDB", show_default=False),
     ] = None,
     mcap: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option(
             metavar="FILE", help="ROS 2 messages in an MCAP file, for Foxglove and ros2 bag", show_default=False
         ),
     ] = None,
     seed: Annotated[
-        MaybeInt, typer.Option(min=0, max=4294967295, help="of the gusts (default: the scenario's)", show_default=False)
+        options.MaybeInt,
+        typer.Option(min=0, max=4294967295, help="of the gusts (default: the scenario's)", show_default=False),
     ] = None,
     estimate: Annotated[
         bool,
@@ -74,15 +164,15 @@ def run(
         ),
     ] = False,
     sensors: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option(
             metavar="SET",
             help="with --estimate: shipped set of sensors and estimator (default: that of the vehicle's name)",
             show_default=False,
         ),
     ] = None,
-    overwrite: Overwrite = False,
-    search_path: SearchPath = None,
+    overwrite: options.Overwrite = False,
+    search_path: options.SearchPath = None,
 ) -> None:
     """Run a scenario and tell what happened; exit code 1 where its end condition is not reached.
 
@@ -107,7 +197,7 @@ def run(
 
     targets = {"--csv": csv, "--parquet": parquet, "--mcap": mcap, "--save": save, "--plot": plot}
     for option, target in targets.items():
-        check_new_file(option, target, overwrite)
+        options.check_new_file(option, target, overwrite)
     if plot is not None:
         check_picture_format(Path(plot))
     if parquet is not None:
@@ -117,7 +207,7 @@ def run(
     loaded = Scenario.load(scenario, search_path or ())
     if seed is not None:
         loaded = loaded.with_seed(seed)
-    with status("compiling the model, once"):
+    with options.status("compiling the model, once"):
         warm_up()
         if estimate:
             name = sensors or loaded.params.name
@@ -154,7 +244,7 @@ def _write(done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedL
     }
     asked = {option: target for option, target in targets.items() if target is not None}
     for option, target in asked.items():
-        with status(f"writing {target}"):
+        with options.status(f"writing {target}"):
             writers[option](done, Path(target))
     for target in asked.values():
         print(target)
@@ -211,14 +301,15 @@ def urdf(
         str, typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad) or a YAML file")
     ] = "scale",
     out: Annotated[
-        MaybePath, typer.Option("--output", "--out", "-o", metavar="FILE", help="file to write; by default stdout")
+        options.MaybePath,
+        typer.Option("--output", "--out", "-o", metavar="FILE", help="file to write; by default stdout"),
     ] = None,
     prefix: Annotated[str, typer.Option(help="before the names of all links, such as car/")] = "",
     mesh: Annotated[
-        MaybeTexts,
+        options.MaybeTexts,
         typer.Option(metavar="PART=FILE", help="a mesh instead of boxes: of body, wheel or rotor; may be repeated"),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write the vehicle as a URDF: joints, masses and inertia from its parameters.
 
@@ -232,7 +323,7 @@ def urdf(
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     if out is not None:
-        check_target(out, overwrite)
+        options.check_target(out, overwrite)
     meshes = {}
     for text in mesh or ():
         part, is_given, file = text.partition("=")
@@ -257,7 +348,7 @@ def ardupilot_params(
     firmware: Annotated[str, typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it")] = (
         "copter"
     ),
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write the parameters with which ArduPilot SITL flies or drives the vehicle: frame, motor order, outputs, gains.
 
@@ -269,7 +360,7 @@ def ardupilot_params(
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    check_target(file, overwrite)
+    options.check_target(file, overwrite)
     found = ardupilot_parameters(VehicleParameters.load(vehicle), SensorParameters.load(sensors), firmware)
     file.write_text(parameter_text(found, vehicle, firmware), encoding="utf-8")
     print(file)

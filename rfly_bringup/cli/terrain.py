@@ -7,34 +7,105 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rfly_bringup.cli.options import (
-    DEMO_MAP,
-    NO_QUADRUPLE,
-    AlsoMapOption,
-    Frame,
-    FrameOption,
-    MapArgument,
-    MaybeFloat,
-    MaybeText,
-    Overwrite,
-    RegionOption,
-    SearchPath,
-    ThirdPixel,
-    ThirdPixelOption,
-    check_target,
-    chosen_map,
-    given,
-    load_map,
-    metres,
-    read_rfly_map,
-    status,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.cli.terrain_files import export, import_
-from rfly_bringup.cli.terrain_traversable import traversable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_terrain.files.png_txt import RflySimMap
+
+
+def traversable(
+    name: options.MapArgument = options.DEMO_MAP,
+    *,
+    max_slope: Annotated[float, typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives")] = 25.0,
+    max_roughness: Annotated[
+        options.MaybeFloat,
+        typer.Option(metavar="M", help="largest RMS of the ground about a plane; by default from slope and cells"),
+    ] = None,
+    max_step: Annotated[
+        options.MaybeFloat,
+        typer.Option(metavar="M", help="largest step between two cells; by default from slope and cells"),
+    ] = None,
+    water_level: Annotated[
+        options.MaybeFloat, typer.Option(metavar="M", help="ground below it (z up) is under water")
+    ] = None,
+    vehicle_radius: Annotated[float, typer.Option(metavar="M", help="forbidden cells are grown by it")] = 1.0,
+    half_wheelbase: Annotated[
+        float, typer.Option(metavar="M", help="radius within which slope, roughness and steps count")
+    ] = 0.7,
+    resolution: Annotated[
+        options.MaybeFloat, typer.Option(metavar="M", help="side of the cells; by default the smaller step of the map")
+    ] = None,
+    out: Annotated[
+        options.MaybePath,
+        typer.Option("--out", "-o", help="picture to write; by default MAP-traversable.png, replaced where it exists"),
+    ] = None,
+    save: Annotated[
+        options.MaybePath,
+        typer.Option(metavar="FILE.yaml", help="also write the costs for map_server: a yaml, and its image beside it"),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
+    map_name: options.AlsoMapOption = None,
+    search_path: options.SearchPath = None,
+    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+) -> None:
+    """Show where a ground vehicle can drive: the share of the map, and a picture of the costs over the relief.
+
+    Cells are forbidden at or above a limit, below the water, and nearer to such a cell than the vehicle's radius; the
+    disc around cells at the map's edge leaves it, so they are unknown.
+
+    Examples:
+
+        rfly terrain traversable --max-slope 25
+
+        rfly terrain traversable MountainTerrain --max-slope 15 --vehicle-radius 2 --out slopes.pdf
+
+        rfly terrain traversable --water-level 20 --save costs.yaml
+    """
+    name = options.chosen_map(name, map_name)
+    from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
+    from rfly_terrain.plots.relief import check_picture_format
+    from rfly_terrain.plots.traversability import write_traversability
+
+    limits = TraversabilityLimits(max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase)
+    if out is not None:
+        options.check_target(out, overwrite)
+        check_picture_format(out)
+    if save is not None:
+        if save.suffix not in (".yaml", ".yml"):
+            raise typer.BadParameter(f"--save {save}: expected a name that ends in .yaml")
+        options.check_target(save, overwrite)
+        options.check_target(save.with_suffix(".png"), overwrite)
+    terrain = options.load_map(name, search_path, third_pixel)
+    grid = traversability(terrain, limits, resolution=resolution)
+    picture = out or Path(f"{terrain.name}-traversable.png")
+    with options.status(f"drawing {picture}"):
+        write_traversability(terrain, grid, picture)
+    if save is not None:
+        grid.save(save)
+    if as_json:
+        facts = {
+            "map": terrain.name,
+            "share_free": grid.share_free,
+            "share_forbidden": grid.share_lethal,
+            "share_unknown": grid.share_unknown,
+            "rows": grid.cost.shape[0],
+            "columns": grid.cost.shape[1],
+            "resolution_m": grid.resolution,
+            "origin_m": list(grid.origin),
+            "picture": str(picture),
+        }
+        print(json.dumps(facts, indent=2))
+        return
+    rows, columns = grid.cost.shape
+    print(f"{terrain.name}: {grid.share_free:.1%} traversable, {grid.share_lethal:.1%} forbidden,", end=" ")
+    print(f"{grid.share_unknown:.1%} unknown ({columns} x {rows} cells of {grid.resolution:g} m, east x north)")
+    print(picture)
+    if save is not None:
+        print(save)
+
 
 terrain_app = typer.Typer(
     help="Maps of RflySim: what they hold, altitudes, clouds, pictures; made from and into other files.\n\n"
@@ -47,10 +118,10 @@ terrain_app = typer.Typer(
 
 @terrain_app.command()
 def info(
-    name: MapArgument = DEMO_MAP,
-    map_name: AlsoMapOption = None,
-    search_path: SearchPath = None,
-    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+    name: options.MapArgument = options.DEMO_MAP,
+    map_name: options.AlsoMapOption = None,
+    search_path: options.SearchPath = None,
+    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
 ) -> None:
     """Show what a map's two files say: size, extent, cells, heights, calibration.
@@ -63,8 +134,8 @@ def info(
 
         rfly terrain info ./map/MyTerrain.png --json
     """
-    name = chosen_map(name, map_name)
-    rfly_map = read_rfly_map(name, search_path, third_pixel)
+    name = options.chosen_map(name, map_name)
+    rfly_map = options.read_rfly_map(name, search_path, third_pixel)
     facts = _facts(rfly_map)
     if as_json:
         print(json.dumps(facts, indent=2))
@@ -82,21 +153,18 @@ def info(
 
 @terrain_app.command(context_settings={"ignore_unknown_options": True})  # so that -3.5 is a number
 def query(
-    x: Annotated[
-        MaybeFloat, typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned")
-    ] = None,
-    y: Annotated[
-        MaybeFloat, typer.Argument(metavar="Y", parser=metres, help="m; north in map, east in map_ned")
-    ] = None,
-    name: MapArgument = DEMO_MAP,
-    map_name: AlsoMapOption = None,
-    frame: FrameOption = Frame.map,
+    x: options.MaybeX = None,
+    y: options.MaybeY = None,
+    name: options.MapArgument = options.DEMO_MAP,
+    map_name: options.AlsoMapOption = None,
+    frame: options.FrameOption = options.Frame.map,
     normal: Annotated[bool, typer.Option("--normal", help="also the unit normal of the ground")] = False,
     points: Annotated[
-        MaybeText, typer.Option("--points", metavar="FILE", help="a CSV of x,y instead of one point; - reads stdin")
+        options.MaybeText,
+        typer.Option("--points", metavar="FILE", help="a CSV of x,y instead of one point; - reads stdin"),
     ] = None,
-    search_path: SearchPath = None,
-    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+    search_path: options.SearchPath = None,
+    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
     """Altitude of the ground at one point or at many; outside the map that of its edge, and `inside` says so.
 
@@ -112,15 +180,15 @@ def query(
 
         rfly terrain query --points path.csv > altitudes.csv
     """
-    name = chosen_map(name, map_name)
+    name = options.chosen_map(name, map_name)
     if points is not None and x is None:
         return _query_many(name, search_path, third_pixel, frame, normal, points)
     if x is None or y is None or points is not None:
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
-    terrain = load_map(name, search_path, third_pixel)
-    ask = terrain.query if frame is Frame.map else terrain.query_ned
+    terrain = options.load_map(name, search_path, third_pixel)
+    ask = terrain.query if frame is options.Frame.map else terrain.query_ned
     answer = ask(x, y, want_normals=normal)
-    axes = "z up" if frame is Frame.map else "z down"
+    axes = "z up" if frame is options.Frame.map else "z down"
     print(f"altitude  {answer.altitude:.4f} m ({axes}, frame {frame.value})")
     print("inside    " + ("yes" if answer.inside else "no: the altitude is that of the map's edge"))
     if answer.normal is not None:
@@ -130,16 +198,16 @@ def query(
 
 @terrain_app.command()
 def cloud(
-    name: MapArgument = DEMO_MAP,
+    name: options.MapArgument = options.DEMO_MAP,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="file to write: .ply, .pcd, .npy or .xyz")],
     stride: Annotated[int, typer.Option(min=1, help="every n-th point of each axis")] = 1,
-    region: RegionOption = NO_QUADRUPLE,
-    frame: FrameOption = Frame.map,
-    overwrite: Overwrite = False,
-    map_name: AlsoMapOption = None,
-    search_path: SearchPath = None,
-    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+    region: options.RegionOption = options.NO_QUADRUPLE,
+    frame: options.FrameOption = options.Frame.map,
+    overwrite: options.Overwrite = False,
+    map_name: options.AlsoMapOption = None,
+    search_path: options.SearchPath = None,
+    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
     """Write a map as a point cloud, for CloudCompare, Open3D, PCL and NumPy.
 
@@ -149,35 +217,35 @@ def cloud(
 
         rfly terrain cloud MountainTerrain --out near.pcd --stride 2 --region -500 500 -500 500
     """
-    name = chosen_map(name, map_name)
+    name = options.chosen_map(name, map_name)
     from rfly_terrain.files.points import write_cloud
 
-    part = given(region, "--region")
-    check_target(out, overwrite)
-    terrain = load_map(name, search_path, third_pixel)
+    part = options.given(region, "--region")
+    options.check_target(out, overwrite)
+    terrain = options.load_map(name, search_path, third_pixel)
     try:
-        points = (terrain.point_cloud if frame is Frame.map else terrain.point_cloud_ned)(stride, part)
+        points = (terrain.point_cloud if frame is options.Frame.map else terrain.point_cloud_ned)(stride, part)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with status(f"writing {out}"):
+    with options.status(f"writing {out}"):
         write_cloud(points, out)
     print(f"{out}: {points.shape[0]} x {points.shape[1]} points, frame {frame.value}")
 
 
 @terrain_app.command()
 def plot(
-    name: MapArgument = DEMO_MAP,
+    name: options.MapArgument = options.DEMO_MAP,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")],
-    region: RegionOption = NO_QUADRUPLE,
+    out: options.PictureOption,
+    region: options.RegionOption = options.NO_QUADRUPLE,
     exaggeration: Annotated[
-        MaybeFloat, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
+        options.MaybeFloat, typer.Option(min=0.01, max=1000.0, help="of the shading; by default chosen for contrast")
     ] = None,
-    title: Annotated[MaybeText, typer.Option(help="by default the map's name")] = None,
-    overwrite: Overwrite = False,
-    map_name: AlsoMapOption = None,
-    search_path: SearchPath = None,
-    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+    title: Annotated[options.MaybeText, typer.Option(help="by default the map's name")] = None,
+    overwrite: options.Overwrite = False,
+    map_name: options.AlsoMapOption = None,
+    search_path: options.SearchPath = None,
+    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
     """Draw a shaded relief with contours, axes in metres and a colour bar.
 
@@ -187,13 +255,13 @@ def plot(
 
         rfly terrain plot MountainTerrain --out start.pdf --region -200 200 -200 200
     """
-    name = chosen_map(name, map_name)
+    name = options.chosen_map(name, map_name)
     from rfly_terrain.plots.relief import write_relief
 
-    part = given(region, "--region")
-    check_target(out, overwrite)
-    terrain = load_map(name, search_path, third_pixel)
-    with status(f"drawing {out}"):
+    part = options.given(region, "--region")
+    options.check_target(out, overwrite)
+    terrain = options.load_map(name, search_path, third_pixel)
+    with options.status(f"drawing {out}"):
         try:
             write_relief(terrain, out, region=part, vertical_exaggeration=exaggeration, title=title)
         except ConfigError:
@@ -258,15 +326,20 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _query_many(
-    map_name: str, search_path: list[str] | None, third_pixel: ThirdPixel, frame: Frame, normal: bool, points: str
+    map_name: str,
+    search_path: list[str] | None,
+    third_pixel: options.ThirdPixel,
+    frame: options.Frame,
+    normal: bool,
+    points: str,
 ) -> None:
     import numpy as np
 
     from rfly_terrain.files.points import read_points
 
     xy = read_points(sys.stdin if points == "-" else Path(points))
-    terrain = load_map(map_name, search_path, third_pixel)
-    ask = terrain.query if frame is Frame.map else terrain.query_ned
+    terrain = options.load_map(map_name, search_path, third_pixel)
+    ask = terrain.query if frame is options.Frame.map else terrain.query_ned
     answer = ask(xy[:, 0], xy[:, 1], want_normals=normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
     header, formats = "x,y,altitude,inside", ["%.10g", "%.10g", "%.4f", "%d"]

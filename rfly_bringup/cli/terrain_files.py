@@ -6,28 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import (
-    DEMO_MAP,
-    NO_PAIR,
-    NO_TRIPLE,
-    AlsoMapOption,
-    GeoOrigin,
-    MapArgument,
-    MaybeFloat,
-    MaybeInt,
-    MaybePath,
-    MaybeText,
-    Overwrite,
-    Pair,
-    SearchPath,
-    ThirdPixel,
-    ThirdPixelOption,
-    check_target,
-    chosen_map,
-    given,
-    load_map,
-    status,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.progress import progress_bar
 from rfly_common.errors import ConfigError
 
@@ -55,16 +34,16 @@ class FirstRow(str, Enum):
 def import_(
     source: Annotated[Path, typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz")],
     out: Annotated[Path, typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt")],
-    resolution: Annotated[MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
+    resolution: Annotated[options.MaybeFloat, typer.Option(help="cell size, m; by default the raster's own")] = None,
     center: Annotated[
-        Pair,
+        options.Pair,
         typer.Option(
             metavar="LAT LON", show_default=False, help="place of x = y = 0 (degrees); by default the raster's middle"
         ),
-    ] = NO_PAIR,
+    ] = options.NO_PAIR,
     size: Annotated[
-        Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="only this much around the center, m")
-    ] = NO_PAIR,
+        options.Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="only this much around the center, m")
+    ] = options.NO_PAIR,
     origin_altitude: Annotated[
         str,
         typer.Option(metavar="M|ground", help="elevation that becomes z = 0; ground: that of the ground at x = y = 0"),
@@ -73,18 +52,19 @@ def import_(
     resampling: Annotated[Resampling, typer.Option(help="how new cells are worked out")] = Resampling.bilinear,
     band: Annotated[int, typer.Option(min=1, help="of the raster")] = 1,
     crs: Annotated[
-        MaybeText, typer.Option(metavar="EPSG:N", help="what the raster's coordinates are, where it does not say")
+        options.MaybeText,
+        typer.Option(metavar="EPSG:N", help="what the raster's coordinates are, where it does not say"),
     ] = None,
     local_grid: Annotated[
         bool, typer.Option("--local-grid", help="true north for a metric raster too: resample it")
     ] = False,
     cell_size: Annotated[
-        Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m")
-    ] = NO_PAIR,
-    key: Annotated[MaybeText, typer.Option(help="the array of an .npz")] = None,
+        options.Pair, typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m")
+    ] = options.NO_PAIR,
+    key: Annotated[options.MaybeText, typer.Option(help="the array of an .npz")] = None,
     first_row: Annotated[FirstRow, typer.Option(help="the edge that an array's first row is")] = FirstRow.north,
-    geo_origin: GeoOrigin = NO_TRIPLE,
-    overwrite: Overwrite = False,
+    geo_origin: options.GeoOrigin = options.NO_TRIPLE,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Make an RflySim map (png and txt) from an elevation model or an array.
 
@@ -100,7 +80,7 @@ def import_(
     """
     from rfly_terrain.files.writer import write_height_map
 
-    cell, origin = given(cell_size, "--cell-size"), given(geo_origin, "--geo-origin")
+    cell, origin = options.given(cell_size, "--cell-size"), options.given(geo_origin, "--geo-origin")
     counted: list[int] = []
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.files.arrays import import_array
@@ -120,8 +100,8 @@ def import_(
                 source,
                 band=band,
                 resolution=resolution,
-                center=given(center, "--center"),
-                size=given(size, "--size"),
+                center=options.given(center, "--center"),
+                size=options.given(size, "--size"),
                 crs=crs,
                 local_grid=local_grid,
                 origin_altitude="ground" if origin_altitude == "ground" else _metres(origin_altitude),
@@ -131,7 +111,7 @@ def import_(
                 progress=progress,
                 on_filled=counted.append,
             )
-    with status(f"writing {out}"):
+    with options.status(f"writing {out}"):
         files = write_height_map(terrain, out, overwrite=overwrite)
     x_min, x_max, y_min, y_max = terrain.bounds
     print(f"{files.png}\n{files.txt}")
@@ -145,21 +125,22 @@ def import_(
 
 
 def export(
-    name: MapArgument = DEMO_MAP,
+    name: options.MapArgument = options.DEMO_MAP,
     *,
-    out: Annotated[MaybePath, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")] = None,
+    out: Annotated[options.MaybePath, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")] = None,
     sdf: Annotated[
-        MaybePath, typer.Option("--sdf", metavar="FOLDER", help="folder to write a world of Gazebo (gz sim) into")
+        options.MaybePath,
+        typer.Option("--sdf", metavar="FOLDER", help="folder to write a world of Gazebo (gz sim) into"),
     ] = None,
     sdf_samples: Annotated[
-        MaybeInt,
+        options.MaybeInt,
         typer.Option(help="of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
     ] = None,
-    geo_origin: GeoOrigin = NO_TRIPLE,
-    overwrite: Overwrite = False,
-    map_name: AlsoMapOption = None,
-    search_path: SearchPath = None,
-    third_pixel: ThirdPixelOption = ThirdPixel.truncate,
+    geo_origin: options.GeoOrigin = options.NO_TRIPLE,
+    overwrite: options.Overwrite = False,
+    map_name: options.AlsoMapOption = None,
+    search_path: options.SearchPath = None,
+    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
     """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy, Gazebo.
 
@@ -175,15 +156,15 @@ def export(
 
         rfly terrain export MountainTerrain --sdf mountain
     """
-    name = chosen_map(name, map_name)
+    name = options.chosen_map(name, map_name)
     if out is None and sdf is None:
         raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
     if sdf_samples is not None and sdf is None:
         raise typer.BadParameter("--sdf-samples is for --sdf FOLDER")
     if out is not None:
-        check_target(out, overwrite)
-    terrain = load_map(name, search_path, third_pixel)
-    origin = given(geo_origin, "--geo-origin")
+        options.check_target(out, overwrite)
+    terrain = options.load_map(name, search_path, third_pixel)
+    origin = options.given(geo_origin, "--geo-origin")
     if origin is not None:
         terrain = _at_place(terrain, origin)
     if out is not None:
@@ -192,7 +173,7 @@ def export(
     if sdf is not None:
         from rfly_terrain.exports.sdf import write_gazebo_world
 
-        with status(f"writing {sdf}"):
+        with options.status(f"writing {sdf}"):
             files = write_gazebo_world(terrain, sdf, side=sdf_samples, overwrite=overwrite)
         print(files.world)
         print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map")
@@ -202,7 +183,7 @@ def _write_heights(terrain: "HeightMap", out: Path) -> None:
     from rfly_terrain.files.arrays import write_npy, write_npz
 
     ending = out.suffix.lower()
-    with status(f"writing {out}"):
+    with options.status(f"writing {out}"):
         if ending in (".tif", ".tiff"):
             from rfly_terrain.exports.geotiff import write_geotiff
 

@@ -5,19 +5,11 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from rfly_bringup.cli.options import (
-    DEMO_MAP,
-    ExcludeOption,
-    MaybeText,
-    SearchPath,
-    TopicOption,
-    needs_ros,
-    refuse_options,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
@@ -31,20 +23,20 @@ _OF_FOXGLOVE = (*_OF_TOPICS, "foxglove", "host", "port")
 def view(
     ctx: typer.Context,
     map: Annotated[
-        MaybeText,
+        options.MaybeText,
         typer.Option(
             "--map",
             "-m",
             metavar="MAP",
-            help=f"name or path of the map; '' for flat ground (default: the world's, else {DEMO_MAP})",
+            help=f"name or path of the map; '' for flat ground (default: the world's, else {options.DEMO_MAP})",
         ),
     ] = None,
     world: WorldOption = None,
-    search_path: SearchPath = None,
+    search_path: options.SearchPath = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one")
     ] = 8080,
-    udp_port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
+    udp_port: options.PortOption = WINDOW_PORT,
     window: Annotated[int, typer.Option(min=0, help="be window 0, 1, …: listen on the UDP port of that window")] = 0,
     host: Annotated[
         str, typer.Option(help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look")
@@ -55,17 +47,17 @@ def view(
     feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
     feedback_port: Annotated[int, typer.Option(min=1, max=65535, help="their UDP port")] = FEEDBACK_PORT,
     scan_folder: Annotated[
-        Optional[Path],  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `Path | None`
+        options.MaybePath,
         typer.Option(help="existing folder that RflyScanTerrainH may write png and txt into", show_default=False),
     ] = None,
     max_triangles: Annotated[int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")] = 400_000,
     shadows: Annotated[bool, typer.Option(help="vehicles cast shadows; off is quicker without a graphics card")] = True,
     follow: Annotated[
-        Optional[int],  # noqa: UP045
+        options.MaybeInt,
         typer.Option(metavar="ID", help="follow this vehicle once it appears", show_default=False),
     ] = None,
     vehicle_xml: Annotated[
-        Optional[Path],  # noqa: UP045
+        options.MaybePath,
         typer.Option(
             metavar="PATH",
             help="vehicle XML of RflySim3D, a file or a folder: centre heights, scales and names of types",
@@ -75,8 +67,8 @@ def view(
     foxglove: Annotated[
         bool, typer.Option("--foxglove", help="serve ROS topics to Foxglove by WebSocket, in place of the web page")
     ] = False,
-    topic: TopicOption = None,
-    exclude: ExcludeOption = None,
+    topic: options.TopicOption = None,
+    exclude: options.ExcludeOption = None,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = False,
 ) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
@@ -96,7 +88,9 @@ def view(
         rfly view --foxglove                        ROS topics at ws://127.0.0.1:8765
     """
     others = [name for name in ctx.params if name not in _OF_FOXGLOVE]
-    refuse_options(ctx, "with --foxglove" if foxglove else "without --foxglove", others if foxglove else _OF_TOPICS)
+    options.refuse_options(
+        ctx, "with --foxglove" if foxglove else "without --foxglove", others if foxglove else _OF_TOPICS
+    )
     if foxglove:
         is_given = ctx.get_parameter_source("port").name == "COMMANDLINE"  # type: ignore[union-attr]
         _serve_foxglove(host, port if is_given else _FOXGLOVE_PORT, topic or (), exclude or ())
@@ -114,7 +108,7 @@ def view(
 
     placed = World() if world is None else load_world(world)
     settings = Settings(
-        map=(placed.map or DEMO_MAP) if map is None else map,
+        map=(placed.map or options.DEMO_MAP) if map is None else map,
         search_path=(*(search_path or ()), *([placed.folder] if placed.folder else [])),
         world=placed,
         host=host,
@@ -136,7 +130,7 @@ def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequen
     from rfly_bringup.recording.topics import TopicChoice
     from rfly_bringup.runner.supervisor import installed
 
-    with needs_ros("rfly view --foxglove"):
+    with options.needs_ros("rfly view --foxglove"):
         from rfly_bringup.ros.serve_foxglove import serve_foxglove
 
     layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")

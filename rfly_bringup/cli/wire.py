@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rfly_bringup.cli.options import BindOption, HostOption, PortOption, WindowOption
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 
@@ -14,9 +15,9 @@ def send(
     command: Annotated[
         list[str], typer.Argument(help="a console command of RflySim3D; in quotes where a number is negative")
     ],
-    host: Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
-    window: Annotated[int, typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK")] = -1,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = WINDOW_PORT,
+    window: WindowOption = -1,
     lan: Annotated[
         bool,
         typer.Option("--lan", help="to every RflySim3D of the network (multicast 224.0.0.10:20009); no host or port"),
@@ -43,8 +44,8 @@ def send(
 
 
 def listen(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="UDP port of window 0")] = WINDOW_PORT,
-    bind: Annotated[str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")] = "127.0.0.1",
+    port: PortOption = WINDOW_PORT,
+    bind: BindOption = "127.0.0.1",
     count: Annotated[int, typer.Option(min=0, help="end after so many datagrams; 0: at Ctrl-C")] = 0,
     json: Annotated[
         bool, typer.Option("--json", help="one JSON object a line, with every field in the wire's units")

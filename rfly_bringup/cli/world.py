@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rfly_bringup.cli.options import (
-    NO_QUADRUPLE,
-    MaybeText,
-    Overwrite,
-    RegionOption,
-    SearchPath,
-    ThirdPixel,
-    check_target,
-    given,
-    load_map,
-    status,
-)
+from rfly_bringup.cli import options
 from rfly_bringup.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -39,10 +28,10 @@ world_app = typer.Typer(
 
 WorldArgument = Annotated[str, typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one")]
 WorldOption = Annotated[
-    MaybeText, typer.Option("--world", metavar="WORLD", help="what stands on the map", show_default=False)
+    options.MaybeText, typer.Option("--world", metavar="WORLD", help="what stands on the map", show_default=False)
 ]
 MapOfWorld = Annotated[
-    MaybeText, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map (default: the world's)")
+    options.MaybeText, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map (default: the world's)")
 ]
 
 
@@ -59,16 +48,18 @@ def make(
     kind: Annotated[Kind, typer.Argument(metavar="NAME", help="forest, village or pillars")],
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind")] = 1,
     map_name: Annotated[str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")] = DEFAULT_MAP,
-    region: RegionOption = NO_QUADRUPLE,
+    region: options.RegionOption = options.NO_QUADRUPLE,
     density: Annotated[
         float, typer.Option(min=0.0, max=1e6, help="trees, pillars or houses a hectare; 0: the kind's own")
     ] = 0.0,
     out: Annotated[
-        MaybeText, typer.Option("--out", "--output", "-o", metavar="FILE", help="default: NAME.yaml")
+        options.MaybeText, typer.Option("--out", "--output", "-o", metavar="FILE", help="default: NAME.yaml")
     ] = None,
-    picture: Annotated[MaybeText, typer.Option(metavar="PICTURE", help="draw it too: .png, .pdf, .svg …")] = None,
-    overwrite: Overwrite = False,
-    search_path: SearchPath = None,
+    picture: Annotated[
+        options.MaybeText, typer.Option(metavar="PICTURE", help="draw it too: .png, .pdf, .svg …")
+    ] = None,
+    overwrite: options.Overwrite = False,
+    search_path: options.SearchPath = None,
 ) -> None:
     """Make a populated world on a map: the same seed makes the same file.
 
@@ -84,15 +75,15 @@ def make(
     from rfly_terrain.world.world_file import write_world
 
     target = Path(out or f"{kind.value}.yaml")
-    check_target(target, overwrite)
+    options.check_target(target, overwrite)
     if picture is not None:
         from rfly_terrain.plots.relief import check_picture_format
 
         check_picture_format(picture)
-        check_target(Path(picture), overwrite)
-    terrain = load_map(map_name, search_path, ThirdPixel.truncate)
-    corners = given(region, "--region")
-    with status(f"making {target}"):
+        options.check_target(Path(picture), overwrite)
+    terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+    corners = options.given(region, "--region")
+    with options.status(f"making {target}"):
         where = None if corners is None else Area(*corners)
         world = make_world(kind.value, terrain, seed, area=where, density=density)
     write_world(world, target)
@@ -124,8 +115,8 @@ def plot(
     name: WorldArgument,
     out: Annotated[str, typer.Option("--out", "--output", "-o", metavar="PICTURE", help=".png, .pdf, .svg …")],
     map_name: MapOfWorld = None,
-    overwrite: Overwrite = False,
-    search_path: SearchPath = None,
+    overwrite: options.Overwrite = False,
+    search_path: options.SearchPath = None,
 ) -> None:
     """Draw a world from above.
 
@@ -136,7 +127,7 @@ def plot(
     from rfly_terrain.plots.relief import check_picture_format
 
     check_picture_format(out)
-    check_target(Path(out), overwrite)
+    options.check_target(Path(out), overwrite)
     _draw(world_on_map(name, map_name, search_path), Path(out))
 
 
@@ -150,12 +141,12 @@ def world_on_map(name: str, map_name: str | None, search_path: list[str] | None)
     if not chosen:
         raise ConfigError(f"world {name!r}: it is made for no map: give one by --map")
     folders = [*(search_path or ()), *([world.folder] if world.folder else [])]
-    return world.on(load_map(chosen, folders, ThirdPixel.truncate))
+    return world.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
 
 
 def _draw(world: "World", out: Path) -> None:
     from rfly_terrain.plots.world import write_world_picture
 
-    with status(f"drawing {out}"):
+    with options.status(f"drawing {out}"):
         write_world_picture(world, out)
     print(out)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.imports import require
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.plots.relief import draw_relief
+from rfly_terrain.plots.relief import draw_relief, picture, region_about
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,18 +31,17 @@ def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
     Left the ground around the tracks; right the whole map, and each vehicle's height over the distance that it has
     covered, with the map's own height below it.
     """
-    require("matplotlib", "drawing")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
-
     tracks = {vehicle: np.asarray(track, float).reshape(-1, 3) for vehicle, track in tracks.items() if len(track)}
-    figure = Figure(figsize=(13.2, 6.6), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplot_mosaic(
-        [["near", "map"], ["near", "heights"]], width_ratios=(1.75, 1), height_ratios=(1.7, 1)
-    )
-    near, overview = panels["near"], panels["map"]
+    with picture(path, (13.2, 6.6), dpi=100) as figure:
+        panels = figure.subplot_mosaic(
+            [["near", "map"], ["near", "heights"]], width_ratios=(1.75, 1), height_ratios=(1.7, 1)
+        )
+        _draw_maps(panels["near"], panels["map"], terrain, tracks)
+        _draw_heights(panels["heights"], terrain, tracks)
+
+
+def _draw_maps(near: Axes, overview: Axes, terrain: HeightMap, tracks: Tracks) -> None:
+    from matplotlib.patches import Rectangle
 
     region = _around(terrain, tracks)
     draw_relief(near, terrain, region=region)
@@ -58,9 +56,6 @@ def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
     overview.add_patch(frame)
     overview.set_title("the whole map", fontsize="medium")
     overview.tick_params(labelsize="small")
-
-    _draw_heights(panels["heights"], terrain, tracks)
-    figure.savefig(path)
 
 
 def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
@@ -126,12 +121,4 @@ def _around(terrain: HeightMap, tracks: Tracks) -> Region:
     low, high = points.min(axis=0), points.max(axis=0)
     margin = max(0.4 * float((high - low).max()), 8 * abs(terrain.step_x), 8 * abs(terrain.step_y))
     half = np.maximum((high - low) / 2 + margin, 0.3 * float((high - low).max()) + margin)
-    bounds = terrain.bounds
-    # a fleet may be beside the map: the middle of what is shown is on it
-    x, y = np.clip((low + high) / 2, (bounds[0], bounds[2]), (bounds[1], bounds[3])).tolist()
-    return (
-        max(x - half[0], bounds[0]),
-        min(x + half[0], bounds[1]),
-        max(y - half[1], bounds[2]),
-        min(y + half[1], bounds[3]),
-    )
+    return region_about(terrain, (low + high) / 2, half)

@@ -169,16 +169,15 @@ class Demo:
             )
         compile_for_nodes(name for name, _ in self._supervisor.commands)
         self._supervisor.start()
-        observer = TerrainObserver()
         try:
-            self._wait_until_started(observer)
-            if viewer.command:
-                self._wait(observer, viewer.answers, "an answer from the viewer's page")
-            self._print_addresses(observer, viewer)
-            self._observe(observer, duration_s)
-            self._draw(observer)
+            with TerrainObserver() as observer:
+                self._wait_until_started(observer)
+                if viewer.command:
+                    self._wait(observer, viewer.answers, "an answer from the viewer's page")
+                self._print_addresses(observer, viewer)
+                self._observe(observer, duration_s)
+                self._draw(observer)
         finally:
-            observer.close()
             self._supervisor.stop()
             self._watch.close()
 
@@ -188,7 +187,7 @@ class Demo:
 
     def _wait(self, observer: Any, ready: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not observer.wait_for(ready, 0.2):
+        while not observer.spin(ready, 0.2):
             self._check_nodes()
             if self._stop:
                 return
@@ -234,7 +233,7 @@ class Demo:
                 elif time.monotonic() >= next_report:
                     self._console.print(self._status_line(rows))
                     next_report = time.monotonic() + 2.0
-                observer.wait_for(lambda: self._stop, 0.25)
+                observer.spin(lambda: self._stop, 0.25)
         finally:
             if live is not None:
                 live.stop()

@@ -184,7 +184,7 @@ def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _ids_by_sources(snapshot: Snapshot) -> dict[tuple[str, ...], list[int]]:
-    """Ids that several sources tell of, by these."""
+    """Ids that come from several sources, by these sources."""
     sources = defaultdict(set)
     for source in snapshot.sources:
         for vehicle in source.ids:

@@ -48,7 +48,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Source:
-    """Who tells of vehicles on a topic: the `source` of a VehicleStateArray, or a robot's own topic."""
+    """Who publishes vehicles on a topic: the `source` of a VehicleStateArray, or a robot's own topic."""
 
     topic: str
     name: str

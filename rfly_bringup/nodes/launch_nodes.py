@@ -10,26 +10,17 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rfly_bringup.nodes import node_set
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
 from rfly_bringup.nodes.argument_files import check_files, check_params_file, fill_feedback_addresses, with_map_of_world
 from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_bringup.nodes.node_set import (
-    ARGUMENTS,
-    NODES,
-    Argument,
-    NodeDescription,
-    check_arguments,
-    node_parameters,
-    parameters_by_node,
-    started_nodes,
-)
 from rfly_common.errors import ConfigError
 
 _OF_LAUNCH = ("launch-prefix", "launch-prefix-filter")
 """arguments that launch itself understands"""
 
 
-def launch_description(nodes: tuple[NodeDescription, ...], launch_file: str) -> Any:
+def launch_description(nodes: tuple[node_set.NodeDescription, ...], launch_file: str) -> Any:
     """A LaunchDescription of these nodes, with the arguments that they and all nodes have, and RViz on request.
 
     Nothing is started where an argument, a file that it names or an executable is wrong; launch then ends with 1.
@@ -42,7 +33,9 @@ def amphibious_description(launch_file: str) -> Any:
     return _description(AMPHIBIOUS_ARGUMENTS, launch_file, _amphibious_actions)
 
 
-def _description(declared: Sequence[Argument], file: str, actions: Callable[[dict[str, str]], list[Any]]) -> Any:
+def _description(
+    declared: Sequence[node_set.Argument], file: str, actions: Callable[[dict[str, str]], list[Any]]
+) -> Any:
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
     from launch import LaunchDescription
@@ -67,15 +60,15 @@ def _description(declared: Sequence[Argument], file: str, actions: Callable[[dic
     )
 
 
-def arguments_of(nodes: tuple[NodeDescription, ...]) -> list[Argument]:
+def arguments_of(nodes: tuple[node_set.NodeDescription, ...]) -> list[node_set.Argument]:
     """The arguments that some of these nodes take, and those that concern all nodes."""
     of_nodes, of_any_node = (
-        {a for n in some for a in (*n.parameters.values(), *n.needs.split())} for some in (nodes, NODES)
+        {a for n in some for a in (*n.parameters.values(), *n.needs.split())} for some in (nodes, node_set.NODES)
     )
-    return [a for a in ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
+    return [a for a in node_set.ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
 
 
-def _refuse_unknown_arguments(declared: Sequence[Argument], file: str) -> None:
+def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) -> None:
     """Raises ConfigError for an argument on the command line that this launch file does not have: launch takes any.
 
     One that another launch file includes is left alone, as the arguments may be that file's.
@@ -91,13 +84,13 @@ def _refuse_unknown_arguments(declared: Sequence[Argument], file: str) -> None:
             raise ConfigError(f"{name}: no such argument; {hint}")
 
 
-def _actions(arguments: dict[str, str], nodes: tuple[NodeDescription, ...]) -> list[Any]:
-    check_arguments(arguments)
+def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, ...]) -> list[Any]:
+    node_set.check_arguments(arguments)
     arguments = with_map_of_world(arguments)
     check_files(arguments)
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)
-    started = started_nodes(arguments, nodes)
+    started = node_set.started_nodes(arguments, nodes)
     if arguments["single_process"] == "true":
         actions = [_single_process(started, arguments)]
     else:
@@ -105,7 +98,7 @@ def _actions(arguments: dict[str, str], nodes: tuple[NodeDescription, ...]) -> l
             _our_node(
                 node.executable,
                 arguments["namespace"],
-                node_parameters(node, arguments),
+                node_set.node_parameters(node, arguments),
                 arguments,
                 name=node.executable,
             )
@@ -139,10 +132,12 @@ def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: ParameterValue(v, value_type=str) if isinstance(v, str) else v for name, v in parameters.items()}
 
 
-def _single_process(started: Sequence[NodeDescription], arguments: Mapping[str, str]) -> Any:
+def _single_process(started: Sequence[node_set.NodeDescription], arguments: Mapping[str, str]) -> Any:
     """All nodes in one; without a name, which would be that of each of them."""
     with tempfile.NamedTemporaryFile("w", prefix="rfly_launch_", suffix=".yaml", delete=False) as file:
-        json.dump(parameters_by_node(started, arguments), file)  # JSON is YAML; launch's own files stay there, too
+        json.dump(
+            node_set.parameters_by_node(started, arguments), file
+        )  # JSON is YAML; launch's own files stay there, too
     names = [node.executable for node in started]
     return _our_node(SEVERAL, arguments["namespace"], file.name, arguments, arguments=names)
 

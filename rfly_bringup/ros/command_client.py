@@ -1,45 +1,61 @@
-"""A node for the time of one command: it calls services, waits for conditions, and says what does not come."""
+"""Node for the time of one command: calls services, waits for conditions, and says what does not come."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import RflyError
+from rfly_common.ros.run_loop import events_executor
 
 TIMEOUT_S = 10.0
 Self = TypeVar("Self", bound="CommandClient")
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+@contextmanager
+def command_session(
+    make_node: Callable[[], AnyNode], make_executor: Callable[[], Executor] = events_executor
+) -> Iterator[tuple[AnyNode, Executor]]:
+    """The node and the executor that is to be spun; it is destroyed at the end, whatever comes."""
+    os.environ.update(node_environment())
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        executor = make_executor()
+        node = make_node()
+        executor.add_node(node)
+        try:
+            yield node, executor
+        finally:
+            executor.remove_node(node)
+            node.destroy_node()
+            executor.shutdown(timeout_sec=0.5)
+    finally:
+        rclpy.try_shutdown()
 
 
 class CommandClient:
     """`error` is what is raised where nobody answers; `server` names the node that should."""
 
     def __init__(self, name: str, namespace: str, server: str, error: type[RflyError]) -> None:
-        os.environ.update(node_environment())
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        self._executor = SingleThreadedExecutor()
-        self.node = Node(name, namespace=namespace or None)
-        self._executor.add_node(self.node)
+        self._session = command_session(lambda: Node(name, namespace=namespace or None), SingleThreadedExecutor)
+        self.node, self._executor = self._session.__enter__()
         self._server, self._error = server, error
 
     def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.node.destroy_node()
-        self._executor.shutdown(timeout_sec=0.5)
-        rclpy.try_shutdown()
+    def __exit__(self, *error: Any) -> None:
+        self._session.__exit__(*error)
 
     def call(self, kind: Any, name: str, request: Any) -> Any:
         """The answer of a service; raises where its `success` is false."""

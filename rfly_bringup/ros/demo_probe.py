@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from rfly_suite.msg import TerrainMap
 from rfly_suite.srv import GetTerrainAltitudes
 from sensor_msgs.msg import PointCloud2
 
+from rfly_bringup.ros.command_client import CommandClient
+from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.qos import LATCHED
@@ -34,28 +30,16 @@ class CloudFacts:
     highest: float
 
 
-class TerrainObserver:
+class TerrainObserver(CommandClient):
     """A node of its own that knows the terrain only by topic and service."""
 
     def __init__(self) -> None:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        self._executor = SingleThreadedExecutor()
-        self._node = Node("rfly_demo")
-        self._executor.add_node(self._node)
+        super().__init__("rfly_demo", "", "terrain_node", ConfigError)
         self.cloud: CloudFacts | None = None
         self.terrain: HeightMap | None = None
-        subscription(self._node, PointCloud2, "outTerrainPoint", self._on_terrain_cloud, LATCHED)
-        subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
-        self._client = self._node.create_client(GetTerrainAltitudes, "get_terrain_altitudes")
-
-    def wait_for(self, ready: Callable[[], bool], timeout_s: float) -> bool:
-        """Spin until `ready()` or the time is over; says which."""
-        deadline = time.monotonic() + timeout_s
-        while not ready():
-            if time.monotonic() > deadline:
-                return False
-            self._executor.spin_once(timeout_sec=0.05)
-        return True
+        subscription(self.node, PointCloud2, "outTerrainPoint", self._on_terrain_cloud, LATCHED)
+        subscription(self.node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
+        self._client = self.node.create_client(GetTerrainAltitudes, "get_terrain_altitudes")
 
     def ground_z_ned(self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0) -> np.ndarray[Any, Any] | None:
         """z (down) of the ground at (n, 2) points by a service call; None where no answer comes in time."""
@@ -64,17 +48,11 @@ class TerrainObserver:
         points = np.asarray(north_east, dtype=float).reshape(-1, 2)
         request = GetTerrainAltitudes.Request(frame_id="map_ned", x=flat("d", points[:, 0]), y=flat("d", points[:, 1]))
         future = self._client.call_async(request)
-        if not self.wait_for(future.done, timeout_s):
+        if not self.spin(future.done, timeout_s):
             self._client.remove_pending_request(future)
             return None
         answer = future.result()
         return np.asarray(answer.altitude) if answer.success else None
-
-    def close(self) -> None:
-        """End the node."""
-        self._node.destroy_node()
-        self._executor.shutdown(timeout_sec=0.5)
-        rclpy.try_shutdown()
 
     def _on_terrain_cloud(self, message: PointCloud2) -> None:
         z = msg_to_cloud(message)[..., 2]

@@ -1,4 +1,4 @@
-"""Looks at a running graph for `rfly doctor` and `rfly status`: a node that listens, asks and says nothing."""
+"""Looks at a running graph for `rfly doctor` and `rfly status`: a node that publishes nothing."""
 
 from __future__ import annotations
 

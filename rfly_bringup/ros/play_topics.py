@@ -13,7 +13,7 @@ from rclpy.publisher import Publisher
 
 from rfly_bringup.recording.mcap_file import McapReader
 from rfly_bringup.recording.topics import TopicChoice
-from rfly_bringup.ros.command_session import command_session
+from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.message_definitions import message_class, message_definition, same_fields
 from rfly_bringup.ros.topic_taps import topic_qos
 from rfly_common.errors import ConfigError
@@ -22,7 +22,7 @@ from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.replay import Report, replay
 
 NOT_PLAYED = ("/rosout", "/parameter_events")
-"""they tell of nodes that do not run now"""
+"""they are about nodes that are not running now"""
 _FIRST_S, _OTHERS_S = 4.0, 0.5
 """so long the first subscriber may take to be found (Fast DDS repeats a lost announcement after 3 s), and so much later
 the others, and the publishers by all of them; none needs to come"""

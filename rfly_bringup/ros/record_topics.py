@@ -10,7 +10,7 @@ import rclpy
 from rich.console import Console
 
 from rfly_bringup.recording.topics import RecordLimits
-from rfly_bringup.ros.command_session import command_session
+from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.recorder_node import RecorderNode
 from rfly_common.errors import ConfigError
 from rfly_common.startup import stop_by_signal

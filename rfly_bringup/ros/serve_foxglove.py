@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 from rfly_bringup.recording.foxglove_server import FoxgloveServer
 from rfly_bringup.recording.topics import TopicChoice
-from rfly_bringup.ros.command_session import command_session
+from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.topic_taps import TopicTaps
 from rfly_common.startup import stop_by_signal
 

@@ -17,10 +17,10 @@ from rfly_collision.ros.contact_msgs import ContactMarkers, events_to_msg, msg_t
 from rfly_collision.ros.node_parameters import CollisionParameters
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions, with_descriptions
-from rfly_collision.warm_up import warm_up
 from rfly_collision.world.collision_world import CollisionWorld, Step, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.world.ignore_rules import IgnoreRules
+from rfly_collision.world.scene import warm_up
 from rfly_common.errors import CrowdError, FrameError, PlacementError, VehicleStatesError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -75,7 +75,7 @@ class CollisionNode(Node):
         )
         self._frames = Frames(self)
         self._stamps, self._owners = StampFilter(), IdOwners(given.stale_after)
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         self._markers = ContactMarkers(self._frame_id, self._axes, given.marker_length, given.max_markers)
         self._markers_ns = 0
         self._warning, self._warning_ns = "", 0
@@ -89,7 +89,7 @@ class CollisionNode(Node):
         self._contacts = publisher(self, ContactArray, "contacts", CONTACTS_OUT)
         self._arrows = publisher(self, MarkerArray, "contact_markers", STATE_OUT)
         self.create_service(CheckCollision, "check_collision", self._serve_check)
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
         self._update_diagnostics()
@@ -151,10 +151,6 @@ class CollisionNode(Node):
         self._diagnostics.hardware_id = terrain.name
         self._world.set_terrain(terrain)
         self.get_logger().info(f"testing against map {terrain.name!r}")
-        self._update_diagnostics()
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
         self._update_diagnostics()
 
     # --- what goes out

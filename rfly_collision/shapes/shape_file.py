@@ -15,8 +15,6 @@ from rfly_collision.shapes.vehicle_shapes import (
 )
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
 from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.config.schema_errors import key_path
-from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 
 MAX_FILE_BYTES = 10_000_000
@@ -40,15 +38,15 @@ def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> VehicleShapes:
 def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
     """The shapes of a file's content; `file` is what errors call it."""
     document = parse_mapping(data, file, "version and vehicles")
-    check_schema(document, file, load_schema("rfly_collision", "shapes"))
-    return _Reader(document, file).table(name)
+    check_schema(document, load_schema("rfly_collision", "shapes"))
+    return _Reader(document).table(name)
 
 
 class _Reader:
     """Makes a table of a document that fits the schema."""
 
-    def __init__(self, document: Document, file: str) -> None:
-        self._document, self._file = document, file
+    def __init__(self, document: Document) -> None:
+        self._document = document
 
     def table(self, name: str) -> VehicleShapes:
         entries: list[dict[str, Any]] = self._document.value["vehicles"]
@@ -59,7 +57,7 @@ class _Reader:
             types += self._checked(lambda e=entry, i=index: parse_types(e["types"], i), path)
             repeated = repeated_type(types)
             if repeated is not None:
-                raise self._error(path, f"type {repeated} is listed twice")
+                raise self._document.error(path, f"type {repeated} is listed twice")
         default = self._document.value.get("default")
         if default is None:
             return VehicleShapes(shapes, tuple(types), name=name)
@@ -77,7 +75,4 @@ class _Reader:
         try:
             return make()
         except ValueError as error:
-            raise self._error(path, str(error).removeprefix(f"{path[-1]}: ")) from None
-
-    def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
-        return ConfigError(f"{self._file}:{self._document.line(path)}: {key_path(path)}: {text}")
+            raise self._document.error(path, str(error).removeprefix(f"{path[-1]}: ")) from None

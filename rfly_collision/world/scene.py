@@ -1,4 +1,4 @@
-"""Scene: terrain and bodies, and their contacts."""
+"""Scene: terrain and bodies, the pairs whose boxes overlap (broad phase), and their contacts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rfly_collision.broad_phase.overlaps import pairs_of, place
 from rfly_collision.narrow_phase import pair_kernels
 from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
@@ -14,7 +13,8 @@ from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
 from rfly_common.arrays import Ints
 from rfly_common.config.checks import finite_number
-from rfly_common.errors import BodiesError
+from rfly_common.errors import BodiesError, CrowdError
+from rfly_common.kernels.jit import KernelModule
 from rfly_common.kernels.parallel import in_chunks
 
 if TYPE_CHECKING:
@@ -29,6 +29,47 @@ MAX_PAIRS = 5_000_000
 """of overlapping boxes: 3,200 bodies in one place; each needs some 100 bytes and microseconds"""
 BODIES_AT_ONCE = 512
 """bodies a thread takes at once against the terrain"""
+
+
+KERNELS = KernelModule("rfly_collision.broad_phase.kernels")
+
+ROOM = 4
+"""pairs for each body that fit at the first attempt"""
+MOST_NEIGHBOURS = 50_000_000
+"""pairs whose boxes are compared, with those that no filter lets pass: about 0.1 s of work"""
+
+
+def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
+    """Rotation matrices and boxes of all bodies."""
+    n = len(motion.position)
+    placed = Placed(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
+    KERNELS.choose().swept_boxes(table, motion, dt, placed)
+    return placed
+
+
+def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
+    """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
+
+    Raises CrowdError where they are more than `most`, before all of them are found, and where so many bodies lie in one
+    place that MOST_NEIGHBOURS would be compared.
+    """
+    n = len(bodies)
+    ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
+    ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
+    keys, limits = np.empty(ROOM * n + 1024, np.int64), np.array([most, MOST_NEIGHBOURS])
+    function = KERNELS.choose().overlaps
+    while True:
+        count = function(placed.low, placed.high, bodies.static, bodies.group, ignored, limits, keys)
+        if count > most:
+            raise CrowdError(f"the boxes of more than {most:,} pairs of bodies overlap, no more are tested")
+        if count <= len(keys):
+            break
+        keys = np.empty(count, np.int64)
+    keys = np.sort(keys[:count])
+    pairs = np.empty((count, 2), np.int64)
+    np.floor_divide(keys, n, out=pairs[:, 0])
+    pairs[:, 1] = keys - pairs[:, 0] * n
+    return pairs
 
 
 class Scene:
@@ -142,3 +183,14 @@ def merged(one: Contacts, other: Contacts) -> Contacts:
     ]
     order = np.lexsort((parts[1], parts[0]))
     return Contacts(*(part[order] for part in parts))
+
+
+def warm_up() -> None:
+    """Runs every kernel once with the types of argument that a scene passes; loads SciPy and the like in any case."""
+    from rfly_collision.shapes.shape import Box, Sphere
+    from rfly_terrain.height_map.height_map import HeightMap
+
+    flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
+    level = np.array([(0.0, 0.0, 0.0, 1.0)] * 2)
+    bodies = Bodies((Sphere(1.0), Box((1.0, 1.0, 1.0))), np.arange(2), np.zeros((2, 3)), level)
+    Scene(flat).contacts(bodies, 0.1)

@@ -44,6 +44,16 @@ class Document(NamedTuple):
     lines: dict[int, dict[Key, int]]
     """of each dict and list, by its id(): the line (from 1) of each key or element"""
     first_line: int
+    file: str = ""
+    """what errors call it"""
+
+    def location(self, path: Sequence[Key]) -> str:
+        """`file:line: key` of a value."""
+        return f"{self.file}:{self.line(path)}: {key_path(path)}"
+
+    def error(self, path: Sequence[Key], text: str) -> ConfigError:
+        """The error to raise for a value: where it is, and what is wrong with it."""
+        return ConfigError(f"{self.location(path)}: {text}")
 
     def line(self, path: Sequence[Key]) -> int:
         """The line of the value that the path of keys and indices leads to, or of the nearest one above that exists."""
@@ -127,7 +137,7 @@ class _Builder:
                 self._end()
         if self._document is None:
             raise ConfigError(f"{self._file}: the file is empty")
-        return Document(self._document[0], self._lines, self._document[1])
+        return Document(self._document[0], self._lines, self._document[1], self._file)
 
     def _begin(self, container: Any, event: Any, line: int) -> None:
         if len(self._stack) >= MAX_DEPTH:

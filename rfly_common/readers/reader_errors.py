@@ -1,4 +1,4 @@
-"""The one place where what a reader of foreign bytes raises becomes a typed error."""
+"""Typed errors for whatever a reader of foreign bytes raises."""
 
 from __future__ import annotations
 

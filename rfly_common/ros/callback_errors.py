@@ -1,6 +1,6 @@
-"""What becomes of an error that a callback raises: a line in the log, a counter on /diagnostics, and the node goes on.
+"""Errors in callbacks: each becomes a line in the log and a counter on /diagnostics, and the node goes on.
 
-Nothing that arrives may end a node, not even by way of rclpy's own callbacks: its time source raises where /clock is
+Nothing that arrives may end a node, not even through rclpy's own callbacks: its time source raises where /clock is
 negative, its parameter services where a type is unknown (docs/support.md). An error of ours that comes here is a fault
 to mend: its trace is logged at level debug.
 """
@@ -20,7 +20,7 @@ from rclpy.node import Node
 
 COUNTER = "errors_in_callbacks"
 TOLD_EVERY_S = 10.0
-"""at most so often an error at the same place is logged"""
+"""least time between two logs of an error at the same place"""
 LONGEST_TEXT = 300
 """characters of an error's own text: no content of a message or a file is to fill the log"""
 
@@ -37,7 +37,7 @@ def errors_of(node: Node) -> int:
 
 
 def tell_error(node: Node, error: BaseException) -> str:
-    """Log and count an error that nobody foresaw; what is to be said of it in one line."""
+    """Log and count an unforeseen error; returns one line about it."""
     place = _place(error)
     text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_TEXT]
     _counts[node.get_fully_qualified_name()] += 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import numpy as np
+from geometry_msgs.msg import TransformStamped
+from numpy.typing import ArrayLike
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
@@ -12,18 +13,20 @@ from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.node_parameters import FrameParameters
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import TF, TF_STATIC_IN
-from rfly_common.ros.stamps import stamp_to_ns
-from rfly_common.transform_buffer import IDENTITY, Transform, TransformBuffer
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.transform_buffer import IDENTITY, FrameToWorld, Transform, TransformBuffer
 
 
-@dataclass(frozen=True, eq=False)
-class FrameToWorld:
-    """How coordinates given in a frame become world coordinates: `transform`, then `axes` (enu or ned)."""
-
-    axes: str
-    transform: Transform
-    is_world: bool
-    """True where the frame is a world frame itself and `transform` changes nothing"""
+def transform_to_msg(
+    parent: str, child: str, position: ArrayLike, quat_xyzw: ArrayLike, stamp_ns: int
+) -> TransformStamped:
+    """`child` at `position` (3,) m in `parent`, turned by `quat_xyzw` (4,)."""
+    message = TransformStamped(child_frame_id=child)
+    message.header.stamp, message.header.frame_id = ns_to_stamp(stamp_ns), parent
+    translation, rotation = message.transform.translation, message.transform.rotation
+    translation.x, translation.y, translation.z = np.asarray(position, float).tolist()
+    rotation.x, rotation.y, rotation.z, rotation.w = np.asarray(quat_xyzw, float).tolist()
+    return message
 
 
 class Frames:
@@ -37,7 +40,7 @@ class Frames:
         if both:
             raise ConfigError(f"parameters enu_frames and ned_frames: {sorted(both)[0]!r} is in both")
         self._worlds = dict.fromkeys(self.enu_frames, "enu") | dict.fromkeys(self.ned_frames, "ned")
-        self._ready = {frame: FrameToWorld(axes, IDENTITY, True) for frame, axes in self._worlds.items()}
+        self._ready = {frame: FrameToWorld(axes) for frame, axes in self._worlds.items()}
         self._buffer = TransformBuffer()
         self._node, self._log = node, node.get_logger()
         self._listens = False

@@ -12,18 +12,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.costmap.traversability import (
-    LETHAL,
-    TraversabilityGrid,
-    TraversabilityLimits,
-    cell_heights,
-    cells_of_map,
-    disc_of,
-    disc_reach,
-    ground_plane,
-    leaves_map,
-    worst_of_blocks,
-)
+from rfly_terrain.costmap import traversability
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -58,8 +47,8 @@ class GridLayers:
 
 def ground_layers(
     terrain: HeightMap,
-    costs: TraversabilityGrid,
-    limits: TraversabilityLimits | None = None,
+    costs: traversability.TraversabilityGrid,
+    limits: traversability.TraversabilityLimits | None = None,
     *,
     region: tuple[float, float, float, float] | None = None,
     names: Sequence[str] = LAYERS,
@@ -79,7 +68,7 @@ def ground_layers(
     unknown = [name for name in names if name not in LAYERS]
     if unknown or not names:
         raise ConfigError(f"layers: {', '.join(unknown) or 'none'}, expected some of {', '.join(LAYERS)}")
-    limits = limits or TraversabilityLimits()
+    limits = limits or traversability.TraversabilityLimits()
     window = _window(costs, region)
     if window is None:
         return None
@@ -99,7 +88,9 @@ def ground_layers(
     return GridLayers({name: layers[name] for name in names}, side * times, (float(x[0]) - half, float(y[0]) - half))
 
 
-def _window(costs: TraversabilityGrid, region: tuple[float, float, float, float] | None) -> tuple[slice, slice] | None:
+def _window(
+    costs: traversability.TraversabilityGrid, region: tuple[float, float, float, float] | None
+) -> tuple[slice, slice] | None:
     """Rows and columns of the cells that a region touches."""
     if region is None:
         return slice(0, costs.cost.shape[0]), slice(0, costs.cost.shape[1])
@@ -130,26 +121,28 @@ def _centres(cells: slice, times: int) -> Indices:
 
 
 def _traversability(
-    costs: TraversabilityGrid, window: tuple[slice, slice], shape: tuple[int, int], times: int
+    costs: traversability.TraversabilityGrid, window: tuple[slice, slice], shape: tuple[int, int], times: int
 ) -> Layer:
     cost = costs.cost[window]
     if times > 1:
         rows, columns = (max(count * times - there, 0) for count, there in zip(shape, cost.shape, strict=True))
         whole = np.pad(cost, ((0, rows), (0, columns)), mode="edge")[: shape[0] * times, : shape[1] * times]
-        cost = worst_of_blocks(whole, times)
-    return np.where(cost < 0, np.float32(np.nan), np.float32(1.0) - cost.astype(np.float32) / np.float32(LETHAL))
+        cost = traversability.worst_of_blocks(whole, times)
+    return np.where(
+        cost < 0, np.float32(np.nan), np.float32(1.0) - cost.astype(np.float32) / np.float32(traversability.LETHAL)
+    )
 
 
 def _plane_layers(
     terrain: HeightMap, side: float, half_wheelbase: float, rows: Indices, columns: Indices
 ) -> dict[str, Layer]:
     """Slope, roughness and normals of the cells whose rows and columns of the map's grid of `side` m these are."""
-    grid, factor = cells_of_map(terrain, side)
+    grid, factor = traversability.cells_of_map(terrain, side)
     fine = grid.finer(factor)
-    reach = disc_reach(half_wheelbase / fine.step_x)
+    reach = traversability.disc_reach(half_wheelbase / fine.step_x)
     plane = np.full((3, len(rows), len(columns)), np.nan)
     if 2 * reach < min(fine.rows, fine.columns):  # else the disc leaves the map wherever it is
-        disc = disc_of(half_wheelbase / fine.step_x)
+        disc = traversability.disc_of(half_wheelbase / fine.step_x)
         wanted_rows, wanted_columns = rows * factor + factor // 2, columns * factor + factor // 2
         apart = int(max(np.diff(wanted_rows).max(initial=1), np.diff(wanted_columns).max(initial=1)))
         at_once = max(1, _CELLS_AT_ONCE // apart)
@@ -175,14 +168,14 @@ def _planes(terrain: HeightMap, grid: Grid, disc: Bools, rows: Indices, columns:
     """(3, rows, columns) rise along x, along y, and roughness at some cells of a grid; NaN where the disc leaves."""
     reach = disc.shape[0] // 2
     first_row, first_column = int(rows[0]) - reach, int(columns[0]) - reach
-    heights, known_rows, known_columns = cell_heights(
+    heights, known_rows, known_columns = traversability.cell_heights(
         terrain,
         grid,
         slice(first_row, int(rows[-1]) + reach + 1),
         slice(first_column, int(columns[-1]) + reach + 1),
     )
-    plane = np.stack(ground_plane(heights, disc, grid.step_x))
+    plane = np.stack(traversability.ground_plane(heights, disc, grid.step_x))
     result: Floats = plane[:, (rows - first_row)[:, None], (columns - first_column)[None, :]]
-    result[:, leaves_map(known_rows, reach)[rows - rows[0]]] = np.nan
-    result[:, :, leaves_map(known_columns, reach)[columns - columns[0]]] = np.nan
+    result[:, traversability.leaves_map(known_rows, reach)[rows - rows[0]]] = np.nan
+    result[:, :, traversability.leaves_map(known_columns, reach)[columns - columns[0]]] = np.nan
     return result

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_terrain.costmap.traversability import LETHAL, WORST_FREE, TraversabilityGrid
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.plots.hillshade import hillshade, lit
+from rfly_terrain.plots.relief import hillshade, lit
 
 HEIGHT_TINTS = ("#243e62", "#2b5a6f", "#4a756c", "#748e66", "#aaa266", "#d9b67f", "#f3d2aa", "#f9efe1")
 """lowest to highest: CIE lightness 26, 36, … 86, 95, so that brighter is higher also without hues"""

@@ -215,7 +215,7 @@ def _read(file: Path, limit: int) -> bytes:
 def _parse(data: bytes, file: str) -> Document:
     try:
         document = parse_mapping(data, file, "image, resolution and origin")
-        check_schema(document, file, _schema())
+        check_schema(document, _schema())
     except ConfigError as error:
         raise TerrainFormatError(str(error)) from None
     return document

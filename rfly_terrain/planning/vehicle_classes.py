@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.config.documents import check_schema, decode_text, load_schema, read_limited
-from rfly_common.config.marked_yaml import Key, parse_yaml
+from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.physics import GRAVITY
 from rfly_terrain.costmap.traversability import TraversabilityLimits
@@ -126,18 +126,15 @@ def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str
 def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
     """The classes of a file's content; `file` is what errors call it."""
     document = parse_yaml(decode_text(data, file), file)
-    check_schema(document, file, load_schema("rfly_terrain", "vehicle_classes"))
+    check_schema(document, load_schema("rfly_terrain", "vehicle_classes"))
     classes: dict[str, VehicleClass] = {}
     for index, entry in enumerate(document.value["classes"]):
         if entry["name"] in classes:
-            line = document.line(["classes", index, "name"])
-            raise ConfigError(f"{file}:{line}: classes[{index}].name: there is a class {entry['name']!r} already")
+            raise document.error(("classes", index, "name"), f"there is a class {entry['name']!r} already")
         for key in _UNFIT.get(entry["kind"], ()):
             part, _, inner = key.partition(".")
             if part in entry and (not inner or inner in entry[part]):
-                path: list[Key] = ["classes", index, *key.split(".")]
-                line = document.line(path)
-                raise ConfigError(f"{file}:{line}: classes[{index}].{key}: a {entry['kind']} vehicle has no such key")
+                raise document.error(("classes", index, *key.split(".")), f"a {entry['kind']} vehicle has no such key")
         classes[entry["name"]] = _class(entry)
     return classes
 

@@ -1,27 +1,28 @@
-"""Shaded relief: heights in colours, lit from the north-west, with axes in metres."""
+"""Shaded relief: heights in colours, lit from the north-west, with axes in metres; and hillshade as an array."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_common.imports import require
 from rfly_terrain.height_map.point_cloud import Region, selected
-from rfly_terrain.plots.hillshade import hillshade, lit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
 
     from rfly_terrain.height_map.height_map import HeightMap
 
@@ -31,6 +32,38 @@ _PIXELS = 1600
 """of the longer side at most: what a larger map is averaged down to"""
 _SMOOTH_PIXELS = 1000
 """of the longer side: what a smaller map is drawn with, about those of the picture"""
+
+
+_LIGHTS = ((315.0, 0.6), (0.0, 0.2), (270.0, 0.2))
+"""azimuth (degrees clockwise from north) and share: one lamp alone hides the ridges that run along its rays"""
+_LIGHT_ELEVATION_DEG = 45.0
+_STEEP = 0.75
+"""exaggerated slope of the steepest tenth of the ground: steep enough for contrast, short of black faces"""
+
+
+def hillshade(z: Floats, step_x: float, step_y: float, exaggeration: float | None = None) -> Floats:
+    """Brightness 0 … 1 of heights (rows along y north, columns along x east; m), lit from the north-west.
+
+    Level ground has 0.5. `exaggeration` of the heights; None: by how steep the ground is.
+    """
+    slope_y, slope_x = np.gradient(z, step_y, step_x)
+    if exaggeration is None:
+        steep = float(np.quantile(np.hypot(slope_x, slope_y), 0.9))
+        exaggeration = min(max(_STEEP / steep, 0.1), 1000.0) if steep > 0 else 1.0
+    light, up = np.zeros(z.shape), math.sin(math.radians(_LIGHT_ELEVATION_DEG))
+    for azimuth_deg, share in _LIGHTS:
+        azimuth, level = math.radians(azimuth_deg), math.cos(math.radians(_LIGHT_ELEVATION_DEG))
+        facing = up - exaggeration * level * (slope_x * math.sin(azimuth) + slope_y * math.cos(azimuth))
+        facing /= np.sqrt(1.0 + exaggeration**2 * (slope_x**2 + slope_y**2))
+        light += share * (0.5 + 0.62 * (facing - up))
+    return np.clip(light, 0.06, 0.94)
+
+
+def lit(colours: NDArray[Any], light: NDArray[Any]) -> NDArray[Any]:
+    """RGB 0 … 1, darker below a light of 0.5 and paler above; the arrays broadcast."""
+    shaded, shine = np.minimum(2 * light, 1.0), np.maximum(2 * light - 1, 0.0)
+    colours = colours * (0.3 + 0.7 * shaded)
+    return np.clip(colours + (1 - colours) * 0.55 * shine, 0.0, 1.0)
 
 
 def draw_relief(
@@ -46,7 +79,7 @@ def draw_relief(
     """Draws the map, or the samples in `region` (x_min, x_max, y_min, y_max; ENU metres), into matplotlib axes.
 
     x east to the right, y north up, equal scales, metres; what is drawn over it takes the same coordinates. Returns
-    what a colour bar of one's own needs. `colours`: from the lowest to the highest ground. `vertical_exaggeration` is
+    what a separate colour bar needs. `colours`: from the lowest to the highest ground. `vertical_exaggeration` is
     the shading's only, by default chosen for contrast.
     Raises ValueError for a region without at least 2 x 2 samples.
     """
@@ -104,6 +137,33 @@ def check_picture_format(path: StrPath) -> None:
         )
 
 
+@contextmanager
+def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterator[Figure]:
+    """A matplotlib figure of `size` (inches) that is saved to `path` at the end; its ending is the format. No display.
+
+    Raises ConfigError where matplotlib is missing and for an ending that is no picture's.
+    """
+    check_picture_format(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=dpi, layout="constrained")
+    FigureCanvasAgg(figure)
+    yield figure
+    figure.savefig(path)
+
+
+def region_about(height_map: HeightMap, middle: ArrayLike, half: ArrayLike) -> Region:
+    """The part of the map within `half` (m, of x and y) of `middle`, which is moved onto the map where it lies beside.
+
+    Both are scalars or (2,), ENU metres.
+    """
+    x_min, x_max, y_min, y_max = height_map.bounds
+    centre = np.clip(middle, (x_min, y_min), (x_max, y_max))
+    (left, bottom), (right, top) = (centre - half).tolist(), (centre + half).tolist()
+    return max(left, x_min), min(right, x_max), max(bottom, y_min), min(top, y_max)
+
+
 def write_relief(
     height_map: HeightMap,
     path: StrPath,
@@ -113,20 +173,13 @@ def write_relief(
     title: str | None = None,
 ) -> None:
     """Writes the relief as a picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
-    require("matplotlib", "drawing")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    check_picture_format(path)
     bounds = height_map.bounds if region is None else region
     width, height = bounds[1] - bounds[0], bounds[3] - bounds[2]
     shape = min(max(height / width, 0.3), 1.6) if width > 0 else 1.0
-    figure = Figure(figsize=(10.0, 8.0 * shape + 1.2), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    draw_relief(axes, height_map, region=region, vertical_exaggeration=vertical_exaggeration)
-    axes.set_title(height_map.name if title is None else title)
-    figure.savefig(path)
+    with picture(path, (10.0, 8.0 * shape + 1.2), dpi=120) as figure:
+        axes = figure.add_subplot()
+        draw_relief(axes, height_map, region=region, vertical_exaggeration=vertical_exaggeration)
+        axes.set_title(height_map.name if title is None else title)
 
 
 def _picture(

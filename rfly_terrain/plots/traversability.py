@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.files import StrPath
-from rfly_common.imports import require
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 
 if TYPE_CHECKING:
@@ -58,27 +57,21 @@ def write_traversability(
     terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
 ) -> None:
     """Writes the picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no display."""
-    require("matplotlib", "drawing")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
+    from rfly_terrain.plots.relief import picture
 
-    from rfly_terrain.plots.relief import check_picture_format
-
-    check_picture_format(path)
     rows, columns = grid.cost.shape
-    figure = Figure(figsize=(10.0, 8.0 * min(max(rows / columns, 0.3), 1.6) + 1.2), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    costs = draw_traversability(axes, terrain, grid)
-    figure.colorbar(costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY)
-    legend = [
-        Patch(color=_FORBIDDEN, alpha=_OPACITY, label=f"forbidden, {grid.share_lethal:.1%}"),
-        Patch(color=_UNKNOWN, alpha=_OPACITY, label=f"unknown, {grid.share_unknown:.1%}"),
-    ]
-    axes.legend(handles=legend, loc="upper right", framealpha=0.85)
-    axes.set_title(title or f"{terrain.name}: {grid.share_free:.1%} can be driven")
-    figure.savefig(path)
+    with picture(path, (10.0, 8.0 * min(max(rows / columns, 0.3), 1.6) + 1.2), dpi=120) as figure:
+        from matplotlib.patches import Patch
+
+        axes = figure.add_subplot()
+        costs = draw_traversability(axes, terrain, grid)
+        figure.colorbar(costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY)
+        legend = [
+            Patch(color=_FORBIDDEN, alpha=_OPACITY, label=f"forbidden, {grid.share_lethal:.1%}"),
+            Patch(color=_UNKNOWN, alpha=_OPACITY, label=f"unknown, {grid.share_unknown:.1%}"),
+        ]
+        axes.legend(handles=legend, loc="upper right", framealpha=0.85)
+        axes.set_title(title or f"{terrain.name}: {grid.share_free:.1%} can be driven")
 
 
 def _thinned(cost: NDArray[np.int8]) -> tuple[NDArray[np.int8], tuple[int, int]]:

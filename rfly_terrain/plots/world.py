@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_common.imports import require
-from rfly_terrain.plots.relief import check_picture_format, draw_relief
+from rfly_terrain.plots.relief import draw_relief, picture, region_about
 from rfly_terrain.world.world import World
 
 if TYPE_CHECKING:
@@ -38,11 +37,6 @@ def write_world_picture(world: World, path: StrPath) -> None:
 
     Raises ConfigError for a world without a terrain.
     """
-    require("matplotlib", "drawing")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    check_picture_format(path)
     terrain = world.terrain
     if terrain is None:
         raise ConfigError("a picture of a world needs a terrain below it")
@@ -50,17 +44,10 @@ def write_world_picture(world: World, path: StrPath) -> None:
     if world.objects:
         low, high = (bound(world.solids.vertices[:, :2], axis=0) for bound in (np.min, np.max))
         wide = np.maximum(_MARGIN, 3.0 * np.abs([terrain.step_x, terrain.step_y]))
-        (x_min, y_min), (x_max, y_max) = (low - wide).tolist(), (high + wide).tolist()
-        region = (
-            max(region[0], x_min),
-            min(region[1], x_max),
-            max(region[2], y_min),
-            min(region[3], y_max),
-        )
-    figure = Figure(figsize=(9, 8), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    draw_relief(axes, terrain, region=region)
-    draw_objects(axes, world)
-    axes.set(xlim=region[:2], ylim=region[2:], title=f"{world.name}: {len(world.objects)} objects on {terrain.name}")
-    figure.savefig(Path(path), dpi=110)
+        region = region_about(terrain, (low + high) / 2, (high - low) / 2 + wide)
+    with picture(path, (9.0, 8.0)) as figure:
+        axes = figure.subplots()
+        draw_relief(axes, terrain, region=region)
+        draw_objects(axes, world)
+        title = f"{world.name}: {len(world.objects)} objects on {terrain.name}"
+        axes.set(xlim=region[:2], ylim=region[2:], title=title)

@@ -10,13 +10,13 @@ from grid_map_msgs.srv import GetGridMap
 from rclpy.node import Node
 
 from rfly_common.errors import ConfigError, FrameError, WorkError
-from rfly_common.frames import ned_to_enu, quat_rotate
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
-from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.costmap.ground_layers import LAYERS, GridLayers, ground_layers
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits
 from rfly_terrain.height_map.height_map import HeightMap
@@ -110,9 +110,6 @@ def _region(request: Any, frame: FrameToWorld) -> Region | None:
         return None
     signs = np.array([(a, b, 0.0) for a in (-0.5, 0.5) for b in (-0.5, 0.5)])
     corners = np.array([*numbers[:2], 0.0]) + signs * np.array([*numbers[2:], 0.0])
-    if not frame.is_world:
-        corners = quat_rotate(frame.transform.quat_xyzw, corners) + frame.transform.translation
-    if frame.axes == "ned":
-        corners = ned_to_enu(corners)
+    corners = frame.points_to_enu(corners)
     (x_min, y_min), (x_max, y_max) = corners[:, :2].min(axis=0).tolist(), corners[:, :2].max(axis=0).tolist()
     return x_min, x_max, y_min, y_max

@@ -1,7 +1,7 @@
 """`terrain_marker` and `traversability_marker`: the ground and its costs as RViz draws them. Part of terrain_node.
 
-Each is made when somebody first listens and whenever the map or the costs have changed since: nobody pays for what
-nobody looks at.
+Each is made when somebody first listens and whenever the map or the costs have changed since: without a subscriber
+they cost nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.meshes.ground_triangles import ColouredTriangles, terrain_triangles, traversability_triangles
 
 LOOK_EVERY_S = 0.5
-"""between two looks whether somebody listens"""
+"""between two checks for subscribers"""
 
 
 _AFTER_COLOURS = 69

@@ -22,17 +22,18 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
+from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.grid_map_topics import CostedTerrain, TerrainGridMap
 from rfly_terrain.ros.node_parameters import OccupancyParameters
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
-from rfly_terrain.ros.traversability_msgs import traversability_to_msg
 from rfly_terrain.world.solids import Solids
 
 SETTLE_S = 0.25
@@ -43,6 +44,19 @@ LARGEST_MESSAGE = 25_000_000
 """cells: a map with more gets larger ones where `occupancy_resolution` leaves the choice"""
 
 _PARAMETERS = frozenset(each.name for each in parameters_of(OccupancyParameters))
+
+
+def traversability_to_msg(grid: TraversabilityGrid, frame_id: str, stamp_ns: int) -> OccupancyGrid:
+    """Costs 0 … 100, −1 unknown, from the south-west corner: width along x east, height along y north."""
+    message = OccupancyGrid()
+    message.header.frame_id = frame_id
+    message.header.stamp = message.info.map_load_time = ns_to_stamp(stamp_ns)
+    message.info.resolution = grid.resolution
+    message.info.height, message.info.width = grid.cost.shape
+    message.info.origin.position.x, message.info.origin.position.y = grid.origin
+    message.info.origin.orientation.w = 1.0
+    message.data = flat("b", grid.cost)
+    return message
 
 
 class TerrainOccupancy:

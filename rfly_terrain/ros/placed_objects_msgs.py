@@ -8,8 +8,8 @@ import numpy as np
 
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import PlacementError
-from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_multiply, quat_rotate, rotation_matrix
-from rfly_common.ros.frame_lookup import FrameToWorld
+from rfly_common.frames import rotation_matrix
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.world.models import MAX_CORNERS
 from rfly_terrain.world.solids import ObjectBoxes, Solids, joined
 
@@ -49,13 +49,7 @@ def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
     parts, solid = parts_of_solids(message)
     position, box = (np.reshape(values, (-1, 3)) for values in (message.position, message.box_origin))
     turned = np.reshape(message.orientation, (-1, 4))
-    if not frame.is_world:
-        position, box = (
-            quat_rotate(frame.transform.quat_xyzw, places) + frame.transform.translation for places in (position, box)
-        )
-        turned = quat_multiply(frame.transform.quat_xyzw, turned)
-    if frame.axes == "ned":
-        position, box, turned = ned_to_enu(position), ned_to_enu(box), quat_multiply(QUAT_ENU_NED_XYZW, turned)
+    position, box, turned = frame.points_to_enu(position), frame.points_to_enu(box), frame.quats_to_enu(turned)
     boxed = solid < 0
     if len(turned) != len(boxed) or len(box) != len(boxed) or (len(position) != len(boxed) and not boxed.all()):
         raise PlacementError(f"placed_objects: position, orientation or boxes are not those of {len(boxed)} objects")

@@ -11,9 +11,9 @@ from nav_msgs.msg import Path
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
-from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, quat_multiply, quat_rotate, quat_to_euler
-from rfly_common.ros.frame_lookup import FrameToWorld
+from rfly_common.frames import quat_to_euler
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import Plan
 
@@ -31,29 +31,22 @@ def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
             "bad_orientation",
             f"the {name}'s orientation xyzw {quat.tolist()} has the length {norm:g}, expected 1, or 0 for any heading",
         )
-    quat = np.array([0.0, 0.0, 0.0, 1.0]) if free else quat / norm
-    if not frame.is_world:
-        position = quat_rotate(frame.transform.quat_xyzw, position) + frame.transform.translation
-        quat = quat_multiply(frame.transform.quat_xyzw, quat)
-    if frame.axes == "ned":
-        position, quat = ned_to_enu(position), quat_multiply(QUAT_ENU_NED_XYZW, quat)
-    x, y, z = position.tolist()
-    return PlanPose(x, y, None if free else float(quat_to_euler(quat)[2]), z)
+    x, y, z = frame.points_to_enu(position).tolist()
+    return PlanPose(x, y, None if free else float(quat_to_euler(frame.quats_to_enu(quat / norm))[2]), z)
 
 
 def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) -> Path:
     """The plan's poses in the frame; level, and turned to the heading."""
     half = 0.5 * plan.heading
     zero = np.zeros_like(half)
-    position: Any = plan.position
-    quat: Any = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
-    if frame.axes == "ned":
-        position, quat = ned_to_enu(position), quat_multiply(QUAT_ENU_NED_XYZW, quat)  # each its own inverse
-    if not frame.is_world:
-        back = quat_conjugate(frame.transform.quat_xyzw)
-        position = quat_rotate(back, position - frame.transform.translation)
-        quat = quat_multiply(back, quat)
-    return poses_to_path(position, quat, frame_id, stamp_ns)
+    quat = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
+    return poses_to_path(*frame.poses_from_enu(plan.position, quat), frame_id, stamp_ns)
+
+
+def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
+    """(n, 3) m ENU of a path in the frame."""
+    places = [pose.pose.position for pose in message.poses]
+    return frame.points_to_enu(np.array([(p.x, p.y, p.z) for p in places], float).reshape(-1, 3))
 
 
 def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> Path:

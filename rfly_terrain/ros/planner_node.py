@@ -22,12 +22,13 @@ from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription, waiting_service
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_common.vehicle_states import states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose
@@ -74,10 +75,10 @@ class PlannerNode(Node):
         self._busy_with_goal = False
         self._lock = threading.Lock()
         self._followers: dict[str, Any] = {}
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         self._diagnostics = Diagnostics(self, "planning", "", self._update_diagnostics)
         self._shown = publisher(self, Path, "planned_path", LATCHED)
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         if self._ids:
             subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
@@ -106,10 +107,6 @@ class PlannerNode(Node):
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         self._planner = None
         self._diagnostics.hardware_id = terrain.name
-        self._update_diagnostics()
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
         self._update_diagnostics()
 
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:

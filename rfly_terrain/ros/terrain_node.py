@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import TransformStamped, Vector3
+from geometry_msgs.msg import Vector3
 from rclpy.node import Node
 from rfly_suite.msg import TerrainMap
 from rfly_suite.srv import GetTerrainAltitude, GetTerrainAltitudes, LoadTerrain
@@ -22,10 +22,11 @@ from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.frame_lookup import Frames, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
 from rfly_common.ros.run_loop import in_thread, run
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.files.asked_maps import load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.marker_topics import TerrainMarkers
@@ -167,11 +168,8 @@ class TerrainNode(Node):
         )
 
     def _publish_static_transform(self) -> None:
-        transform = TransformStamped(child_frame_id=self._frames.ned_frames[0])
-        transform.header.frame_id = self._frames.enu_frames[0]
-        transform.header.stamp = self.get_clock().now().to_msg()
-        q = transform.transform.rotation
-        q.x, q.y, q.z, q.w = QUAT_ENU_NED_XYZW
+        frames, now = self._frames, self.get_clock().now().nanoseconds
+        transform = transform_to_msg(frames.enu_frames[0], frames.ned_frames[0], (0.0,) * 3, QUAT_ENU_NED_XYZW, now)
         publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT).publish(TFMessage(transforms=[transform]))
 
     def _get_altitude(self, request: Any, response: Any) -> Any:
@@ -248,21 +246,14 @@ def _altitude_in_frame(
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     finite_array("x", x, error=ValueError)
     finite_array("y", y, error=ValueError)
-    q, t = frame.transform.quat_xyzw, frame.transform.translation
-    up = quat_rotate(q, np.array([0.0, 0.0, 1.0]))
-    if math.hypot(float(up[0]), float(up[1])) > VERTICAL_TOLERANCE:
-        raise FrameError(f"frame {name!r}: its z axis is not vertical, so x and y alone name no point of the ground")
-    in_world = np.stack([x, y, np.zeros_like(x)], axis=-1)
-    if not frame.is_world:
-        in_world = quat_rotate(q, in_world) + t
-    ned = frame.axes == "ned"
-    enu = ned_to_enu(in_world) if ned else in_world
+    sign = frame.check_vertical(name)
+    enu, ned = frame.points_to_enu(np.stack([x, y, np.zeros_like(x)], axis=-1)), frame.axes == "ned"
     altitude_up, inside, normal_enu = terrain.query(enu[..., 0], enu[..., 1], want_normals=normals)
     height = up_to_down(np.asarray(altitude_up)) if ned else np.asarray(altitude_up)
     normal = (ned_to_enu(normal_enu) if ned else normal_enu) if normals else np.empty(0)
     if not frame.is_world:
-        height = (height - t[2]) * np.sign(up[2])
-        normal = quat_rotate(quat_conjugate(q), normal) if normals else normal
+        height = (height - frame.transform.translation[2]) * sign
+        normal = quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal) if normals else normal
     return height, inside, normal
 
 

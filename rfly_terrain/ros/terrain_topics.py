@@ -12,6 +12,7 @@ from rfly_suite.msg import TerrainMap
 
 from rfly_common.errors import RflyError
 from rfly_common.geodesy import geo_point
+from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
@@ -28,25 +29,25 @@ class LatestTerrain:
     """Keeps the newest usable map of the latched topic `terrain_map`; declares the parameter `map_search_path`.
 
     `changed(terrain, geo_origin)` is called for each new map (geo_origin: latitude and longitude in degrees, altitude
-    in m), `refused()` for one that can't be used: the ground before it stays, and `error` tells why until a usable
-    map comes.
+    in m). After one that can't be used the ground before it stays, and `error` tells why until a usable map comes.
     """
 
     def __init__(
         self,
         node: Node,
         changed: Callable[[HeightMap, tuple[float, float, float]], None],
-        refused: Callable[[], None],
     ) -> None:
         self.terrain: HeightMap | None = None
         self.error = ""
-        self._node, self._changed, self._refused = node, changed, refused
+        self._node, self._changed = node, changed
+        self._diagnostics: Diagnostics | None = None
         self._seen: tuple[Any, ...] | None = None
         self._waiting: list[Future] = []
         self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
 
-    def start(self) -> None:
-        """Subscribe; called when the node is ready for what comes."""
+    def start(self, diagnostics: Diagnostics | None = None) -> None:
+        """Subscribe, when the node is ready for what comes; `diagnostics` count the maps that can't be used."""
+        self._diagnostics = diagnostics
         subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
 
     async def known(self, patience_s: float) -> None:
@@ -87,7 +88,9 @@ class LatestTerrain:
         except (RflyError, OSError) as error:
             self.error = " ".join(str(error).split())
             self._node.get_logger().error(self.error)
-            self._refused()
+            if self._diagnostics is not None:
+                self._diagnostics.count("refused_terrains")
+                self._diagnostics.publish()
             self._wake()
             return
         self.terrain, self.error, self._seen = terrain, "", seen

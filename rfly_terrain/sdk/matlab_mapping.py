@@ -10,9 +10,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rfly_common.files import StrPath
-from rfly_terrain.occupancy.mat_files import load_mat_maps
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
-from rfly_terrain.occupancy.random_maps import map_clutter, map_maze
+from rfly_terrain.occupancy.random_maps import load_mat_maps, map_clutter, map_maze
 from rfly_terrain.occupancy.scan import LidarScan
 
 METHODS = (

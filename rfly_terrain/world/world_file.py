@@ -13,7 +13,6 @@ from typing import Any
 from rfly_common.arrays import Floats
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
 from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import StrPath
 from rfly_terrain.world.models import CLASSES, GREY, Model, box_part, cylinder_part, hull_part, mesh_parts, placed_part
@@ -44,16 +43,16 @@ def load_world(name_or_path: StrPath) -> World:
 def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> World:
     """The world of a file's content; `file` is what errors call it, `folder` where its meshes are."""
     document = parse_mapping(data, file, "version and objects")
-    check_schema(document, file, load_schema("rfly_terrain", "worlds"))
-    objects = _Reader(document, file, folder).objects()
+    check_schema(document, load_schema("rfly_terrain", "worlds"))
+    objects = _Reader(document, folder).objects()
     return World(name, objects, document.value.get("map", ""), folder)
 
 
 class _Reader:
     """Makes objects of a document that fits the schema."""
 
-    def __init__(self, document: Document, file: str, folder: str) -> None:
-        self._document, self._file, self._folder = document, file, folder
+    def __init__(self, document: Document, folder: str) -> None:
+        self._document, self._folder = document, folder
         self._meshes: dict[str, list[Floats]] = {}
         self._corners = 0
 
@@ -72,14 +71,16 @@ class _Reader:
                 model = models[entry["model"]]
                 unfit = next((key for key in ("class", "color", "type") if key in entry), None)
                 if unfit:
-                    raise self._error((*path, unfit), "is the model's, and an object that has one has no such key")
+                    raise self._document.error(
+                        (*path, unfit), "is the model's, and an object that has one has no such key"
+                    )
             else:
                 known = ", ".join(models) or "no models"
-                raise self._error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
+                raise self._document.error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
             found.append(_object(entry, model))
             self._corners += sum(map(len, model.parts))
             if self._corners > MAX_CORNERS:
-                raise self._error(path, f"the objects have more than {MAX_CORNERS:,} corners")
+                raise self._document.error(path, f"the objects have more than {MAX_CORNERS:,} corners")
         return tuple(found)
 
     def _model(
@@ -115,10 +116,7 @@ class _Reader:
                 self._meshes[value] = mesh_parts(value, self._folder)
             return self._meshes[value]
         except (ShapeError, ConfigError) as error:
-            raise self._error((*path, kind), str(error)) from None
-
-    def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
-        return ConfigError(f"{self._file}:{self._document.line(path)}: {key_path(path)}: {text}")
+            raise self._document.error((*path, kind), str(error)) from None
 
 
 def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
@@ -135,7 +133,7 @@ def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
 def write_world(world: World, path: StrPath) -> None:
     """Writes the world, each model once. Meshes and cylinders are written as the hulls that they count as.
 
-    Places are rounded to centimetres, yaws to hundredths of a degree.
+    Positions are rounded to centimetres, yaws to hundredths of a degree.
     """
     Path(path).write_text(world_to_yaml(world), encoding="utf-8")
 

@@ -19,10 +19,9 @@ from rfly_common.frames import enu_to_ned, quat_enu_flu_to_ned_frd, quat_ned_frd
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, POLYNOMIAL, Poses
 from rfly_trajectory.motion import speed_profile
-from rfly_trajectory.motion.attitude import Terrain, poses
+from rfly_trajectory.motion.attitude import Contact, Terrain, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
 from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, join_schedules, schedule
-from rfly_trajectory.motion.wheels import Contact, wheel_contact
 from rfly_trajectory.paths.altitude import altitudes, join_profiles
 from rfly_trajectory.paths.path import Path, curvature_bends, join_paths, path_points
 

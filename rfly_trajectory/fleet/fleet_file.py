@@ -13,7 +13,6 @@ import numpy as np
 
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
 from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets, turned
@@ -53,18 +52,18 @@ def parse_fleet(
 ) -> Fleet:
     """The fleet of a file's content; `file` is what errors call it, and files that it names lie in `folder`."""
     document = parse_mapping(data, file, "version and vehicles")
-    _check_count(document, file, max_vehicles)
-    check_schema(document, file, load_schema("rfly_trajectory", "fleet"))
-    reader = _Reader(document, file, folder)
+    _check_count(document, max_vehicles)
+    check_schema(document, load_schema("rfly_trajectory", "fleet"))
+    reader = _Reader(document, folder)
     return Fleet(
         reader.vehicles(),
         name=name,
         min_separation=document.value.get("min_separation"),
-        locations={"min_separation": reader.location(("min_separation",))},
+        locations={"min_separation": document.location(("min_separation",))},
     )
 
 
-def _check_count(document: Document, file: str, most: int) -> None:
+def _check_count(document: Document, most: int) -> None:
     """ConfigError for too many vehicles, with all copies; what is no count is left to the schema."""
     entries, defaults = document.value.get("vehicles"), document.value.get("defaults")
     common = defaults.get("count", 1) if isinstance(defaults, dict) else 1
@@ -74,8 +73,7 @@ def _check_count(document: Document, file: str, most: int) -> None:
     ]
     total = sum(max(1, int(count)) if isinstance(count, int | float) else 1 for count in counts)
     if total > most:
-        line = document.line(("vehicles",))
-        raise ConfigError(f"{file}:{line}: vehicles: {total} of them with all copies, at most {most} are taken")
+        raise document.error(("vehicles",), f"{total} of them with all copies, at most {most} are taken")
 
 
 class _Setting(NamedTuple):
@@ -88,8 +86,8 @@ class _Setting(NamedTuple):
 class _Reader:
     """Makes vehicles of a document that fits the schema."""
 
-    def __init__(self, document: Document, file: str, folder: FilePath) -> None:
-        self._document, self._file, self._folder = document, file, folder
+    def __init__(self, document: Document, folder: FilePath) -> None:
+        self._document, self._folder = document, folder
         self._defaults: dict[str, Any] = document.value.get("defaults", {})
         self._paths: dict[tuple[str, bool], Path] = {}
         self._owners: dict[tuple[str, Any], int] = {}
@@ -109,7 +107,7 @@ class _Reader:
         spacing = self._get(index, "spacing", 0.0)
         back, shift = self._spacing(spacing, path, count)
         if back and not path.closed and (count - 1) * back > phase:
-            raise self._error(
+            raise self._document.error(
                 spacing.path,
                 f"the last of {count} copies would start {(count - 1) * back - phase:.10g} m before the path begins; "
                 f"a phase of at least {(count - 1) * back:.10g} makes room",
@@ -120,7 +118,9 @@ class _Reader:
         locations = self._locations(index, limits)
         altitude = self._get(index, "altitude", {"agl": 0.0}).value
         if kind.value != "ground" and path.altitude is None and "altitude" not in keys:
-            raise self._error(kind.path, f"{kind.value} needs the key altitude beside it, or waypoints with heights")
+            raise self._document.error(
+                kind.path, f"{kind.value} needs the key altitude beside it, or waypoints with heights"
+            )
         if path.altitude is not None and "altitude" not in self._document.value["vehicles"][index]:
             altitude = {"agl": 0.0}  # heights of its own win over the altitude in defaults
         scale = self._get(index, "scale", 1.0).value
@@ -168,7 +168,7 @@ class _Reader:
         if key in self._defaults:
             return _Setting(self._defaults[key], ("defaults", key))
         if default is None:
-            raise self._error(("vehicles", index), f"the key {key} is missing, here and in defaults")
+            raise self._document.error(("vehicles", index), f"the key {key} is missing, here and in defaults")
         return _Setting(default, ("vehicles", index))
 
     def _optional_length(self, index: int, key: str) -> float | None:
@@ -194,7 +194,7 @@ class _Reader:
         """Metres along the path from each copy back to the next, and the shift of its whole path."""
         if spacing.value == "even":
             if not path.closed:
-                raise self._error(spacing.path, "even needs a closed path, this one is open")
+                raise self._document.error(spacing.path, "even needs a closed path, this one is open")
             return path.length / count, (0.0, 0.0)
         if isinstance(spacing.value, list):
             return 0.0, (float(spacing.value[0]), float(spacing.value[1]))
@@ -215,7 +215,7 @@ class _Reader:
             raise self._inside(error, spot.path) from None
         if spot.value.get("frame", "path") == "path":
             if "heading_deg" in spot.value:
-                raise self._error((*spot.path, "heading_deg"), "only with frame: world, this formation turns")
+                raise self._document.error((*spot.path, "heading_deg"), "only with frame: world, this formation turns")
             return [(a, b) for a, b in offsets.tolist()], nowhere
         moved = turned(offsets, spot.value.get("heading_deg", 0.0))
         return nowhere, [(a, b) for a, b in moved.tolist()]
@@ -224,7 +224,7 @@ class _Reader:
         """Refuse an id or name that another vehicle has."""
         line = self._document.line(("vehicles", index, key))
         if (key, value) in self._owners:
-            raise self._error(
+            raise self._document.error(
                 ("vehicles", index, key),
                 f"{value!r} belongs to the vehicle of line {self._owners[key, value]} already, each needs its own",
             )
@@ -240,23 +240,16 @@ class _Reader:
         """An error `key: text` or `key[3]: text` about a value inside of `path`."""
         found = re.match(r"(\w+)(?:\[(\d+)\])?: (.*)", str(error))
         if found is None:
-            return self._error(path, str(error))
+            return self._document.error(path, str(error))
         key, element, text = found.groups()
-        return self._error((*path, key, *([int(element)] if element else [])), text)
+        return self._document.error((*path, key, *([int(element)] if element else [])), text)
 
     def _locations(self, index: int, limits: Limits) -> dict[str, str]:
         """Where the keys stand that a check may name."""
         spots = {key: self._get(index, key, {}).path for key in ("shape", "altitude", "limits")}
-        locations = {key: self.location(spot) for key, spot in spots.items()}
+        locations = {key: self._document.location(spot) for key, spot in spots.items()}
         set_here = {key for key, value in limits._asdict().items() if value is not None}
-        return locations | {f"limits.{key}": self.location((*spots["limits"], key)) for key in set_here}
-
-    def location(self, path: tuple[Key, ...]) -> str:
-        """`file:line: key`."""
-        return f"{self._file}:{self._document.line(path)}: {key_path(path)}"
-
-    def _error(self, path: tuple[Key, ...], text: str) -> ConfigError:
-        return ConfigError(f"{self.location(path)}: {text}")
+        return locations | {f"limits.{key}": self._document.location((*spots["limits"], key)) for key in set_here}
 
 
 def _delays(delay: Any, count: int) -> tuple[float, float]:

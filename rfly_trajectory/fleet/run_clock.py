@@ -66,7 +66,7 @@ class RunClock:
         return dataclasses.replace(self._at(now_ns), time_scale=time_scale)
 
     def restarted(self, start_ns: int) -> RunClock:
-        """The fleet begins anew at a node time; a paused one waits at its beginning."""
+        """Restart the fleet at a node time; a paused one waits at its start."""
         return RunClock(start_ns, self.time_scale, self.running)
 
     @property
@@ -123,5 +123,5 @@ def agreed_start(one_ns: int, other_ns: int) -> int:
 
 
 def is_near(start_ns: int, now_ns: int) -> bool:
-    """Whether a start lies so near to now that a fleet which begins anew may take it as it is."""
+    """Whether a start is near enough to now for a restarting fleet to use it unchanged."""
     return now_ns - SECOND <= start_ns <= now_ns + 2 * SECOND

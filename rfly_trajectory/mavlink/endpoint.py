@@ -23,7 +23,7 @@ Address = tuple[str, int]
 PEER_SILENCE_S = 15.0
 """of wall time, after which a ground station counts as gone"""
 MOST_PEERS = 16
-"""beside the targets; who comes when all places are taken is told nothing"""
+"""besides the targets; further ground stations get nothing"""
 _MOST_WAITING = 10_000
 
 

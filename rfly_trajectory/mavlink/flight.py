@@ -1,4 +1,4 @@
-"""What a ground station's wishes mean for a vehicle of mission_node: arming, modes, the mission, set-points.
+"""Flight logic behind MAVLink: arming, modes, mission and set-points for a vehicle of mission_node.
 
 Nothing is flown before the vehicle is armed; a mode that was chosen before begins then. Positions are NED metres about
 the map's origin, times seconds of the simulation.
@@ -38,7 +38,7 @@ _MISSING = "Preflight Fail: "
 SMOOTHING_S = 0.1
 """time constant of velocity and rates"""
 LONGEST_GAP_S = 1.0
-"""after it the motion in between is nobody's guess: velocity and rates begin at 0"""
+"""after a longer gap the motion in between is unknown: velocity and rates restart at 0"""
 
 
 class PoseTracker:
@@ -191,7 +191,7 @@ class FlightLogic:
     # --- arming
 
     def arm(self) -> None:
-        """From now on it does what it is told; home is here where it stands."""
+        """It obeys from now on; home is where it stands."""
         wrong = self.preflight_error()
         if wrong:
             raise Denied(_MISSING + wrong)

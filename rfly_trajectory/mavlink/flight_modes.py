@@ -49,4 +49,4 @@ SHOWN_AS = {
     MissionMode.CUSTOM: FlightMode.MISSION,
     MissionMode.HOLD: FlightMode.HOLD,
 }
-"""of a vehicle that somebody else flies, by the item that it flies"""
+"""of an externally controlled vehicle, by its current item"""

@@ -1,4 +1,4 @@
-"""Missions as MAVLink carries them: raw rows, kept as they came, and the items that a vehicle flies for them."""
+"""MAVLink missions: raw rows, kept unchanged, and the mission items that a vehicle flies for them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
+from rfly_trajectory.missions import mavlink
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.mavlink import (
-    DELAY,
-    DO_CHANGE_SPEED,
-    DO_JUMP,
-    FRAMES,
-    GLOBAL_FRAMES,
-    LAST_NAVIGATION,
-    TIMED_COMMANDS,
-    ImportSettings,
-    MavlinkItem,
-    mavlink_command,
-    to_mission_items,
-)
 from rfly_trajectory.missions.mission_checks import check_items
 
 Vector = tuple[float, float, float]
@@ -63,16 +51,16 @@ class Row:
         params = message.param1, message.param2, message.param3, message.param4
         return cls(message.frame, message.command, message.autocontinue, params, x, y, message.z)
 
-    def item(self, seq: int) -> MavlinkItem:
+    def item(self, seq: int) -> mavlink.MavlinkItem:
         """In degrees or metres."""
         scale = _scale(self.frame)
         x, y = (math.nan if v == _UNSET else v * scale for v in (self.x, self.y))
-        return MavlinkItem(self.command, self.frame, (*self.params, x, y, self.z), seq, f"mission item {seq}")
+        return mavlink.MavlinkItem(self.command, self.frame, (*self.params, x, y, self.z), seq, f"mission item {seq}")
 
 
 def _scale(frame: int) -> float:
     """Of x and y: what a unit of the integer is in degrees or metres."""
-    return _DEG_E7 if frame in GLOBAL_FRAMES else 1.0 if frame == 2 else _LOCAL_E4
+    return _DEG_E7 if frame in mavlink.GLOBAL_FRAMES else 1.0 if frame == 2 else _LOCAL_E4
 
 
 class FlightPlan(NamedTuple):
@@ -95,28 +83,28 @@ class FlightPlan(NamedTuple):
 
 def speed_item(speed: float) -> MissionItem:
     """A change of ground speed, m/s."""
-    return MissionItem.custom((0.0, 0.0, 0.0), (float(DO_CHANGE_SPEED), 1.0, speed, 0.0))
+    return MissionItem.custom((0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), 1.0, speed, 0.0))
 
 
 def plan_of(
-    rows: Sequence[Row], home: GeoPoint, origin: GeoPoint, settings: ImportSettings, uav_type: str
+    rows: Sequence[Row], home: GeoPoint, origin: GeoPoint, settings: mavlink.ImportSettings, uav_type: str
 ) -> FlightPlan:
     """What a vehicle of this kind flies for the rows. Raises Refused.
 
     `autocontinue` is not looked at: pymavlink's tools write 0 and mean that the mission goes on.
     """
     for seq, row in enumerate(rows):
-        if row.frame not in FRAMES:
+        if row.frame not in mavlink.FRAMES:
             raise Refused("MAV_MISSION_UNSUPPORTED_FRAME", f"mission item {seq}: frame {row.frame} is not supported")
     try:
-        items, _ = to_mission_items([row.item(seq) for seq, row in enumerate(rows)], home, settings)
+        items, _ = mavlink.to_mission_items([row.item(seq) for seq, row in enumerate(rows)], home, settings)
         plan = _plan(rows, items, geodetic_to_ned(home, origin), uav_type)
         check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
     except ValueError as error:  # MissionFileError and ConfigError are such, too
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
     for item, seq in zip(plan.items, plan.seqs, strict=True):
-        command = mavlink_command(item)
-        if command is not None and command <= LAST_NAVIGATION and command not in TIMED_COMMANDS:
+        command = mavlink.mavlink_command(item)
+        if command is not None and command <= mavlink.LAST_NAVIGATION and command not in mavlink.TIMED_COMMANDS:
             raise Refused("MAV_MISSION_UNSUPPORTED", f"mission item {seq}: command {command} cannot be carried out")
     return plan
 
@@ -130,7 +118,7 @@ def _plan(rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type
         made.append(placed)
         seqs.append(seq)
         if item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0 and uav_type != "fixed-wing":
-            made.append(MissionItem.custom(placed.position, (float(DELAY), float(item.params[2]), 0.0, 0.0)))
+            made.append(MissionItem.custom(placed.position, (float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0)))
             seqs.append(seq)
     number_of: dict[float, int] = {seq: index + 1 for index, seq in reversed(list(enumerate(seqs)))}
     targets = [float(number_of.get(target, math.nan)) for target in map(_target, made)]
@@ -141,11 +129,11 @@ def _plan(rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type
 
 def _target(item: MissionItem) -> float:
     """The number that a jump names; NaN for any other item."""
-    return float(item.params[1]) if mavlink_command(item) == DO_JUMP else math.nan
+    return float(item.params[1]) if mavlink.mavlink_command(item) == mavlink.DO_JUMP else math.nan
 
 
 def _with_target(item: MissionItem, target: float) -> MissionItem:
-    if mavlink_command(item) != DO_JUMP:
+    if mavlink.mavlink_command(item) != mavlink.DO_JUMP:
         return item
     params = np.array(item.params)
     params[1] = target

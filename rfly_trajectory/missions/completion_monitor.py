@@ -14,15 +14,8 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from rfly_common.config.checks import finite_number
+from rfly_trajectory.missions import mavlink
 from rfly_trajectory.missions.items import MissionItem, MissionMode, check_uav_type, finite_numbers
-from rfly_trajectory.missions.mavlink import (
-    CONDITION_CHANGE_ALT,
-    CONDITION_DELAY,
-    CONDITION_DISTANCE,
-    CONDITION_YAW,
-    LAST_NAVIGATION,
-    mavlink_command,
-)
 
 TOLERANCE = 1.0
 """m: arrived at a point, and the least tolerance of a circle"""
@@ -166,18 +159,18 @@ class CompletionMonitor:
     ) -> bool:
         if self._custom is not None:
             return bool(self._custom(pose, item))
-        command = mavlink_command(item)
-        if command is None or command <= LAST_NAVIGATION:
+        command = mavlink.mavlink_command(item)
+        if command is None or command <= mavlink.LAST_NAVIGATION:
             return False
         value = float(item.params[1])
-        if command == CONDITION_DELAY:
+        if command == mavlink.CONDITION_DELAY:
             return self._clock() - self._begun >= value
-        if command == CONDITION_CHANGE_ALT:
+        if command == mavlink.CONDITION_CHANGE_ALT:
             return abs(pose[2] - float(item.position[2])) <= TOLERANCE
-        if command == CONDITION_DISTANCE and next_position is not None:
+        if command == mavlink.CONDITION_DISTANCE and next_position is not None:
             north, east = finite_numbers(next_position, 3, "next_position")[:2].tolist()
             return math.hypot(pose[0] - north, pose[1] - east) <= value
-        if command == CONDITION_YAW and not self._fixed_wing and math.isfinite(value):
+        if command == mavlink.CONDITION_YAW and not self._fixed_wing and math.isfinite(value):
             return abs(math.remainder(pose[3] - math.radians(value), 2 * math.pi)) <= YAW_TOLERANCE
         if not self._logged:
             self._logged = True

@@ -20,9 +20,10 @@ from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, MissionFileError
 from rfly_common.files import StrPath, read_regular
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
+from rfly_trajectory.missions import mavlink
 from rfly_trajectory.missions.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.json_values import (
+from rfly_trajectory.missions.plan_patterns import (
     as_boolean,
     as_geo_position,
     as_integer,
@@ -31,25 +32,9 @@ from rfly_trajectory.missions.json_values import (
     as_object,
     expect,
     get_key,
+    items_of_pattern,
     short,
 )
-from rfly_trajectory.missions.mavlink import (
-    ABSOLUTE_FRAME,
-    DO_JUMP,
-    DO_JUMP_TAG,
-    JUMP_TAG,
-    MAX_COMMAND,
-    MAX_HEIGHT,
-    TERRAIN_FRAME,
-    WAYPOINT,
-    ImportSettings,
-    MavlinkItem,
-    TerrainAltitude,
-    mavlink_command,
-    to_mavlink_items,
-    to_mission_items,
-)
-from rfly_trajectory.missions.plan_patterns import items_of_pattern
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_ITEMS = 65_535
@@ -87,7 +72,7 @@ class Mission:
     @property
     def custom(self) -> tuple[tuple[int, int], ...]:
         """(index, MAVLink command) of every item that became a CUSTOM."""
-        found = ((index, mavlink_command(item)) for index, item in enumerate(self.items))
+        found = ((index, mavlink.mavlink_command(item)) for index, item in enumerate(self.items))
         return tuple((index, command) for index, command in found if command is not None)
 
     def about(self, origin: GeoPoint) -> Mission:
@@ -109,7 +94,7 @@ def read_mission(
     *,
     default_radius: float = 2.0,
     loiter_radius: float = 25.0,
-    terrain: TerrainAltitude | None = None,
+    terrain: mavlink.TerrainAltitude | None = None,
     first_row_is_home: bool = True,
     home: Sequence[float] | None = None,
 ) -> Mission:
@@ -124,7 +109,7 @@ def read_mission(
     """
     for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
         finite_number(name, radius, "m", above=0.0, error=ValueError)
-    settings = ImportSettings(float(default_radius), float(loiter_radius), terrain)
+    settings = mavlink.ImportSettings(float(default_radius), float(loiter_radius), terrain)
     try:
         text = _read_text(path)
         if text.lstrip().startswith("{"):
@@ -149,7 +134,7 @@ def write_mission(
     try:
         if len(mission.items) > MAX_ITEMS:
             raise MissionFileError(f"{len(mission.items)} items, at most {MAX_ITEMS} are written")
-        rows, changed = to_mavlink_items(mission.items, mission.numbers, mission.home, loiter_radius)
+        rows, changed = mavlink.to_mavlink_items(mission.items, mission.numbers, mission.home, loiter_radius)
     except MissionFileError as error:
         raise MissionFileError(f"{target}: {error}") from error
     if target.suffix.lower() == ".plan":
@@ -172,26 +157,30 @@ def _read_text(path: StrPath) -> str:
         raise MissionFileError(f"byte {error.start}: no UTF-8 text, expected a .plan or .waypoints file") from error
 
 
-def _finish(rows: list[MavlinkItem], home: GeoPoint, settings: ImportSettings, fence: Geofence) -> Mission:
+def _finish(
+    rows: list[mavlink.MavlinkItem], home: GeoPoint, settings: mavlink.ImportSettings, fence: Geofence
+) -> Mission:
     numbers = tuple(row.number for row in rows)
     known = set(numbers)
     for row in rows:
-        if row.command == DO_JUMP and row.params[0] not in known:
+        if row.command == mavlink.DO_JUMP and row.params[0] not in known:
             raise row.error("params[0]", row.params[0], "the number of an item to jump to")
-    tags = Counter(row.params[0] for row in rows if row.command == JUMP_TAG)
+    tags = Counter(row.params[0] for row in rows if row.command == mavlink.JUMP_TAG)
     for row in rows:
-        if row.command == DO_JUMP_TAG and tags[row.params[0]] != 1:
-            raise row.error("params[0]", row.params[0], f"the tag of one item (command {JUMP_TAG}) to jump to")
+        if row.command == mavlink.DO_JUMP_TAG and tags[row.params[0]] != 1:
+            raise row.error("params[0]", row.params[0], f"the tag of one item (command {mavlink.JUMP_TAG}) to jump to")
     if len(known) != len(numbers):
         repeated = {number for number, count in Counter(numbers).items() if count > 1}
-        twice = next((row.params[0] for row in rows if row.command == DO_JUMP and row.params[0] in repeated), None)
+        twice = next(
+            (row.params[0] for row in rows if row.command == mavlink.DO_JUMP and row.params[0] in repeated), None
+        )
         if twice is not None:
             raise MissionFileError(f"doJumpId: {twice:g} is that of several items, and a jump leads there")
-    items, lost = to_mission_items(rows, home, settings)
+    items, lost = mavlink.to_mission_items(rows, home, settings)
     return Mission(items, home, numbers, fence, lost)
 
 
-def _read_plan(text: str, settings: ImportSettings) -> Mission:
+def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
     try:
         plan = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -202,7 +191,7 @@ def _read_plan(text: str, settings: ImportSettings) -> Mission:
     mission = as_object(get_key(plan, "mission", ""), "mission")
     if "version" in mission:
         expect(mission, "version", 2, "mission.")
-    rows: list[MavlinkItem] = []
+    rows: list[mavlink.MavlinkItem] = []
     changed: list[str] = []
     home = _read_home(mission, settings.terrain, changed)
     rally = _read_rally_points(as_object(plan.get("rallyPoints") or {}, "rallyPoints"), home)
@@ -219,7 +208,7 @@ def _read_plan(text: str, settings: ImportSettings) -> Mission:
     return replace(read, lost=(*changed, *read.lost), rally=rally)
 
 
-def _read_home(mission: dict[str, Any], terrain: TerrainAltitude | None, notes: list[str]) -> GeoPoint:
+def _read_home(mission: dict[str, Any], terrain: mavlink.TerrainAltitude | None, notes: list[str]) -> GeoPoint:
     """Where home is; without an altitude that of the ground, or sea level, with a note."""
     where = "mission.plannedHomePosition"
     values = as_list(get_key(mission, "plannedHomePosition", "mission"), where)
@@ -246,13 +235,15 @@ def _relative_place(value: Any, home: GeoPoint, where: str) -> tuple[float, floa
         raise MissionFileError(f"{where}: {short(values)}, expected latitude, longitude and altitude")
     place = as_geo_position(values[:2], where)
     altitude = 0.0 if len(values) == 2 or values[2] is None else as_number(values[2], where)
-    if abs(altitude) > MAX_HEIGHT:
-        raise MissionFileError(f"{where}: altitude {altitude:g}, expected one within {MAX_HEIGHT:,.0f} m of home's")
+    if abs(altitude) > mavlink.MAX_HEIGHT:
+        raise MissionFileError(
+            f"{where}: altitude {altitude:g}, expected one within {mavlink.MAX_HEIGHT:,.0f} m of home's"
+        )
     north, east, _ = geodetic_to_ned((*place, home[2]), home).tolist()
     return north, east, 0.0 - altitude
 
 
-def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) -> None:
+def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.MavlinkItem]) -> None:
     kind = get_key(entry, "type", where)
     if kind == "ComplexItem":
         name = entry.get("complexItemType")
@@ -274,7 +265,7 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
         return
     if kind != "SimpleItem":
         raise MissionFileError(f"{where}: type: {short(kind)}, expected 'SimpleItem' or 'ComplexItem'")
-    command = as_integer(get_key(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
+    command = as_integer(get_key(entry, "command", where), f"{where}: command", 1, mavlink.MAX_COMMAND)
     frame = as_integer(get_key(entry, "frame", where), f"{where}: frame", 0, 255)
     values = as_list(get_key(entry, "params", where), f"{where}: params")
     if len(values) == 4 and "coordinate" in entry:  # as QGroundControl wrote it before 3.3
@@ -285,12 +276,15 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[MavlinkItem]) 
     if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
         where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
         if entry.get("AMSLAltAboveTerrain") is not None:
-            frame, params[6] = ABSOLUTE_FRAME, as_number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain")
+            frame, params[6] = (
+                mavlink.ABSOLUTE_FRAME,
+                as_number(entry["AMSLAltAboveTerrain"], f"{where}: AMSLAltAboveTerrain"),
+            )
         else:
-            frame, params[6] = TERRAIN_FRAME, as_number(get_key(entry, "Altitude", where), f"{where}: Altitude")
+            frame, params[6] = mavlink.TERRAIN_FRAME, as_number(get_key(entry, "Altitude", where), f"{where}: Altitude")
     _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
     number = as_integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
-    rows.append(MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
+    rows.append(mavlink.MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
 
 
 def _simple(entry: dict[str, Any], where: str) -> dict[str, Any]:
@@ -331,7 +325,7 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
     return Geofence(tuple(areas), None if not back else _relative_place(back, home, "geoFence.breachReturn"))
 
 
-def _plan(rows: list[MavlinkItem], mission: Mission, uav_type: str) -> dict[str, Any]:
+def _plan(rows: list[mavlink.MavlinkItem], mission: Mission, uav_type: str) -> dict[str, Any]:
     polygons, circles = [], []
     for area in mission.fence.areas:
         if isinstance(area, FenceCircle):
@@ -381,7 +375,7 @@ def _relative_values(point: Sequence[float], home: GeoPoint) -> list[float]:
 
 
 def _read_waypoints(
-    text: str, settings: ImportSettings, first_row_is_home: bool, home: Sequence[float] | None
+    text: str, settings: mavlink.ImportSettings, first_row_is_home: bool, home: Sequence[float] | None
 ) -> Mission:
     numbered = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1))
     lines = [(number, columns) for number, columns in numbered if columns and not columns[0].startswith("#")]
@@ -413,13 +407,14 @@ def _read_waypoints(
     return replace(read, lost=(*notes, *read.lost))
 
 
-def _notes_of_home(row: MavlinkItem) -> tuple[str, ...]:
+def _notes_of_home(row: mavlink.MavlinkItem) -> tuple[str, ...]:
     """What a first row says that home's row doesn't."""
-    if row.command == WAYPOINT and row.frame == ABSOLUTE_FRAME and row.number == 0:
+    if row.command == mavlink.WAYPOINT and row.frame == mavlink.ABSOLUTE_FRAME and row.number == 0:
         return ()
     return (
         f"{row.where} (command {row.command}, frame {row.frame}): the first row is home and is not flown, its altitude "
-        f"is above sea; home's row has index 0, command {WAYPOINT}, frame {ABSOLUTE_FRAME}: put it before this one",
+        f"is above sea; home's row has index 0, command {mavlink.WAYPOINT}, frame {mavlink.ABSOLUTE_FRAME}: "
+        "put it before this one",
     )
 
 
@@ -438,7 +433,7 @@ def _area_file(lines: list[list[str]]) -> str:
     return "the corners of a geofence (.fen)" if fits else ""
 
 
-def _read_row(columns: list[str], line: int, is_home: bool) -> MavlinkItem:
+def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkItem:
     where = f"line {line}"
     if len(columns) != 12:
         raise MissionFileError(f"{where}: {len(columns)} columns, expected 12")
@@ -446,16 +441,16 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> MavlinkItem:
     where = f"item {index}, line {line}"
     as_integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
     frame = as_integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
-    command = as_integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, MAX_COMMAND)
+    command = as_integer(_parse(columns[3], f"{where}: command"), f"{where}: command", 1, mavlink.MAX_COMMAND)
     params = tuple(_parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11]))
     goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
     if not is_home:
         _refuse_pause(goes_on, f"{where}: autocontinue")
-    return MavlinkItem(command, frame, params, index, where)  # type: ignore[arg-type]
+    return mavlink.MavlinkItem(command, frame, params, index, where)  # type: ignore[arg-type]
 
 
-def _waypoints(rows: list[MavlinkItem], home: GeoPoint) -> str:
-    home_row = MavlinkItem(16, 0, (0.0, 0.0, 0.0, 0.0, *home))
+def _waypoints(rows: list[mavlink.MavlinkItem], home: GeoPoint) -> str:
+    home_row = mavlink.MavlinkItem(16, 0, (0.0, 0.0, 0.0, 0.0, *home))
     lines = [WAYPOINTS_HEADER]
     for row in (home_row, *rows):
         numbers = [_column(value) for value in row.params]

@@ -25,7 +25,7 @@ GLIDE, MAX_GLIDE = 0.12, 0.27
 LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
 """s ahead at which the height over the ground is looked at"""
 MAX_APPROACHES = 6
-"""after so many approaches that came to nothing a landing is given up"""
+"""failed approaches after which a landing is given up"""
 APPROACH_TIME = 120.0
 """s that an approach may take beside twice the straight way to where it begins"""
 APPROACH_HEIGHT = 20.0

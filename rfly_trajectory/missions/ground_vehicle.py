@@ -16,7 +16,7 @@ from rfly_common.frames import up_to_down
 from rfly_trajectory.missions.ground import Ground
 from rfly_trajectory.missions.items import MissionItem, MissionMode
 from rfly_trajectory.missions.multirotor import Vector, check_limits, clip
-from rfly_trajectory.motion.wheels import wheel_contact
+from rfly_trajectory.motion.attitude import wheel_contact
 
 TURN_MARGIN = 1.1
 """a target nearer to the tightest turn than this share of it is driven away from first"""

@@ -31,7 +31,7 @@ from rfly_trajectory.missions.items import (
 
 NO_PARAMS = (-1.0, -1.0, -1.0, -1.0)
 LINE_RADIUS = 25.0
-"""m, the transition radius that is written into a previous item which has none of its own"""
+"""m, the transition radius that is written into a previous item without one"""
 
 _STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
 

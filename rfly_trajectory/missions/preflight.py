@@ -1,4 +1,4 @@
-"""What stands against a mission before it is flown: ground and objects on its way, radio, battery, the way home.
+"""Preflight check of a mission: ground and objects on its path, radio, battery, the way home.
 
 All is computed on the way as the items describe it, over the bilinear ground. NED metres.
 """
@@ -16,20 +16,10 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_trajectory.missions import mavlink
 from rfly_trajectory.missions.clearance import Boxes, height_over_ground, near_boxes
 from rfly_trajectory.missions.fixed_wing import FixedWingLimits
 from rfly_trajectory.missions.items import MissionItem, MissionMode
-from rfly_trajectory.missions.mavlink import (
-    CONDITION_CHANGE_ALT,
-    DELAY,
-    DO_CHANGE_SPEED,
-    DO_JUMP,
-    DO_JUMP_TAG,
-    LAST_NAVIGATION,
-    LOITER_TIME,
-    LOITER_TO_ALTITUDE,
-    mavlink_command,
-)
 from rfly_trajectory.missions.mission_checks import tags_of
 from rfly_trajectory.missions.multirotor import RETURN_HEIGHT, MultirotorLimits
 
@@ -122,22 +112,22 @@ class _Walk:
         return Way(tuple(self._legs), self._endless)
 
     def _jump_target(self, item: MissionItem) -> int | None:
-        command = mavlink_command(item)
-        if command == DO_JUMP:
+        command = mavlink.mavlink_command(item)
+        if command == mavlink.DO_JUMP:
             return self._index_of.get(int(item.params[1]))
-        return self._tags.get(float(item.params[1])) if command == DO_JUMP_TAG else None
+        return self._tags.get(float(item.params[1])) if command == mavlink.DO_JUMP_TAG else None
 
     def _leads(self, item: MissionItem) -> bool:
-        command = mavlink_command(item)
-        return command is None or (command <= LAST_NAVIGATION and command != DELAY)
+        command = mavlink.mavlink_command(item)
+        return command is None or (command <= mavlink.LAST_NAVIGATION and command != mavlink.DELAY)
 
     def _fly(self, index: int, item: MissionItem) -> None:
-        command = mavlink_command(item)
-        if command == DO_CHANGE_SPEED and item.params[1] in (0.0, 1.0) and item.params[2] != -1.0:
+        command = mavlink.mavlink_command(item)
+        if command == mavlink.DO_CHANGE_SPEED and item.params[1] in (0.0, 1.0) and item.params[2] != -1.0:
             self._speed = max(0.0, float(item.params[2]))
-        elif command == DELAY:
+        elif command == mavlink.DELAY:
             self._add(index, self._at, seconds=max(0.0, float(item.params[1])))
-        elif command == CONDITION_CHANGE_ALT:
+        elif command == mavlink.CONDITION_CHANGE_ALT:
             self._add(index, np.array([*self._at[:2], item.position[2]]), flown=False)
             self._height_of = index
         elif item.mode in (MissionMode.LAND, MissionMode.RTL):
@@ -158,9 +148,9 @@ class _Walk:
         radius, turns, seconds = 0.0, 0.0, 0.0
         if item.mode is MissionMode.ORBIT:
             radius, turns = float(item.params[0]), float(item.params[2])
-        elif command in (LOITER_TIME, LOITER_TO_ALTITUDE):
-            given = float(item.params[3 if command == LOITER_TIME else 2])
-            seconds = max(0.0, float(item.params[1])) if command == LOITER_TIME else 0.0
+        elif command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
+            given = float(item.params[3 if command == mavlink.LOITER_TIME else 2])
+            seconds = max(0.0, float(item.params[1])) if command == mavlink.LOITER_TIME else 0.0
             if self._loiter_radius > 0.0:
                 radius, turns = abs(given) if math.isfinite(given) and given else self._loiter_radius, 1.0
         elif item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0:

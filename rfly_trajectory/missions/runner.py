@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
+from rfly_trajectory.missions import mavlink
 from rfly_trajectory.missions.completion_monitor import TOLERANCE, CompletionMonitor, CustomDone, ItemProgress
 from rfly_trajectory.missions.geofence import Geofence
 from rfly_trajectory.missions.ground import Ground
@@ -26,21 +27,6 @@ from rfly_trajectory.missions.items import (
     MissionParams,
     command_of,
     finite_numbers,
-)
-from rfly_trajectory.missions.mavlink import (
-    CONDITION_CHANGE_ALT,
-    CONDITION_DISTANCE,
-    CONDITION_YAW,
-    DELAY,
-    DO_CHANGE_SPEED,
-    DO_JUMP,
-    DO_JUMP_TAG,
-    LAST_NAVIGATION,
-    LOITER_TIME,
-    LOITER_TO_ALTITUDE,
-    MAX_HEIGHT,
-    TIMED_COMMANDS,
-    mavlink_command,
 )
 from rfly_trajectory.missions.mission_checks import below_home, check_fence, check_items, check_returns, tags_of
 from rfly_trajectory.missions.multirotor import Follower
@@ -180,8 +166,8 @@ class MissionRunner:
         """
         mission = tuple(items)
         launch = tuple(finite_numbers(home, 3, "home").tolist())
-        if abs(launch[2]) > MAX_HEIGHT:
-            raise ConfigError(f"home: z {launch[2]:g}, expected at most {MAX_HEIGHT:,.0f} m up or down")
+        if abs(launch[2]) > mavlink.MAX_HEIGHT:
+            raise ConfigError(f"home: z {launch[2]:g}, expected at most {mavlink.MAX_HEIGHT:,.0f} m up or down")
         PathManager().step((0, 0, 0, 0), mission)
         if not 0 <= start_index < max(1, len(mission)):
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
@@ -272,7 +258,7 @@ class MissionRunner:
             raise ValueError("pose: missing, expected x, y, z and course of a vehicle without a follower")
         at = tuple(finite_numbers(pose, 4, "pose").tolist())
         self._now += dt
-        if self._ground_is_level and self._level < at[2] <= MAX_HEIGHT and self._items:
+        if self._ground_is_level and self._level < at[2] <= mavlink.MAX_HEIGHT and self._items:
             self._level_ground(at[2])
         self._last_position = at[0], at[1]
         done = self._done(at, is_mode_done)
@@ -332,11 +318,11 @@ class MissionRunner:
         if self._last is None or self._fresh or mission.kind != "item" or mission.finished:
             return False
         item, previous = self._last.params.current, replace(self._last.params.previous, position=self._line_start)
-        command = mavlink_command(item)
-        if command in (DO_JUMP, DO_JUMP_TAG):
-            targets = self._index_of if command == DO_JUMP else self._index_of_tag
+        command = mavlink.mavlink_command(item)
+        if command in (mavlink.DO_JUMP, mavlink.DO_JUMP_TAG):
+            targets = self._index_of if command == mavlink.DO_JUMP else self._index_of_tag
             return self._jump(mission.index, item, targets[int(item.params[1])])
-        if command == DO_CHANGE_SPEED:
+        if command == mavlink.DO_CHANGE_SPEED:
             return True
         if reported is not None:
             return reported
@@ -344,11 +330,11 @@ class MissionRunner:
             return self._mode == ("FLIGHT" if item.mode is MissionMode.TAKEOFF else "DRIVE")
         if self._last.driven:  # as seen from above
             at = (*at[:2], float(self._last.flown.position[2]), at[3])
-        if command in TIMED_COMMANDS:
+        if command in mavlink.TIMED_COMMANDS:
             return self._timed_done(item, int(command or 0), at)
         watched = self._last.flown
         if item.mode is MissionMode.CUSTOM:
-            watched = replace(item, position=watched.position) if command == CONDITION_CHANGE_ALT else item
+            watched = replace(item, position=watched.position) if command == mavlink.CONDITION_CHANGE_ALT else item
         if item.mode is MissionMode.LAND and self._stands_on_unknown_ground(at):
             return True
         ahead = self._next_position()
@@ -382,14 +368,14 @@ class MissionRunner:
         return False
 
     def _timed_done(self, item: MissionItem, command: int, at: tuple[float, ...]) -> bool:
-        if command == DELAY:
+        if command == mavlink.DELAY:
             return self._now - self._begun >= float(item.params[1])
         assert self._last is not None
         flown = self._last.flown
         reach = max(TOLERANCE, 0.1 * float(flown.params[0])) if flown.mode is MissionMode.ORBIT else TOLERANCE
         if _distance(flown, at) > reach and self._arrived is None:
             return False
-        if command == LOITER_TO_ALTITUDE:
+        if command == mavlink.LOITER_TO_ALTITUDE:
             return abs(at[2] - float(flown.position[2])) <= TOLERANCE
         self._arrived = self._now if self._arrived is None else self._arrived
         return self._now - self._arrived >= float(item.params[1])
@@ -437,7 +423,7 @@ class MissionRunner:
         if not _is_instantaneous(before):
             self._line_start = self._previous_flown(params.previous)
         item = params.current
-        if mavlink_command(item) == DO_CHANGE_SPEED and self.manager.state.kind == "item":
+        if mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED and self.manager.state.kind == "item":
             kind, speed = item.params[1:3].tolist()
             mover = self.follower or self.guide
             if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
@@ -478,19 +464,21 @@ class MissionRunner:
         return item if self.follower is None else self.follower.flown(item)
 
     def _for_custom(self, item: MissionItem) -> MissionItem:
-        command = mavlink_command(item)
+        command = mavlink.mavlink_command(item)
         position = item.position
-        if command is not None and command > LAST_NAVIGATION and command != CONDITION_CHANGE_ALT:
-            ahead = self._next_position() if command == CONDITION_DISTANCE else None
+        if command is not None and command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT:
+            ahead = self._next_position() if command == mavlink.CONDITION_DISTANCE else None
             if ahead is not None:
                 return MissionItem.waypoint(ahead, math.nan)
-            if command == CONDITION_YAW and not self._fixed_wing:
+            if command == mavlink.CONDITION_YAW and not self._fixed_wing:
                 return MissionItem.waypoint(self._begun_at, math.radians(float(item.params[1])))
-        if command == DELAY or (command is not None and command > LAST_NAVIGATION and command != CONDITION_CHANGE_ALT):
+        if command == mavlink.DELAY or (
+            command is not None and command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT
+        ):
             params = (self._loiter_radius, 0.0, -1.0, -1.0) if self._fixed_wing else NO_PARAMS
             return MissionItem(MissionMode.HOLD, np.array(self._begun_at), np.array(params))
-        radius = float(item.params[3]) if command == LOITER_TIME else math.nan
-        radius = float(item.params[2]) if command == LOITER_TO_ALTITUDE else radius
+        radius = float(item.params[3]) if command == mavlink.LOITER_TIME else math.nan
+        radius = float(item.params[2]) if command == mavlink.LOITER_TO_ALTITUDE else radius
         return self._hover_or_loiter(position, radius)
 
     def _hover_or_loiter(self, position: np.ndarray, radius: float) -> MissionItem:
@@ -536,8 +524,8 @@ class MissionRunner:
 
 def _is_instantaneous(item: MissionItem) -> bool:
     """Done at once, and nothing is flown for it: a camera, a speed, a jump, a place to look at."""
-    command = mavlink_command(item)
-    return command is not None and command > LAST_NAVIGATION and command not in _CONDITIONS
+    command = mavlink.mavlink_command(item)
+    return command is not None and command > mavlink.LAST_NAVIGATION and command not in _CONDITIONS
 
 
 def _distance(item: MissionItem, at: Sequence[float]) -> float:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
 from rfly_common.config.marked_yaml import Document, Key, parse_yaml
-from rfly_common.config.schema_errors import key_path
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 
@@ -61,7 +60,7 @@ def parse_nav_path(text: str, file: str) -> Floats:
         last = document
     if last is None:
         raise ConfigError(f"{file}: the file holds no message")
-    return _points(last, file)
+    return _points(last)
 
 
 def _documents(text: str, file: str) -> Iterator[Document]:
@@ -73,7 +72,7 @@ def _documents(text: str, file: str) -> Iterator[Document]:
         begin = end.end() if end else begin
 
 
-def _points(document: Document, file: str) -> Floats:
+def _points(document: Document) -> Floats:
     def at(path: tuple[Key, ...], kinds: type | tuple[type, ...], expected: str) -> Any:
         value: Any = document.value
         for key in path:
@@ -82,7 +81,7 @@ def _points(document: Document, file: str) -> Floats:
             else:
                 value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, bool) or not isinstance(value, kinds):
-            raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: expected {expected}")
+            raise document.error(path, f"expected {expected}")
         return value
 
     frame = at(("header", "frame_id"), str, "a nav_msgs/Path with the name of its frame")
@@ -90,16 +89,12 @@ def _points(document: Document, file: str) -> Floats:
     points = np.empty((len(poses), 3))
     for i, pose in enumerate(poses):
         if isinstance(pose, str):
-            raise ConfigError(
-                f"{file}:{document.line(('poses', i))}: poses[{i}]: the message was cut short when it was printed; "
-                "ros2 topic echo --full-length prints all of it"
-            )
+            text = "the message was cut short when it was printed; ros2 topic echo --full-length prints all of it"
+            raise document.error(("poses", i), text)
         own = pose.get("header", {}) if isinstance(pose, dict) else {}
         if isinstance(own, dict) and own.get("frame_id", "") not in ("", frame):
-            raise ConfigError(
-                f"{file}:{document.line(('poses', i, 'header', 'frame_id'))}: poses[{i}].header.frame_id: "
-                f"{own['frame_id']!r} is not the path's frame {frame!r}"
-            )
+            text = f"{own['frame_id']!r} is not the path's frame {frame!r}"
+            raise document.error(("poses", i, "header", "frame_id"), text)
         for axis in range(3):
             points[i, axis] = at(("poses", i, "pose", "position", "xyz"[axis]), (int, float), "a number")
     try:
@@ -107,4 +102,4 @@ def _points(document: Document, file: str) -> Floats:
     except ConfigError as error:
         key, _, text = str(error).partition(": ")
         path: tuple[Key, ...] = ("header", "frame_id") if key == "frame_id" else ("poses",)
-        raise ConfigError(f"{file}:{document.line(path)}: {key_path(path)}: {text}") from None
+        raise document.error(path, text) from None

@@ -1,6 +1,6 @@
 """`fleet_markers`: vehicles, names and paths as RViz draws them. Part of trajectory_node and mission_node.
 
-Latched, and made only when somebody listens: the first time, and after a change.
+Latched, and made only for subscribers: the first time, and after a change.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _rgba(colour: ArrayLike) -> ColorRGBA:
 
 
 class ShownVehicle(NamedTuple):
-    """What markers tell of a vehicle."""
+    """What markers show of a vehicle."""
 
     name: str
     id: int

@@ -8,18 +8,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 from nav_msgs.msg import Path as PathMessage
 from rclpy.node import Node
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, FrameError, WorkError
-from rfly_common.frames import ned_to_enu, quat_rotate
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.frame_lookup import Frames, FrameToWorld
+from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_terrain.ros.plan_msgs import path_to_points
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.follow_path import (
     MAX_POSES,
@@ -152,7 +151,7 @@ class FollowPaths:
                 self._refuse(name, str(error))
             return
         self._unplaced.pop(name, None)
-        self._points[name] = _points(message, to_world)
+        self._points[name] = path_to_points(message, to_world)
         executor = self._node.executor
         if name not in self._making and executor is not None:
             self._making.add(name)
@@ -190,12 +189,3 @@ def _path_or_error(vehicle: Vehicle, points: Floats) -> tuple[Path | None, str]:
         return reference_path(vehicle, points), ""
     except ConfigError as error:
         return None, str(error)
-
-
-def _points(message: Any, to_world: FrameToWorld) -> Floats:
-    """(k, 3) positions ENU."""
-    places = [pose.pose.position for pose in message.poses]
-    points = np.array([(p.x, p.y, p.z) for p in places], float)
-    if not to_world.is_world:
-        points = quat_rotate(to_world.transform.quat_xyzw, points) + to_world.transform.translation
-    return np.asarray(ned_to_enu(points) if to_world.axes == "ned" else points, float)

@@ -39,7 +39,7 @@ class MavlinkNode(Node):
     def __init__(self) -> None:
         super().__init__("mavlink_node")
         given = declare_parameters(self, MavlinkParameters)
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
         targets = [_address(text) for text in given.targets]
         self._endpoint = MavlinkEndpoint(targets, _key(given.signing_file))
@@ -50,7 +50,7 @@ class MavlinkNode(Node):
         self._diagnostics.hardware_id = self._where
         for index, name in enumerate(given.vehicles):
             self._vehicles.append(self._vehicle(name, index, frames))
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._timer = self.create_timer(PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
         listed = ", ".join(f"{each.vehicle.system_id} {each.name}" for each in self._vehicles) or "no vehicles"
@@ -82,10 +82,6 @@ class MavlinkNode(Node):
     def _on_terrain_map(self, terrain: HeightMap, origin: GeoPoint) -> None:
         for each in self._vehicles:
             each.take_terrain(terrain, origin)
-        self._update_diagnostics()
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
         self._update_diagnostics()
 
     def _tick(self) -> None:

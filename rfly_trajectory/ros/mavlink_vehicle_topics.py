@@ -1,4 +1,4 @@
-"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle, and what it is told."""
+"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle, and its feedback."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from rfly_common.frames import (
     quat_rotate,
     yaw_ned_to_enu,
 )
-from rfly_common.ros.frame_lookup import FrameToWorld
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_trajectory.missions.items import MissionItem, MissionMode, MissionParams
 from rfly_trajectory.missions.multirotor import Follower, Vector
 

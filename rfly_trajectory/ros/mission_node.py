@@ -47,7 +47,7 @@ class MissionNode(Node):
         super().__init__("mission_node")
         given = declare_parameters(self, MissionParameters)
         self._given, names = given, given.vehicles
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "missions", "", self._update_diagnostics)
         frames = Frames(self)
@@ -63,7 +63,7 @@ class MissionNode(Node):
         self._poses = [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names] if given.simulate else []
         self._tf = publisher(self, TFMessage, "/tf", TF) if given.simulate else None
         self._markers = FleetMarkers(self, given.marker_scale) if given.simulate else None
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._timer = self.create_timer(1.0 / given.rate, self._tick)
         listed = ", ".join(f"{each.name} ({each.uav_type})" for each in settings) or "no vehicles (parameter vehicles)"
@@ -118,10 +118,6 @@ class MissionNode(Node):
             shown = [ShownVehicle(v.settings.name, v.settings.id, v.settings.vehicle_type) for v in self._vehicles]
             self._markers.show(lambda: (shown, ()))
         self.get_logger().info(f"flying over map {terrain.name!r}")
-        self._update_diagnostics()
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
         self._update_diagnostics()
 
     def _tick(self) -> None:

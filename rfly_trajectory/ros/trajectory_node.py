@@ -51,7 +51,7 @@ class TrajectoryNode(Node):
         given = declare_parameters(self, TrajectoryParameters)
         self._given = given
         shard_range(given.shard, 0)  # a shard that is none ends the node
-        self._ground = LatestTerrain(self, self._on_terrain_map, self._on_terrain_refused)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "fleet", given.fleet, self._update_diagnostics)
         self._whole: Fleet | None = None
@@ -75,7 +75,7 @@ class TrajectoryNode(Node):
             self._fleet_error = " ".join(str(error).split())
             self.get_logger().error(self._fleet_error)
         waiting_service(self, LoadFleet, "~/load_fleet", self._load_fleet)
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._period_ns = int(1e9 / given.rate)
         self._timer = self.create_timer(1.0 / given.rate, self._tick)
@@ -119,10 +119,6 @@ class TrajectoryNode(Node):
     def _publish_paths(self) -> None:
         if self._fleet is not None:
             self._topics.publish_paths(self._fleet)
-
-    def _on_terrain_refused(self) -> None:
-        self._diagnostics.count("refused_terrains")
-        self._update_diagnostics()
 
     def _log_findings(self, findings: list[Finding]) -> None:
         self._findings = findings

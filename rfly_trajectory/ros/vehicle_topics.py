@@ -55,7 +55,7 @@ class PerVehicleTopics:
         self._tf: Any = None
 
     def use(self, names: Sequence[str]) -> None:
-        """Keep the topics of names that stay, destroy those of names that are gone, make those that are new."""
+        """Keep topics of names that stay, destroy those of vanished names, create those of new ones."""
         self.names = tuple(names)
         gone = self._poses.keys() - set(names)
         for name in gone:

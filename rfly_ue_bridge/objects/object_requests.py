@@ -28,7 +28,7 @@ ANSWERS = {
     OBJ_REQ_DATA_OLD.name: (OBJECT, "name"),
     OBJ_REQ_DATA.name: (OBJECT, "name"),
 }
-"""Wire name of an answer -> what it tells of, and the field that says of which."""
+"""Wire name of an answer -> its subject, and the field that identifies it."""
 
 
 def question(kind: int, number: int, name: str) -> Question:

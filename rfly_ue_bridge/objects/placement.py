@@ -8,27 +8,25 @@ height above the ground, the model's offset (`model_offset`), is added to the te
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Triple
 from rfly_common.config.checks import finite_number
-from rfly_common.errors import FrameError, PlacementError
+from rfly_common.errors import PlacementError
 from rfly_common.frames import (
     enu_to_ned,
-    ned_to_enu,
-    quat_conjugate,
-    quat_enu_flu_to_ned_frd,
-    quat_multiply,
-    quat_ned_frd_to_ned_flu,
-    quat_rotate,
     yaw_ned_to_enu,
 )
+from rfly_common.transform_buffer import FrameToWorld
+from rfly_terrain.world.models import Model, placed_part
+from rfly_terrain.world.world import World, WorldObject
 from rfly_ue_bridge.codec.ned_states import NedStates
 
 if TYPE_CHECKING:
@@ -202,46 +200,58 @@ def _words(values: Sequence[float]) -> str:
     return " ".join(f"{value:g}" for value in values)
 
 
-VERTICAL_TOLERANCE = 1e-6
-
-
-class FrameAxes(NamedTuple):
-    """A frame: the axes (enu or ned) of the world frame that it hangs on, and the transform into that one."""
-
-    axes: str
-    translation: ArrayLike | None = None
-    """(3,) m; None: the frame is the world frame itself"""
-    quat_xyzw: ArrayLike | None = None
-
-
-def place_in_enu(x: float, y: float, yaw: float, frame: FrameAxes, name: str) -> dict[str, Any]:
+def place_in_enu(x: float, y: float, yaw: float, frame: FrameToWorld, name: str) -> dict[str, Any]:
     """x, y (m) and yaw (rad about the frame's z, from its x) as x east, y north, yaw counter-clockwise from east.
 
     Raises FrameError for a frame whose z axis is not vertical: there x and y alone name no point of the ground.
     """
-    if frame.translation is None or frame.quat_xyzw is None:
+    if frame.is_world:
         return from_ned(x, y, yaw) if frame.axes == "ned" else {"x": x, "y": y, "yaw": yaw}
-    vertical = quat_rotate(frame.quat_xyzw, (0.0, 0.0, 1.0))
-    if math.hypot(float(vertical[0]), float(vertical[1])) > VERTICAL_TOLERANCE:
-        raise FrameError(f"frame {name!r}: its z axis is not vertical, so x and y alone name no point of the ground")
-    point = quat_rotate(frame.quat_xyzw, (x, y, 0.0)) + np.asarray(frame.translation, float)
-    ahead = quat_rotate(frame.quat_xyzw, (math.cos(yaw), math.sin(yaw), 0.0))
-    if frame.axes == "ned":
-        point, ahead = ned_to_enu(point), ned_to_enu(ahead)
+    frame.check_vertical(name)
+    point, ahead = frame.points_to_enu((x, y, 0.0)), frame.vectors_to_enu((math.cos(yaw), math.sin(yaw), 0.0))
     return {"x": float(point[0]), "y": float(point[1]), "yaw": math.atan2(float(ahead[1]), float(ahead[0]))}
 
 
-def poses_in_frame(position_enu: ArrayLike, yaw: ArrayLike, frame: FrameAxes) -> tuple[Floats, Floats]:
+def poses_in_frame(position_enu: ArrayLike, yaw: ArrayLike, frame: FrameToWorld) -> tuple[Floats, Floats]:
     """(n, 3) positions, (n,) yaws in ENU -> positions and orientations (n, 4) xyzw, base_link (FLU) into the frame."""
-    position = np.asarray(position_enu, float)
     half = np.asarray(yaw, float) / 2
     zero = np.zeros_like(half)
     orientation = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
-    if frame.axes == "ned":
-        position = np.asarray(enu_to_ned(position)) + 0.0
-        orientation = np.asarray(quat_ned_frd_to_ned_flu(quat_enu_flu_to_ned_frd(orientation)))
-    if frame.translation is not None and frame.quat_xyzw is not None:
-        back = np.broadcast_to(quat_conjugate(frame.quat_xyzw), orientation.shape)
-        position = np.asarray(quat_rotate(back, position - np.asarray(frame.translation, float)))
-        orientation = np.asarray(quat_multiply(back, orientation))
-    return position, orientation
+    return frame.poses_from_enu(position_enu, orientation)
+
+
+SCALES = (1e-3, 1e3)
+"""of a picture; what is larger is drawn too small"""
+
+
+def world_to_placed(world: World, level: bool = False) -> list[PlacedObject]:
+    """The objects, their ids to be chosen. `level`: there is no terrain, and the ground lies at z = 0.
+
+    One that shows no model of RflySim3D's is drawn as a box: its origin is the middle of its height, and its scale the
+    box's size.
+    """
+    return [_placed(each, level) for each in world.objects]
+
+
+def _placed(each: WorldObject, level: bool) -> PlacedObject:
+    model = each.scaled_model
+    z = 0.0 if each.z is None and level else each.z
+    if model.vehicle_type:
+        shown, offset, scale = model, 0.0, (each.scale,) * 3
+    else:
+        shown, offset = _about_middle(model)
+        length, width, height = np.clip(2.0 * np.maximum(*np.abs(shown.bounds)), *SCALES).tolist()
+        scale = (length, width, height)
+    placed = PlacedObject(model.vehicle_type, each.x, each.y, each.yaw, scale=scale, model=shown)
+    if z is None:
+        return dataclasses.replace(placed, offset=offset)
+    return dataclasses.replace(placed, z=z + offset)
+
+
+@functools.lru_cache(maxsize=4096)
+def _about_middle(model: Model) -> tuple[Model, float]:
+    """The model from half its height up, and how high that is above its own z = 0; x and y stay."""
+    low, high = model.bounds
+    offset = 0.5 * float(low[2] + high[2])
+    parts = tuple(placed_part(part, (0.0, 0.0, -offset), 0.0) for part in model.parts)
+    return dataclasses.replace(model, parts=parts), offset

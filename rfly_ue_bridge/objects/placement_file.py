@@ -2,7 +2,7 @@
 
 CSV has a heading with keys of an object, such as `id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size`; an empty cell
 is a key that was left out, and three numbers of one cell are separated by blanks. YAML has `version: 1`, `objects`, and
-at will `frame` and `defaults`.
+optionally `frame` and `defaults`.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def parse_placements(data: bytes, file: str, frame: str = "") -> list[PlacedObje
         document = parse_mapping(data, file, "version and objects")
     else:
         document = _parse_csv(decode_text(data, file), file)
-    check_schema(document, file, load_schema("rfly_ue_bridge", "placements"))
+    check_schema(document, load_schema("rfly_ue_bridge", "placements"))
     own = document.value.get("frame", "")
     if own and frame and own != frame:
-        raise ConfigError(f"{file}:{document.line(('frame',))}: frame: the file says {own}, asked for is {frame}")
+        raise document.error(("frame",), f"the file says {own}, asked for is {frame}")
     return _objects(document, file, own or frame or "map")
 
 
@@ -138,7 +138,7 @@ def _parse_csv(text: str, file: str) -> Document:
     document = {"version": 1, "objects": objects}
     lines[id(objects)] = rows
     lines[id(document)] = {"version": 1, "objects": 1}
-    return Document(document, lines, 1)
+    return Document(document, lines, 1, file)
 
 
 def _check_heading(heading: list[str], where: str) -> None:

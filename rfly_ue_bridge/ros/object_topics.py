@@ -23,13 +23,13 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.state_sources import IdOwners
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_terrain.world.world_file import load_world
 from rfly_ue_bridge.codec.ned_states import NedStates
 from rfly_ue_bridge.objects.object_registry import ObjectRegistry
-from rfly_ue_bridge.objects.placement import FrameAxes, PlacedObject, Placement, place, place_in_enu
-from rfly_ue_bridge.objects.world_objects import world_to_placed
+from rfly_ue_bridge.objects.placement import PlacedObject, Placement, place, place_in_enu, world_to_placed
 from rfly_ue_bridge.ros.node_parameters import ObjectParameters
 from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
 
@@ -55,7 +55,7 @@ class PlacedObjects:
         self._node, self._frames, self._own_frame = node, frames, own_frame
         self._owners, self._send = owners, send
         self._registry = ObjectRegistry(lambda object_id: owners.owner_of(object_id, time.monotonic_ns()))
-        self._ground = LatestTerrain(node, self._on_terrain_map, self._update_diagnostics)
+        self._ground = LatestTerrain(node, self._on_terrain_map)
         self._placement = place([], None)
         self._shown = self._placement.to_ned_states()
         self._leaving: dict[int, tuple[NedStates, int]] = {}
@@ -74,7 +74,7 @@ class PlacedObjects:
         self._changed = False
         self._diagnostics = Diagnostics(node, "objects", "", self._update_diagnostics)
         self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
-        self._ground.start()
+        self._ground.start(self._diagnostics)
         node.create_service(PlaceObject, "place_object", self._serve_place)
         node.create_service(MoveObject, "move_object", self._serve_move)
         node.create_service(RemoveObject, "remove_object", self._serve_remove)
@@ -138,7 +138,7 @@ class PlacedObjects:
         response.success = True
         return response
 
-    def _put(self, wanted: PlacedObject, frame: FrameAxes, response: Any) -> None:
+    def _put(self, wanted: PlacedObject, frame: FrameToWorld, response: Any) -> None:
         """Keep and show an object that has its id already, and tell its pose."""
         placed = self._placed(wanted)
         self._registry.keep(wanted)
@@ -158,11 +158,8 @@ class PlacedObjects:
             raise PlacementError(f"{why} (with use_ground_packet RflySim3D finds the ground itself)")
         return place([wanted], self._ground.terrain)
 
-    def _frame(self, frame_id: str) -> FrameAxes:
-        found = self._frames.resolve(frame_id or self._own_frame)
-        if found.is_world:
-            return FrameAxes(found.axes)
-        return FrameAxes(found.axes, found.transform.translation, found.transform.quat_xyzw)
+    def _frame(self, frame_id: str) -> FrameToWorld:
+        return self._frames.resolve(frame_id or self._own_frame)
 
     # --- the ground beneath
 

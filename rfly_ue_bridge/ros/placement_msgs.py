@@ -11,7 +11,8 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
-from rfly_ue_bridge.objects.placement import FrameAxes, PlacedObject, Placement, poses_in_frame
+from rfly_common.transform_buffer import FrameToWorld
+from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_frame
 
 
 def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
@@ -31,7 +32,7 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
     )
 
 
-def placement_to_pose(placement: Placement, frame: FrameAxes) -> Pose:
+def placement_to_pose(placement: Placement, frame: FrameToWorld) -> Pose:
     """The pose of the only object, in a frame."""
     position, orientation = poses_in_frame(placement.position, placement.yaw, frame)
     pose = Pose()
@@ -50,7 +51,7 @@ def placement_to_msg(
     solids = {id(model): model for model in models if model is not None and not model.is_box}
     row = {key: index for index, key in enumerate(solids)}
     parts = [part for model in solids.values() for part in model.parts]
-    position, orientation = poses_in_frame(placement.position, placement.yaw, FrameAxes(axes))
+    position, orientation = poses_in_frame(placement.position, placement.yaw, FrameToWorld(axes))
     box = placement.box_origin
     message = PlacedObjectArray(
         id=flat("i", [o.id for o in objects]),

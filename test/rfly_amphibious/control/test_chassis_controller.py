@@ -7,7 +7,7 @@ import pytest
 
 from rfly_amphibious.control.chassis_controller import ChassisController, TractionControl
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.control.pose_following import PoseFollower
+from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import SpeedController, curvature_to_steering, understeer_gradient
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples

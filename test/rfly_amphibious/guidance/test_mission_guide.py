@@ -9,9 +9,8 @@ import pytest
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg
+from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg, legs_of_path, way_of_legs
 from rfly_amphibious.guidance.mission_guide import ASKING_TIME, HOVER_TIME, MissionGuide
-from rfly_amphibious.guidance.planned_legs import legs_of_path, way_of_legs
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError
 from rfly_common.frames import euler_to_quat

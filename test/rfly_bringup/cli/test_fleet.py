@@ -122,7 +122,7 @@ def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
 def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
     """12 cars on circles and 12 aircraft 150 m above others: two colours in the map, and profiles of both, in the panel
     of altitudes the aircraft's higher up."""
-    from rfly_bringup.cli.fleet_plot import groups_of
+    from rfly_bringup.cli.track_plots import groups_of
 
     path, out = tmp_path / "fleet.yaml", tmp_path / "fleet.png"
     circles = (("car", "ground", "", -300), ("hawk", "multirotor", "altitude: {agl: 150}, ", 300))

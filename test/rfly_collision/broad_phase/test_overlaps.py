@@ -8,10 +8,9 @@ import pytest
 from rfly_collision import Bodies, Box, Scene, Sphere
 from rfly_collision.broad_phase import kernels as broad_kernels
 from rfly_collision.broad_phase import kernels_numpy
-from rfly_collision.broad_phase.overlaps import place
 from rfly_collision.narrow_phase.arguments import Placed
 from rfly_collision.shapes.shape_table import table_of
-from rfly_collision.world.scene import motion_of
+from rfly_collision.world.scene import motion_of, place
 
 NONE = np.empty(0, np.int64)
 NO_LIMITS = np.array([10**9, 10**12])

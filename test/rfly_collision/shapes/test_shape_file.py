@@ -142,12 +142,12 @@ def test_the_file_of_the_page_is_one():
 
 def test_half_a_million_errors_are_not_all_looked_for(monkeypatch):
     """The first is told after a few of them: to find all would take a minute."""
-    from rfly_common.config import schema_errors
+    from rfly_common.config import documents
 
     looked = []
-    describe = schema_errors._describe
-    monkeypatch.setattr(schema_errors, "_describe", lambda error: looked.append(error) or describe(error))
+    describe = documents._describe
+    monkeypatch.setattr(documents, "_describe", lambda error: looked.append(error) or describe(error))
     text = "version: 1\nvehicles: [" + "1," * 5000 + "1]\n"
     with pytest.raises(ConfigError, match=r"f.yaml:2: vehicles"):
         parse_shapes(text.encode(), "f.yaml")
-    assert len(looked) <= schema_errors.MAX_ERRORS
+    assert len(looked) <= documents.MAX_ERRORS

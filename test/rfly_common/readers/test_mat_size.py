@@ -38,7 +38,7 @@ def test_packed_data_count_as_what_they_become():
 
 def test_four_numbers_that_say_they_are_a_gigabyte_are_refused(tmp_path):
     """The matrix is 2 x 2, as `whosmat` says; its packed data go on for a gigabyte."""
-    from rfly_terrain.occupancy.mat_files import load_mat_maps
+    from rfly_terrain.occupancy.random_maps import load_mat_maps
 
     size = 1_000_000_000
     head = struct.pack("<IIIIIIIIii", 14, size + 56, 6, 8, 6, 0, 5, 8, 2, 2)

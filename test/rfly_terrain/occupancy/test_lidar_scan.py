@@ -80,7 +80,7 @@ def test_mat_files_that_are_none(tmp_path, monkeypatch):
     savemat(tmp_path / "text.mat", {"text": "hello"})
     with pytest.raises(TerrainFormatError, match=r"text.mat: holds no matrix"):
         load_mat_maps(tmp_path / "text.mat")
-    monkeypatch.setattr("rfly_terrain.occupancy.mat_files.MAX_CELLS", 8)
+    monkeypatch.setattr("rfly_terrain.occupancy.random_maps.MAX_CELLS", 8)
     savemat(tmp_path / "large.mat", {"large": np.ones((3, 3))})
     with pytest.raises(TerrainFormatError, match=r"1 matrices of 9 numbers|larger than"):
         load_mat_maps(tmp_path / "large.mat")

@@ -10,15 +10,13 @@ import math
 
 import numpy as np
 import pytest
-from optional_parts import late_module
 
-from rfly_common.transform_buffer import IDENTITY
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain import DRIVE, HeightMap, Planner, PlanPose, TraversabilityLimits, load_vehicle_classes
 from rfly_terrain.costmap.traversability import traversability
 
 pytestmark = pytest.mark.ros
 
-frame_lookup = late_module("rfly_common.ros.frame_lookup")
 
 INT16_MAX = 32767
 NO_INFORMATION, LETHAL, INSCRIBED, FREE = 255, 254, 253, 0
@@ -64,7 +62,7 @@ def hills():
 
 @pytest.fixture(scope="module")
 def grid(hills):
-    from rfly_terrain.ros.traversability_msgs import traversability_to_msg
+    from rfly_terrain.ros.occupancy_topics import traversability_to_msg
 
     return traversability_to_msg(traversability(hills, TraversabilityLimits(max_slope_deg=14)), "map", 5)
 
@@ -98,7 +96,7 @@ def test_controllers_take_the_path(hills, frame, axes):
 
     rover = load_vehicle_classes("")["rover"]
     plan = Planner(hills).plan(rover, PlanPose(-60.0, -40.0, 0.0), PlanPose(70.0, 60.0), DRIVE)
-    path = plan_to_path(plan, frame_lookup.FrameToWorld(axes, IDENTITY, True), frame, 7)
+    path = plan_to_path(plan, FrameToWorld(axes), frame, 7)
     assert path.header.frame_id == frame
     assert len(path.poses) >= 2
     for pose in path.poses:

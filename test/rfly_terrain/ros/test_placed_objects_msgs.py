@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rfly_common.errors import PlacementError
+from rfly_common.transform_buffer import IDENTITY, FrameToWorld, Transform
 
 pytestmark = pytest.mark.ros
 
@@ -42,8 +42,8 @@ def message(**changes):
 
 
 def frame(axes="enu", moved=None):
-    transform = None if moved is None else SimpleNamespace(quat_xyzw=np.array([0.0, 0, 0, 1]), translation=moved)
-    return SimpleNamespace(axes=axes, is_world=moved is None, transform=transform)
+    transform = IDENTITY if moved is None else Transform(np.array(moved), IDENTITY.quat_xyzw)
+    return FrameToWorld(axes, transform, is_world=moved is None)
 
 
 def corners(solids, row):

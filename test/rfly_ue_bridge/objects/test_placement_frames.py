@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from rfly_common.errors import FrameError
-from rfly_ue_bridge.objects.placement import FrameAxes, place_in_enu, poses_in_frame
+from rfly_common.transform_buffer import FrameToWorld, Transform
+from rfly_ue_bridge.objects.placement import place_in_enu, poses_in_frame
 
 H = math.sqrt(0.5)
-TURNED = FrameAxes("enu", (100.0, 50.0, 7.0), (0.0, 0.0, H, H))
+
+
+def turned_frame(axes, translation, quat_xyzw):
+    return FrameToWorld(axes, Transform(np.array(translation), np.array(quat_xyzw)), is_world=False)
+
+
+TURNED = turned_frame("enu", (100.0, 50.0, 7.0), (0.0, 0.0, H, H))
 """a quarter turn counter-clockwise about the vertical, so that its x points north; its origin at (100, 50, 7)"""
 
 
 @pytest.mark.parametrize(
     ("frame", "asked", "expected"),
     [
-        pytest.param(FrameAxes("enu"), (3.0, 4.0, 0.5), (3.0, 4.0, 0.5), id="enu"),
-        pytest.param(FrameAxes("ned"), (3.0, 4.0, 0.5), (4.0, 3.0, math.pi / 2 - 0.5), id="ned"),
+        pytest.param(FrameToWorld("enu"), (3.0, 4.0, 0.5), (3.0, 4.0, 0.5), id="enu"),
+        pytest.param(FrameToWorld("ned"), (3.0, 4.0, 0.5), (4.0, 3.0, math.pi / 2 - 0.5), id="ned"),
         pytest.param(TURNED, (10.0, 1.0, 0.25), (99.0, 60.0, math.pi / 2 + 0.25), id="turned"),
         pytest.param(
-            FrameAxes("ned", (5.0, 6.0, 0.0), (0.0, 0.0, 0.0, 1.0)),
+            turned_frame("ned", (5.0, 6.0, 0.0), (0.0, 0.0, 0.0, 1.0)),
             (1.0, 2.0, 0.0),
             (8.0, 6.0, math.pi / 2),
             id="in-ned",
@@ -39,18 +47,18 @@ def test_place_in_enu_and_back(frame, asked, expected):
 
 
 def test_heights_in_each_frame():
-    for frame, z in ((FrameAxes("enu"), 20.0), (FrameAxes("ned"), -20.0), (TURNED, 13.0)):
+    for frame, z in ((FrameToWorld("enu"), 20.0), (FrameToWorld("ned"), -20.0), (TURNED, 13.0)):
         assert poses_in_frame([[0.0, 0.0, 20.0]], [0.0], frame)[0][0, 2] == pytest.approx(z)
 
 
 def test_heading_north_as_conventions_say():
     """FLU into ENU (0, 0, 0.7071, 0.7071), FLU into NED (1, 0, 0, 0)."""
     north = [math.pi / 2]
-    assert poses_in_frame([[0, 0, 0]], north, FrameAxes("enu"))[1][0] == pytest.approx([0, 0, H, H])
-    assert poses_in_frame([[0, 0, 0]], north, FrameAxes("ned"))[1][0] == pytest.approx([1, 0, 0, 0])
+    assert poses_in_frame([[0, 0, 0]], north, FrameToWorld("enu"))[1][0] == pytest.approx([0, 0, H, H])
+    assert poses_in_frame([[0, 0, 0]], north, FrameToWorld("ned"))[1][0] == pytest.approx([1, 0, 0, 0])
 
 
 def test_a_tilted_frame_names_no_point_of_the_ground():
-    tilted = FrameAxes("enu", (0.0, 0.0, 0.0), (math.sin(0.1), 0.0, 0.0, math.cos(0.1)))
+    tilted = turned_frame("enu", (0.0, 0.0, 0.0), (math.sin(0.1), 0.0, 0.0, math.cos(0.1)))
     with pytest.raises(FrameError, match="'gimbal': its z axis is not vertical"):
         place_in_enu(0.0, 0.0, 0.0, tilted, "gimbal")

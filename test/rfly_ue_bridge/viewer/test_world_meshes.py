@@ -9,8 +9,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.models import Model, box_part, cylinder_part, placed_part
 from rfly_terrain.world.world import World, WorldObject
 from rfly_terrain.world.world_file import load_world
-from rfly_ue_bridge.objects.placement import place
-from rfly_ue_bridge.objects.world_objects import world_to_placed
+from rfly_ue_bridge.objects.placement import place, world_to_placed
 from rfly_ue_bridge.viewer.world_meshes import SHARED, SameObjects, part_triangles, world_meshes
 
 POST = Model("post", (box_part(1.0, 2.0, 3.0),), color=(10, 20, 30))
