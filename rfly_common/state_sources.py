@@ -170,6 +170,10 @@ class IdOwners:
         owner, heard = self._table.values[row].tolist()
         return None if steady_ns - heard > self._stale_after_ns else self._sources[owner]
 
+    def heard(self, ids: NDArray[np.int32], since_ns: int) -> Bools:
+        """Which of the ids a source has written since a steady time."""
+        return np.isin(ids, self._table.ids[self._table.values[:, 1] > since_ns])
+
     def reserve(self, vehicle_id: int, owner: str) -> None:
         """No source gets that id from now on."""
         if vehicle_id not in self._configured:

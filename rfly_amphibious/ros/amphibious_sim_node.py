@@ -13,7 +13,6 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import SimulationParameters, WorldParameters
 from rfly_amphibious.ros.range_sensor_topics import WORLDS
 from rfly_amphibious.ros.simulation_loop import SimulationLoop
-from rfly_amphibious.ros.simulation_services import PLAYING, STATES
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.simulation.simulation import Simulation
@@ -24,6 +23,7 @@ from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import run
+from rfly_common.ros.simulation_services import PLAYING, STATES
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
@@ -77,6 +77,7 @@ class AmphibiousSimNode(Node):
     def destroy_node(self) -> None:
         """Ends the thread of lidar and cameras first."""
         self._topics.close()
+        self._loop.close()
         super().destroy_node()
 
     # --- the ground, and what stands on it

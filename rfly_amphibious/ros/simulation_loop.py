@@ -15,14 +15,25 @@ from std_msgs.msg import String
 
 from rfly_amphibious.ros.amphibious_msgs import msg_to_rotor_command, msg_to_wheel_command
 from rfly_amphibious.ros.node_parameters import SimulationParameters
-from rfly_amphibious.ros.simulation_services import LOADING, PAUSED, PLAYING, STATES, STOPPED, SimulationServices
+from rfly_amphibious.ros.simulation_services import VehicleEntity
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.errors import CommandError, DynamicsError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.entity_services import FEATURES
 from rfly_common.ros.qos import COMMANDS
+from rfly_common.ros.simulation_services import (
+    LOADING,
+    PAUSED,
+    PLAYING,
+    SCOPE_STATE,
+    SCOPE_TIME,
+    STATES,
+    STOPPED,
+    SimulationServices,
+)
 from rfly_common.ros.stamps import stamp_to_ns
 
 REPEAT_TICK_S = 0.5
@@ -76,7 +87,9 @@ class SimulationLoop:
         subscription(node, RotorCommand, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS)
         subscription(node, WheelCommand, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS)
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
-        self._services = SimulationServices(node, self, entity)
+        VehicleEntity(node, entity, given.type, lambda: self.simulation, self._moved)
+        text = f"one land-air vehicle, the entity {entity!r}; a step is one IMU period"
+        self._services = SimulationServices(node, self, SCOPE_TIME | SCOPE_STATE, FEATURES, text)
 
     def start(self) -> None:
         """Let time go on; once kernels are compiled."""
@@ -124,15 +137,15 @@ class SimulationLoop:
         self.run_state = state
         self._log.info(f"the simulation is {STATES[state]}")
         if state == STOPPED:
-            self.reset(True, True)
+            self.reset(SCOPE_TIME | SCOPE_STATE)
         else:
             self._restart_pace()
             self._changed()
 
-    def reset(self, time: bool, state: bool) -> None:
+    def reset(self, scope: int) -> None:
         """Time, or state, or both are as at the start."""
         assert self.simulation is not None
-        self.simulation.reset(time=time, state=state)
+        self.simulation.reset(time=bool(scope & SCOPE_TIME), state=bool(scope & SCOPE_STATE))
         self.broken = ""
         self._restart(self.simulation)
 
@@ -141,7 +154,11 @@ class SimulationLoop:
         self._steps_asked = ticks
         self._queue()
 
-    def moved(self) -> None:
+    def close(self) -> None:
+        """Take the action of steps off the graph."""
+        self._services.destroy()
+
+    def _moved(self) -> None:
         """The vehicle was put elsewhere."""
         assert self.simulation is not None
         self._topics.moved(self.simulation)
@@ -216,11 +233,15 @@ class SimulationLoop:
             allowed = self.pacer.due(begin)
         else:
             return
-        ran = 0
+        stepping, ran = bool(self._steps_asked), 0
         while ran < allowed and self.may_step():
             if not self._tick(simulation):
                 return
             ran += 1
+            if stepping:
+                self._services.progress(self._steps_asked - ran)
+                if not self._steps_asked:  # cancelled
+                    return
             if time.monotonic() - begin > BATCH_S:
                 break
         if self._steps_asked:

@@ -62,6 +62,17 @@ def subscription(
         )
 
 
+def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
+    """Take a publisher or subscription of ours off the graph, and its overrides' parameters, which rclpy would keep."""
+    prefix = f"qos_overrides.{endpoint.topic_name}.{type(endpoint).__name__.lower()}."
+    if isinstance(endpoint, Publisher):
+        node.destroy_publisher(endpoint)
+    else:
+        node.destroy_subscription(endpoint)
+    for name in [name for name in node._parameters if name.startswith(prefix)]:  # read-only: rclpy undeclares none
+        del node._parameters[name], node._descriptors[name]
+
+
 def waiting_service(node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]) -> Service:
     """A service whose `async` callback waits for long work: everything else of the node is served meanwhile.
 

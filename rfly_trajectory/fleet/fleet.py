@@ -236,6 +236,10 @@ class Fleet:
         other.terrain = terrain
         return other
 
+    def of(self, vehicles: Sequence[Vehicle]) -> Fleet:
+        """The fleet with these vehicles in place of its own."""
+        return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
+
     def sample(self, t: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:
         """All vehicles at fleet time t [s], in the order of `vehicles`, in frame map, labelled with source and stamp.
 

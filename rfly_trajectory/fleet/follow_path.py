@@ -185,5 +185,4 @@ def _take_over(vehicle: Vehicle, time: float, timing: Schedule, **changes: Any) 
 
 def replace_vehicles(fleet: Fleet, changed: Mapping[int, Vehicle]) -> Fleet:
     """The fleet with other vehicles at these indices."""
-    vehicles = [changed.get(i, vehicle) for i, vehicle in enumerate(fleet.vehicles)]
-    return Fleet(vehicles, fleet.terrain, fleet.name, fleet.min_separation, fleet.locations)
+    return fleet.of([changed.get(i, vehicle) for i, vehicle in enumerate(fleet.vehicles)])

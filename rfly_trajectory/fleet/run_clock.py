@@ -61,6 +61,10 @@ class RunClock:
         """Stands still from now."""
         return dataclasses.replace(self._at(now_ns), running=False)
 
+    def advanced(self, now_ns: int, seconds: float) -> RunClock:
+        """The same, so much further now."""
+        return dataclasses.replace(self, from_ns=now_ns, from_s=self.fleet_time(now_ns) + seconds)
+
     def scaled(self, now_ns: int, time_scale: float) -> RunClock:
         """Another pace from now on."""
         return dataclasses.replace(self._at(now_ns), time_scale=time_scale)

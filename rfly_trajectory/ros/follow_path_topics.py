@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from rclpy.node import Node
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, FrameError, WorkError
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import destroy_endpoint, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
@@ -52,9 +53,10 @@ class FollowPaths:
 
     def __init__(self, node: Node, frame_id: str, on_refused: Callable[[], None]) -> None:
         self._node, self._frame_id, self._on_refused = node, frame_id, on_refused
-        self._frames = Frames(node, listen=False)
+        self.frames = Frames(node, listen=False)
         self._subscriptions: dict[str, Any] = {}
         self._vehicles: dict[str, Vehicle] = {}
+        self._numbers = itertools.count()
         self._newest: dict[str, int] = {}
         """by name, the number of the last message"""
         self._unplaced: dict[str, tuple[PathMessage, float]] = {}
@@ -74,10 +76,18 @@ class FollowPaths:
         """These vehicles of a fleet take paths from now on, and no others."""
         self._vehicles = {vehicle.name: vehicle for vehicle in vehicles}
         for name in self._subscriptions.keys() - self._vehicles.keys():
-            self._node.destroy_subscription(self._subscriptions.pop(name))
+            destroy_endpoint(self._node, self._subscriptions.pop(name))
+            self.release(name)
+            self.following = [each for each in self.following if each != name]
         for name in self._vehicles.keys() - self._subscriptions.keys():
             self._subscriptions[name] = self._subscribe(name)
-        self.forget()
+
+    def release(self, name: str) -> None:
+        """What a vehicle was told counts no more: it was put elsewhere, off its path."""
+        memories: tuple[dict[str, Any], ...] = (self._unplaced, self._points, self._wanted, self.refused, self._newest)
+        for memory in memories:
+            memory.pop(name, None)
+        self.following = sorted({*self.following, name})
 
     def forget(self) -> None:
         """The fleet restarts: what was told before counts no more."""
@@ -86,8 +96,7 @@ class FollowPaths:
         self._wanted.clear()
         self.refused.clear()
         self.following = []
-        for name in self._newest:
-            self._newest[name] += 1
+        self._newest.clear()
 
     def take_over(self, fleet: Fleet, fleet_time: float) -> tuple[Fleet, list[int]] | None:
         """The fleet from now on, and the indices of the vehicles that changed; None where nothing is to be done."""
@@ -129,7 +138,7 @@ class FollowPaths:
         )
 
     def _on_follow_path(self, name: str, message: Any) -> None:
-        self._newest[name] = self._newest.get(name, 0) + 1
+        self._newest[name] = next(self._numbers)
         self._unplaced.pop(name, None)
         if len(message.poses) > MAX_POSES:
             self._refuse(name, f"poses: {len(message.poses)} of them, at most {MAX_POSES} are taken")
@@ -142,9 +151,9 @@ class FollowPaths:
         """Bring a message's poses to ENU and have its path made; without a transform of its frame it waits for one."""
         frame = message.header.frame_id or self._frame_id
         try:
-            to_world = self._frames.resolve(frame, stamp_to_ns(message.header.stamp))
+            to_world = self.frames.resolve(frame, stamp_to_ns(message.header.stamp))
         except FrameError as error:
-            self._frames.listen()
+            self.frames.listen()
             self._unplaced[name] = (message, deadline)
             if time.monotonic() > deadline:
                 del self._unplaced[name]

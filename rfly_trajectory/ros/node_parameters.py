@@ -36,9 +36,12 @@ class TrajectoryParameters:
     publish_per_vehicle: Literal["auto", "always", "never"] = parameter(
         "auto",
         "<name>/pose, <name>/path, <name>/follow_path and /tf of each vehicle; auto: where the node drives up to "
-        f"{PER_VEHICLE_LIMIT}",
+        f"{PER_VEHICLE_LIMIT} of the fleet file; spawned ones as the others",
     )
     marker_scale: float = _marker_scale()
+    first_spawned_id: int = parameter(
+        5001, "RflySim copterID of the first vehicle that is spawned; the next free ones up follow", low=1, high=2**30
+    )
     shard: str = parameter(
         "0/1", "which part of the fleet this node drives, i/n with i from 0 to n - 1: 1/4 is the second quarter"
     )

@@ -55,8 +55,11 @@ class RunControl:
         self._scale = given.time_scale
         self._heard_ns: int | None = None
         self._clock: RunClock | None = None
-        self._paused = False
-        self._last_ns = 0
+        self.paused = False
+        self.stopped = False
+        """whether it was reset when it was paused; a start ends that"""
+        self.last_ns = 0
+        """node time of the last `tick`"""
         self._listening_since: float | None = None
         self.jumps = 0
         """how often the clock jumped back"""
@@ -78,19 +81,19 @@ class RunControl:
         """In a word: listening, waiting, paused or running."""
         if self._clock is None:
             return "listening"
-        if self._paused:
+        if self.paused:
             return "paused"
-        return "waiting" if self._last_ns < self._clock.start_ns else "running"
+        return "waiting" if self.last_ns < self._clock.start_ns else "running"
 
     @property
     def fleet_time(self) -> float | None:
         """As the last `tick` gave it; None before the start is known."""
-        return None if self._clock is None else self._clock.fleet_time(self._last_ns)
+        return None if self._clock is None else self._clock.fleet_time(self.last_ns)
 
     @property
     def pace(self) -> float:
         """Fleet seconds a second, of the last `tick`."""
-        return 0.0 if self._clock is None else self._clock.pace(self._last_ns)
+        return 0.0 if self._clock is None else self._clock.pace(self.last_ns)
 
     def tick(self, now_ns: int) -> float | None:
         """The fleet time now; None while the node listens whether a fleet runs already. Called from when the node is
@@ -100,18 +103,18 @@ class RunControl:
                 self._listening_since = time.monotonic()
             if not self._has_listened():
                 return None
-            self._last_ns = now_ns
+            self.last_ns = now_ns
             self._set_start(self._first_start(now_ns))
-        elif now_ns < self._last_ns - JUMP_NS:
+        elif now_ns < self.last_ns - JUMP_NS:
             self._node.get_logger().warning("the clock went back: the fleet starts anew")
             self.jumps += 1
-            self._last_ns = now_ns
+            self.last_ns = now_ns
             if is_near(self._clock.start_ns, now_ns):  # that of a node which saw the jump before us, or near
                 self._clock = self._clock.restarted(self._clock.start_ns)
                 self._restarted()
             else:
                 self.restart()
-        self._last_ns = now_ns
+        self.last_ns = now_ns
         return self.fleet_time
 
     def restart(self) -> None:
@@ -120,6 +123,25 @@ class RunControl:
         if self._clock is None:
             return
         self._set_start(next_start(self._now(), self._clock.start_ns, self._given_ns))
+
+    def start(self) -> None:
+        """Drive on."""
+        self.paused = self.stopped = False
+        if self._clock is not None:
+            self._clock = self._clock.started(self._now())
+        self._changed()
+
+    def pause(self) -> None:
+        """Stand still."""
+        self.paused = True
+        if self._clock is not None:
+            self._clock = self._clock.paused(self._now())
+        self._changed()
+
+    def advance(self, seconds: float) -> None:
+        """So much later in fleet time, while paused."""
+        if self._clock is not None:
+            self._clock = self._clock.advanced(self._now(), seconds)
 
     def _now(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
@@ -153,7 +175,7 @@ class RunControl:
 
     def _set_start(self, start_ns: int) -> None:
         first = self._clock is None
-        self._clock = RunClock(start_ns, self._scale, not self._paused)
+        self._clock = RunClock(start_ns, self._scale, not self.paused)
         if self._publisher is None:
             self._publisher = publisher(self._node, Time, "fleet_start", LATCHED)
         self._publisher.publish(ns_to_stamp(start_ns))
@@ -164,15 +186,11 @@ class RunControl:
         self._changed()
 
     def _start(self, _request: Any, response: Any) -> Any:
-        self._paused = False
-        if self._clock is not None:
-            self._clock = self._clock.started(self._now())
+        self.start()
         return self._done(response, "drives on from")
 
     def _pause(self, _request: Any, response: Any) -> Any:
-        self._paused = True
-        if self._clock is not None:
-            self._clock = self._clock.paused(self._now())
+        self.pause()
         return self._done(response, "stands still at")
 
     def _reset(self, _request: Any, response: Any) -> Any:
@@ -181,7 +199,7 @@ class RunControl:
             return self._done(response, "")
         response.success = True
         response.message = f"starts anew at {self._clock.start_ns * 1e-9:.6f} s"
-        if self._paused:
+        if self.paused:
             response.message = "is at its beginning and paused: call start"
         return response
 
@@ -190,7 +208,6 @@ class RunControl:
         response.message = "has not started yet"
         if self._clock is not None:
             response.message = f"{what} fleet time {self._clock.fleet_time(self._now()):.2f} s"
-        self._changed()
         return response
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:

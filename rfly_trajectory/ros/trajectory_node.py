@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from rclpy.node import Node
 from rfly_suite.msg import VehicleStateArray
 from rfly_suite.srv import LoadFleet
@@ -18,12 +19,14 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
-from rfly_trajectory.fleet.fleet import Fleet, states_in_ned
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle, states_in_ned
 from rfly_trajectory.fleet.fleet_file import load_fleet, shard_range, shipped_fleets
 from rfly_trajectory.fleet.limit_check import Finding, check_tracks
 from rfly_trajectory.fleet.run_clock import states_at_pace
+from rfly_trajectory.ros.entity_topics import FleetEntities
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.node_parameters import PER_VEHICLE_LIMIT, TrajectoryParameters
 from rfly_trajectory.ros.run_control_topics import RunControl
@@ -56,9 +59,11 @@ class TrajectoryNode(Node):
         self._diagnostics = Diagnostics(self, "fleet", given.fleet, self._update_diagnostics)
         self._whole: Fleet | None = None
         self._plan: Fleet | None = None
-        """this node's vehicles as the file has them"""
+        """this node's vehicles after a restart: those of the file, less what was deleted, and what was spawned"""
         self._fleet: Fleet | None = None
-        """the same; some may have left their paths"""
+        """the same now; some may have left their paths"""
+        self._has_topics = False
+        """whether each vehicle has topics of its own"""
         self._fleet_error = ""
         self._load_error = ""
         self._findings: list[Finding] = []
@@ -66,9 +71,12 @@ class TrajectoryNode(Node):
         self._last_ns = 0
         self._clock_watch = ClockWatch(self)
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
+        self._removed = publisher(self, VehicleStateArray, "removed_vehicles", FLEET_OUT)
         self._topics = PerVehicleTopics(self, given.frame_id, given.marker_scale)
         self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
         self._run = RunControl(self, self._restart, self._update_diagnostics)
+        first_id = given.first_spawned_id
+        self._entities = FleetEntities(self, self, self._run, self._follow, first_id, 1.0 / given.rate)
         try:
             self._use(load_fleet(given.fleet))
         except ConfigError as error:
@@ -90,11 +98,64 @@ class TrajectoryNode(Node):
         if len(mine) < len(whole):
             shard = whole.vehicles[mine.start : mine.stop]
             self._plan = Fleet(shard, whole.terrain, whole.name, whole.min_separation, whole.locations)
-        self._fleet = self._plan
         few = self._given.publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
-        one_by_one = self._plan.vehicles if few or self._given.publish_per_vehicle == "always" else ()
+        self._has_topics = few or self._given.publish_per_vehicle == "always"
+        self._entities.forget()
+        self._follow.forget()
+        self._drive(self._plan)
+
+    def _drive(self, fleet: Fleet) -> None:
+        """These vehicles from now on; tells of those that are gone."""
+        before, self._fleet = self._fleet, fleet
+        one_by_one = fleet.vehicles if self._has_topics else ()
         self._topics.use([vehicle.name for vehicle in one_by_one])
         self._follow.use(one_by_one)
+        gone = set() if before is None else {v.id for v in before.vehicles} - {v.id for v in fleet.vehicles}
+        if before is not None and before.terrain is not None and gone:
+            states = self._sampled(before, self._run.fleet_time or 0.0)
+            self._removed.publish(states_to_msg(states.select(np.isin(states.id, list(gone)))))
+
+    # --- as `FleetOwner` of its entities
+
+    @property
+    def fleet(self) -> Fleet | None:
+        """As it drives now; None without a ground."""
+        return None if self._fleet is None or self._fleet.terrain is None else self._fleet
+
+    @property
+    def plan(self) -> Fleet:
+        """As it drives after a restart."""
+        assert self._plan is not None
+        return self._plan
+
+    def taken_ids(self) -> set[int]:
+        """Those of the whole fleet, and of what was spawned."""
+        fleets = (self._whole, self._plan)
+        return {vehicle.id for fleet in fleets if fleet is not None for vehicle in fleet.vehicles}
+
+    def change_vehicles(self, vehicles: Sequence[Vehicle], plan: Sequence[Vehicle]) -> None:
+        """Drive these from now on, and those of `plan` after a restart."""
+        assert self._fleet is not None
+        known = {id(vehicle) for vehicle in self._fleet.vehicles}
+        self._plan = self.plan.of(plan)
+        self._drive(self._fleet.of(vehicles))
+        for index, vehicle in enumerate(vehicles):
+            if id(vehicle) not in known:
+                self._topics.publish_path(self._fleet, index)
+        self._topics.show(self._fleet)
+        self._update_diagnostics()
+
+    def reload(self) -> None:
+        """Drive what was loaded."""
+        if self._whole is not None:
+            self._use(self._whole)
+            self._publish_paths()
+
+    def tick(self) -> None:
+        """Publish all states."""
+        self._tick()
+
+    # --- the ground
 
     def _place_on(self, terrain: HeightMap) -> None:
         assert self._whole is not None
@@ -133,6 +194,11 @@ class TrajectoryNode(Node):
         if had_left:
             self._publish_paths()
 
+    def destroy_node(self) -> None:
+        """Take the action off the graph first."""
+        self._entities.destroy()
+        super().destroy_node()
+
     def _apply_new_paths(self, fleet_time: float) -> Fleet:
         """The fleet of this tick: vehicles that were told so leave their paths."""
         fleet = self._fleet
@@ -160,13 +226,16 @@ class TrajectoryNode(Node):
         if not len(fleet):
             return
         fleet = self._apply_new_paths(fleet_time)
-        states = fleet.sample(fleet_time, source=self._source, stamp_ns=now)
-        states = states_at_pace(states, self._run.pace)
-        if self._given.frame_id == "map_ned":
-            states = states_in_ned(states, self._given.frame_id)
+        states = self._sampled(fleet, fleet_time)
         self._states.publish(states_to_msg(states))
         self._diagnostics.count("published_states")
         self._topics.publish_states(states)
+
+    def _sampled(self, fleet: Fleet, fleet_time: float) -> VehicleStates:
+        """As they are published."""
+        states = fleet.sample(fleet_time, source=self._source, stamp_ns=self._run.last_ns)
+        states = states_at_pace(states, self._run.pace)
+        return states_in_ned(states, self._given.frame_id) if self._given.frame_id == "map_ned" else states
 
     async def _load_fleet(self, request: Any, response: Any) -> Any:
         if not self._loading.acquire(blocking=False):

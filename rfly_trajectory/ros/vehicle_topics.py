@@ -12,7 +12,7 @@ from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
 from rfly_common.frames import enu_to_ned
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import destroy_endpoint, publisher
 from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
@@ -59,8 +59,8 @@ class PerVehicleTopics:
         self.names = tuple(names)
         gone = self._poses.keys() - set(names)
         for name in gone:
-            self._node.destroy_publisher(self._poses.pop(name))
-            self._node.destroy_publisher(self._paths.pop(name))
+            destroy_endpoint(self._node, self._poses.pop(name))
+            destroy_endpoint(self._node, self._paths.pop(name))
         for name in names:
             if name not in self._poses:
                 self._poses[name] = publisher(self._node, PoseStamped, f"{name}/pose", STATE_OUT)
@@ -76,6 +76,10 @@ class PerVehicleTopics:
             if key not in made:
                 made[key] = self._path(fleet, index)
             self._paths[name].publish(made[key])
+        self.show(fleet)
+
+    def show(self, fleet: Fleet) -> None:
+        """These vehicles in `fleet_markers`."""
         self._markers.show(lambda: self._shown(fleet))
 
     def publish_path(self, fleet: Fleet, index: int) -> None:

@@ -5,6 +5,7 @@ Whole arrays, and the filter that keeps everything from the wire that no vehicle
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,10 @@ from rfly_common.vehicle_states import MAX_MOTORS, NOT_FINITE, VehicleStates, us
 Array = NDArray[np.floating[Any]]
 
 RPM_PER_RAD_S = 60.0 / (2.0 * math.pi)
+REMOVED_DEPTH = 1000.0
+"""m below its place"""
+ALMOST_ONE = np.nextafter(np.float32(1), np.float32(2))
+"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as it was"""
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
@@ -57,6 +62,22 @@ class NedStates:
     def select(self, keep: NDArray[Any] | slice) -> NedStates:
         """The vehicles that a mask, index array or slice names, in that order."""
         return NedStates(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
+
+    def to_removal(self) -> NedStates:
+        """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
+
+        Each stands REMOVED_DEPTH below its place, in its natural size, which whoever gets its id next inherits.
+        """
+        scaled = (self.scale != 1).any(axis=1, keepdims=True)
+        still = {name: np.zeros_like(getattr(self, name)) for name in ("velocity_ned", "motor_speed_rpm")}
+        return dataclasses.replace(
+            self,
+            position_ned=self.position_ned + np.array((0.0, 0.0, REMOVED_DEPTH)),
+            motor_speed_mean_rpm=np.zeros_like(self.motor_speed_mean_rpm),
+            scale=np.where(scaled, ALMOST_ONE, np.float32(1)) * np.ones_like(self.scale),
+            fit_ground=np.zeros_like(self.fit_ground),
+            **still,
+        )
 
     def concatenate(self, others: NedStates) -> NedStates:
         """These vehicles, and the others behind them."""

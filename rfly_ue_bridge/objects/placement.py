@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats, Triple
 from rfly_common.config.checks import finite_number
@@ -38,10 +38,6 @@ FIRST_CHOSEN_ID = 1001
 """where free ids are looked for, out of the way of vehicles; RflySim's own examples begin their targets there"""
 MAX_DISTANCE = 1e7
 """m; beyond this a position is a mistake"""
-REMOVED_DEPTH = 1000.0
-"""m below its place"""
-ALMOST_ONE = np.nextafter(np.float32(1), np.float32(2))
-"""a scale of 1 that is sent although it is 1: packets without a scale may leave a model as large as it was"""
 
 
 @dataclass(frozen=True)
@@ -139,34 +135,19 @@ class Placement:
 
     def to_ned_states(self) -> NedStates:
         """What `encode_states` packs: as `sendUE4Pos`, `sendUE4Pos2Ground` or `sendUE4PosScale(2Ground)` would."""
-        scale = np.array([o.scale for o in self.objects], np.float32).reshape(-1, 3)
-        on_ground = np.array([o.use_ground_packet for o in self.objects], np.bool_)
-        return self._ned_states(self.position, scale, on_ground)
-
-    def to_removal(self) -> NedStates:
-        """What takes them out of sight: no packet deletes a vehicle of RflySim3D.
-
-        Each goes REMOVED_DEPTH below its place, in its natural size, which whoever gets its id next inherits.
-        """
-        below = self.position - (0.0, 0.0, REMOVED_DEPTH)
-        scaled = np.array([o.scale != (1.0, 1.0, 1.0) for o in self.objects], np.bool_)
-        scale = np.where(scaled[:, None], ALMOST_ONE, np.float32(1)) * np.ones((1, 3), np.float32)
-        return self._ned_states(below, scale, np.zeros(len(self), np.bool_))
-
-    def _ned_states(self, position: Floats, scale: NDArray[np.float32], on_ground: Bools) -> NedStates:
         n = len(self)
         euler = np.zeros((n, 3))
         euler[:, 2] = yaw_ned_to_enu(self.yaw)
         return NedStates(
             id=np.array([o.id for o in self.objects], np.int32),
             vehicle_type=np.array([o.vehicle_type for o in self.objects], np.int32),
-            position_ned=np.asarray(enu_to_ned(position)) + 0.0,
+            position_ned=np.asarray(enu_to_ned(self.position)) + 0.0,
             euler=euler + 0.0,
             velocity_ned=np.zeros((n, 3), np.float32),
             motor_speed_rpm=np.zeros((n, 8), np.float32),
             motor_speed_mean_rpm=np.zeros(n, np.float32),
-            scale=scale,
-            fit_ground=on_ground,
+            scale=np.array([o.scale for o in self.objects], np.float32).reshape(-1, 3),
+            fit_ground=np.array([o.use_ground_packet for o in self.objects], np.bool_),
         )
 
 

@@ -115,7 +115,7 @@ class PlacedObjects:
         def work() -> None:
             gone = self._registry.remove(request.id)
             self._owners.release(gone.id)
-            leaving = self._placed(gone).to_removal()
+            leaving = self._placed(gone).to_ned_states().to_removal()
             self._leaving[gone.id] = (leaving, REMOVALS_SENT - 1)
             self._send(leaving)
             self._note_change()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy.clock import Clock, ClockType, JumpThreshold
 from rclpy.duration import Duration
@@ -28,6 +28,10 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 WARNING_SHOWN_NS = 5_000_000_000
 """The diagnostic stays at WARN for so long after the last dropped message or failed datagram."""
+REMOVALS_SENT = 3
+"""times, a second apart"""
+LATE_NS = 300_000_000
+"""states that come so long after a removal are of a vehicle that has got the id"""
 COUNTERS = (
     "not_finite",
     "bad_quaternion",
@@ -68,6 +72,16 @@ class ProblemLog:
             self._logger.info(f"over: {self._told.pop(key)}")
 
 
+class _Leaving(NamedTuple):
+    """Vehicles that were removed."""
+
+    states: NedStates
+    """out of sight"""
+    since_ns: int
+    left: int
+    """how often they are still to be sent: a datagram may be lost"""
+
+
 class StateTopics:
     """Takes `vehicle_states`, and what other parts of the node `send`; counts on the diagnostics what it drops.
 
@@ -101,7 +115,9 @@ class StateTopics:
         self._flush_timer: Timer | None = None  # made when something has to wait for the first time
         back = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
         self._jumps = node.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
+        self._leaving: list[_Leaving] = []
         subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+        subscription(node, VehicleStateArray, "removed_vehicles", self._on_removed_vehicles, FLEET_IN)
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         self.heard_ns = steady_ns = time.monotonic_ns()
@@ -119,6 +135,28 @@ class StateTopics:
             states = states.select(claim.accepted)
         self.send(states, "vehicle_states", in_fleet=in_fleet)
 
+    def _on_removed_vehicles(self, message: VehicleStateArray) -> None:
+        """Take them out of sight; what of them is still on its way here shows them again, hence some times."""
+        topic = f"removed_vehicles of {message.source!r}"
+        try:
+            states = msg_to_states(message)
+        except VehicleStatesError as error:
+            self.drop("inconsistent", 1, f"{topic}: {error}")
+            return
+        steady_ns = time.monotonic_ns()
+        claim = self.owners.claim(states.id, states.source, steady_ns)  # no other source's
+        ned = self._to_ned(states.select(claim.accepted), topic)
+        if ned is not None:
+            self._leaving.append(_Leaving(ned.to_removal(), steady_ns, REMOVALS_SENT))
+            self.send_removals()
+
+    def send_removals(self) -> None:
+        """Once more those that were removed lately, but for ids that live again."""
+        for each in self._leaving:
+            gone = ~self.owners.heard(each.states.id, each.since_ns + LATE_NS)
+            self.send_now(each.states.select(gone))
+        self._leaving = [each._replace(left=each.left - 1) for each in self._leaving if each.left > 1]
+
     def in_time(self, states: VehicleStates, source: str) -> bool:
         """Whether the states are newer than the last of their source, and young enough; if not, that is counted."""
         now_ns = self._node.get_clock().now().nanoseconds
@@ -129,16 +167,21 @@ class StateTopics:
 
     def send(self, states: VehicleStates, topic: str, *, in_fleet: bool) -> None:
         """Convert states of any frame to NED and send them."""
+        ned = self._to_ned(states, topic)
+        if ned is not None:
+            self.send_now(ned, in_fleet=in_fleet)
+
+    def _to_ned(self, states: VehicleStates, topic: str) -> NedStates | None:
         try:
             frame = self.frames.resolve(states.frame_id or self.own_frame, states.stamp_ns)
         except FrameError as error:
             self.drop("unknown_frame", len(states), f"{topic}: {error}")
-            return
+            return None
         moved = (None, None) if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
         ned, dropped = states_to_ned(states, frame.axes, *moved)
         for reason, count in dropped.items():
             self.drop(reason, count, topic)
-        self.send_now(ned, in_fleet=in_fleet)
+        return ned
 
     def send_now(self, ned: NedStates, *, in_fleet: bool = False) -> None:
         """Send now, or when a rate limit or a map change lets it."""

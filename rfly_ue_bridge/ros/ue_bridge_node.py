@@ -93,6 +93,7 @@ class UeBridgeNode(Node):
         return wrong
 
     def _every_second(self) -> None:
+        self._states.send_removals()
         self._states.drop_stale()
         self._states.tell_problems()
         self._update_diagnostics()

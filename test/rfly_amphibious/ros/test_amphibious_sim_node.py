@@ -253,7 +253,7 @@ def test_commands_that_cannot_be_are_refused_and_the_node_stays(seat) -> None:
 def test_pause_step_reset_and_stop(seat) -> None:
     assert seat.state() == 1
     assert seat.go(1).result == 101  # already playing
-    assert seat.call("step_simulation", steps=3).result.result == 3  # incorrect state
+    assert seat.call("step_simulation", steps=3).result.result == 4  # not paused: operation failed
     assert seat.go(2).result == 1
     paused = seat.time()
     seat.peer.spin_for(0.1)
@@ -270,8 +270,27 @@ def test_pause_step_reset_and_stop(seat) -> None:
     assert (seat.time(), seat.state()) == (0.0, 0)
     assert seat.go(3).result == 103
     features = list(seat.call("get_simulator_features").features.features)
-    assert 32 in features  # STEP_SIMULATION_MULTIPLE
-    assert 33 not in features  # no action
+    assert features == [4, 6, 8, 10, 11, 12, 20, 21, 22, 24, 25, 26, 31, 32, 33]
+
+
+def test_steps_as_an_action_end_when_they_are_done(seat) -> None:
+    from rclpy.action import ActionClient
+    from simulation_interfaces.action import SimulateSteps
+
+    assert seat.go(2).result == 1
+    paused, told = seat.time(), []
+    action = ActionClient(seat.peer.node, SimulateSteps, f"{SIM}/simulate_steps")
+    seat.until(action.server_is_ready)
+    asked = action.send_goal_async(
+        SimulateSteps.Goal(steps=25), lambda message: told.append(message.feedback.remaining_steps)
+    )
+    seat.until(asked.done)
+    ended = asked.result().get_result_async()
+    seat.until(lambda: ended.done() and told and told[-1] == 0)
+    assert ended.result().result.result.result == 1
+    assert told == sorted(told, reverse=True)  # actions' feedback keeps the last ten
+    assert seat.time() == pytest.approx(paused + 0.1)
+    action.destroy()
 
 
 def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
@@ -295,6 +314,9 @@ def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
     wanted.pose.position.z = -3.0
     bad = seat.call("set_entity_state", entity="car", state=wanted).result
     assert (bad.result, "below the ground" in bad.error_message) == (101, True)
+    info = seat.call("get_entity_info", entity="car").info
+    assert (info.category.category, list(info.tags)) == (1, ["land-air"])
+    assert list(seat.call("get_entities").entities) == ["car"]
     wanted.header.frame_id = "moon"
     assert "moon" in seat.call("set_entity_state", entity="car", state=wanted).result.error_message
 

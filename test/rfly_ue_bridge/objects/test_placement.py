@@ -80,7 +80,7 @@ def test_removal_is_out_of_sight(slope):
         PlacedObject(151, x=10.0, y=5.0, yaw=math.pi / 2, id=9, use_ground_packet=True),
         PlacedObject(30, x=10.0, y=5.0, yaw=math.pi / 2, id=10, scale=(3.0, 3.0, 3.0)),
     ]
-    gone, shrunk = datagrams(encode_states(place(things, slope).to_removal(), in_fleet=False))
+    gone, shrunk = datagrams(encode_states(place(things, slope).to_ned_states().to_removal(), in_fleet=False))
     assert gone == struct.pack("<6i14f4d", 1234567891, 9, 151, 0, 0, 0, *[0.0] * 14, 5, 10, 895, -1)
     assert shrunk[:40] == struct.pack("<3i7f", 1234567890, 10, 30, 0, 5, 10, 895, 0, 0, 0)
     assert struct.unpack("<3f", shrunk[40:]) == pytest.approx((1, 1, 1), abs=1e-6)

@@ -221,6 +221,30 @@ def test_odometry_with_nan_twist_is_dropped(bridge):
     bridge.dropped("harbour/odom", message, "not_finite")
 
 
+def test_removed_vehicles_go_out_of_sight_three_times_and_live_again(bridge):
+    """North 1, east 2, up 3: at down 997 from now on, as long as nobody sends it anew."""
+    from rfly_suite.msg import VehicleStateArray
+
+    from rfly_common.ros.qos import FLEET_OUT
+
+    state = fleet([61], source="/leaver", position=[2.0, 1.0, 3.0])
+    bridge.shown("vehicle_states", state)
+    gone = bridge.peer.publisher(VehicleStateArray, "removed_vehicles", FLEET_OUT)
+    bridge.window.clear()
+    gone.publish(state)
+    below = time_packet(61, 3, (1.0, 2.0, 997.0), (0, 0, 0))
+    bridge.peer.spin_until(lambda: len(bridge.window.poll()) >= 3)
+    for datagram in bridge.window.datagrams:
+        assert_same(datagram, below)
+    assert_same(*bridge.shown("vehicle_states", state), time_packet(61, 3, (1.0, 2.0, -3.0), (0, 0, 0)))
+    bridge.window.clear()
+    gone.publish(fleet([61], source="/intruder", position=[9.0, 9.0, 9.0]))  # another's vehicle: stays
+    gone.publish(fleet([62], source="/intruder"))
+    bridge.peer.spin_until(lambda: len(bridge.window.poll()) >= 3)  # all, before the next test looks
+    for datagram in bridge.window.datagrams:
+        assert_same(datagram, time_packet(62, 3, (0.0, 0.0, 1000.0), (0, 0, 0)))
+
+
 def test_configured_id_is_ignored_in_vehicle_states(bridge):
     bridge.dropped("vehicle_states", fleet([7], source="/intruder"), "configured", "car/pose", "/intruder")
 

@@ -1,0 +1,290 @@
+"""Entities of a simulation by simulation_interfaces, under the node's name: list, describe, read and set them.
+
+Part of amphibious_sim_node and trajectory_node. What versions 1 and 2.1 of the interfaces call differently is read
+either way. Codes are what the interfaces' own comments say.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from rclpy.node import Node
+from simulation_interfaces.msg import Bounds, EntityCategory, EntityState, Result, SimulatorFeatures, TagsFilter
+from simulation_interfaces.srv import GetEntities, GetEntitiesStates, GetEntityInfo, GetEntityState, SetEntityState
+
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError, PlacementError
+from rfly_common.frames import ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu, quat_rotate
+from rfly_common.ros.simulation_services import NO_GROUND, result
+from rfly_common.ros.stamps import ns_to_stamp
+
+WORLD = "map"
+ROBOT, HUMAN = EntityCategory.CATEGORY_ROBOT, EntityCategory.CATEGORY_HUMAN
+FEATURES = (
+    SimulatorFeatures.ENTITY_TAGS,
+    SimulatorFeatures.ENTITY_BOUNDS_BOX,
+    SimulatorFeatures.ENTITY_CATEGORIES,
+    SimulatorFeatures.ENTITY_STATE_GETTING,
+    SimulatorFeatures.ENTITY_STATE_SETTING,
+    SimulatorFeatures.ENTITY_INFO_GETTING,
+)
+MAX_FILTER = 200
+"""characters of a regular expression"""
+_EXTENDED, _NO_PLACES, _COMPILED_BYTES = 1, 8, 256  # REG_EXTENDED, REG_NOSUB, more than a regex_t (regex.h)
+
+
+class Motion(NamedTuple):
+    """Of one entity, ENU, each (3,) but the orientation: (4,) x y z w. Velocities in the axes of the world."""
+
+    position: Floats
+    orientation: Floats
+    velocity: Floats
+    angular_velocity: Floats
+    acceleration: Floats
+    angular_acceleration: Floats
+
+
+class Entity(NamedTuple):
+    """What there is to know of an entity beside its motion."""
+
+    name: str
+    category: int
+    description: str
+    tags: Sequence[str]
+    low: Floats
+    """(3,) corner of its box in its own axes (FLU), m"""
+    high: Floats
+
+
+class Pose(NamedTuple):
+    """Of base_link (FLU) in the world (ENU): m, and x y z w of length 1."""
+
+    position: Floats
+    orientation: Floats
+
+
+class Twist(NamedTuple):
+    """m/s and rad/s in the axes of the world."""
+
+    linear: Floats
+    angular: Floats
+
+
+class Entities(Protocol):
+    """What the services act on."""
+
+    def entities(self) -> Sequence[Entity] | None:
+        """All of them; None while there is no ground."""
+
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
+        """When (ns), and how those of `entities` with these indices move."""
+
+    def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
+        """Put one there with that speed; None stays as it is. Raises PlacementError for the pose, ConfigError."""
+
+
+class EntityServices:
+    """Answers for entities. `axes` tells of a frame whether it is an "enu" or "ned" world frame, None: neither."""
+
+    def __init__(self, node: Node, entities: Entities, axes: Callable[[str], str | None]) -> None:
+        self._entities, self._axes = entities, axes
+        node.create_service(GetEntities, "~/get_entities", self._get_entities)
+        node.create_service(GetEntitiesStates, "~/get_entities_states", self._get_states)
+        node.create_service(GetEntityInfo, "~/get_entity_info", self._get_info)
+        node.create_service(GetEntityState, "~/get_entity_state", self._get_state)
+        node.create_service(SetEntityState, "~/set_entity_state", self._set_state)
+
+    def _get_entities(self, request: Any, response: Any) -> Any:
+        response.result, chosen = self._chosen(request.filters)
+        response.entities = [entity.name for _, entity in chosen]
+        return response
+
+    def _get_states(self, request: Any, response: Any) -> Any:
+        response.result, chosen = self._chosen(request.filters)
+        response.entities = [entity.name for _, entity in chosen]
+        response.states = self._states([index for index, _ in chosen])
+        return response
+
+    def _get_info(self, request: Any, response: Any) -> Any:
+        response.result, _, entity = self._found(request.entity)
+        if entity is not None:
+            response.info.category.category = entity.category
+            response.info.description, response.info.tags = entity.description, list(entity.tags)
+        return response
+
+    def _get_state(self, request: Any, response: Any) -> Any:
+        response.result, index, entity = self._found(request.entity)
+        if entity is not None:
+            (response.state,) = self._states([index])
+        return response
+
+    def _set_state(self, request: Any, response: Any) -> Any:
+        response.result, index, entity = self._found(request.entity)
+        if entity is None:
+            return response
+        with_pose, with_twist = (getattr(request, f"set_{what}", True) for what in ("pose", "twist"))  # since 2.1
+        try:
+            axes = axes_of(request.state.header.frame_id, self._axes)
+            pose = msg_to_pose(request.state.pose, axes) if with_pose else None
+            self._entities.put(index, pose, _msg_to_twist(request.state.twist, axes) if with_twist else None)
+        except PlacementError as error:
+            response.result = result(SetEntityState.Response.INVALID_POSE, str(error))
+        except ConfigError as error:
+            response.result = result(Result.RESULT_OPERATION_FAILED, str(error))
+        return response
+
+    def _found(self, name: str) -> tuple[Result, int, Entity | None]:
+        known = self._entities.entities()
+        if known is None:
+            return result(Result.RESULT_INCORRECT_STATE, NO_GROUND), -1, None
+        for index, entity in enumerate(known):
+            if entity.name == name:
+                return result(Result.RESULT_OK), index, entity
+        return result(Result.RESULT_NOT_FOUND, f"entity {name!r}: {_those(known)}"), -1, None
+
+    def _states(self, indices: Sequence[int]) -> list[EntityState]:
+        stamp_ns, motions = self._entities.motions(indices)
+        return [_state_msg(motion, stamp_ns) for motion in motions]
+
+    def _chosen(self, filters: Any) -> tuple[Result, list[tuple[int, Entity]]]:
+        known = self._entities.entities()
+        if known is None:
+            return result(Result.RESULT_INCORRECT_STATE, NO_GROUND), []
+        try:
+            has_name = name_filter(filters.filter)
+        except ConfigError as error:
+            return result(Result.RESULT_OPERATION_FAILED, str(error)), []
+        categories = {each.category for each in filters.categories}
+        chosen = [
+            (index, entity)
+            for index, entity in enumerate(known)
+            if has_name(entity.name)
+            and (not categories or entity.category in categories)
+            and _has_tags(entity, filters.tags)
+        ]
+        if filters.bounds.type == Bounds.TYPE_EMPTY:
+            return result(Result.RESULT_OK), chosen
+        return self._within(filters.bounds, chosen)
+
+    def _within(self, bounds: Any, chosen: list[tuple[int, Entity]]) -> tuple[Result, list[tuple[int, Entity]]]:
+        if bounds.type not in (Bounds.TYPE_BOX, Bounds.TYPE_SPHERE):
+            text = f"bounds of type {bounds.type}: expected a box ({Bounds.TYPE_BOX}) or sphere ({Bounds.TYPE_SPHERE})"
+            return result(Result.RESULT_FEATURE_UNSUPPORTED, text), []
+        points = np.array([(p.x, p.y, p.z) for p in bounds.points])
+        if points.shape != (2, 3) or not np.isfinite(points).all():
+            text = f"bounds: {len(points)} points, expected two with finite numbers"
+            return result(Result.RESULT_OPERATION_FAILED, text), []
+        _, motions = self._entities.motions([index for index, _ in chosen])
+        return result(Result.RESULT_OK), [
+            each
+            for each, motion in zip(chosen, motions, strict=True)
+            if _overlaps(each[1], motion, bounds.type, points)
+        ]
+
+
+def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
+    """ "enu" or "ned" of a world frame; empty and "world" are the map's. Raises PlacementError that names the frame."""
+    found = "enu" if frame in ("", "world", WORLD) else axes(frame)
+    if found is None:
+        raise PlacementError(f"frame {frame!r}: expected {WORLD}, map_ned or empty")
+    return found
+
+
+def msg_to_pose(message: Any, axes: str) -> Pose:
+    """Raises PlacementError where numbers are not finite, or the quaternion has not the length 1."""
+    p, q = message.position, message.orientation
+    position, orientation = np.array((p.x, p.y, p.z)), np.array((q.x, q.y, q.z, q.w))
+    if not (np.isfinite(position).all() and np.isfinite(orientation).all()):
+        raise PlacementError("pose: its numbers are not all finite")
+    norm = float(np.linalg.norm(orientation))
+    if abs(norm - 1.0) > 1e-3:
+        raise PlacementError(f"orientation has the length {norm:g}, expected 1")
+    orientation /= norm
+    if axes == "ned":
+        position = np.asarray(ned_to_enu(position))
+        orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
+    return Pose(position, orientation)
+
+
+def _msg_to_twist(message: Any, axes: str) -> Twist:
+    vectors = [np.array((v.x, v.y, v.z)) for v in (message.linear, message.angular)]
+    if not np.isfinite(vectors).all():
+        raise ConfigError("twist: its numbers are not all finite")
+    if axes == "ned":
+        vectors = [np.asarray(ned_to_enu(vector), float) for vector in vectors]
+    return Twist(*vectors)
+
+
+def _state_msg(motion: Motion, stamp_ns: int) -> EntityState:
+    message = EntityState()
+    message.header.frame_id, message.header.stamp = WORLD, ns_to_stamp(stamp_ns)
+    q = message.pose.orientation
+    q.x, q.y, q.z, q.w = motion.orientation.tolist()
+    for vector, numbers in (
+        (message.pose.position, motion.position),
+        (message.twist.linear, motion.velocity),
+        (message.twist.angular, motion.angular_velocity),
+        (message.acceleration.linear, motion.acceleration),
+        (message.acceleration.angular, motion.angular_acceleration),
+    ):
+        vector.x, vector.y, vector.z = numbers.tolist()
+    return message
+
+
+def _those(known: Sequence[Entity]) -> str:
+    return "there is " + (
+        ", ".join(repr(entity.name) for entity in known) if len(known) <= 3 else f"{len(known)} others"
+    )
+
+
+def _has_tags(entity: Entity, wanted: Any) -> bool:
+    if not wanted.tags:
+        return True
+    has = [tag in entity.tags for tag in wanted.tags]
+    return all(has) if wanted.filter_mode == TagsFilter.FILTER_MODE_ALL else any(has)
+
+
+def _overlaps(entity: Entity, motion: Motion, kind: int, points: Floats) -> bool:
+    """Whether the upright box about the turned box of an entity overlaps with the bounds (2, 3), world."""
+    corners = np.array(np.meshgrid(*zip(entity.low, entity.high, strict=True))).reshape(3, -1).T
+    corners = motion.position + quat_rotate(motion.orientation, corners)
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    if kind == Bounds.TYPE_BOX:
+        return bool((low <= points.max(axis=0)).all() and (high >= points.min(axis=0)).all())
+    return bool(np.linalg.norm(np.clip(points[0], low, high) - points[0]) <= points[1, 0])
+
+
+def name_filter(pattern: str) -> Callable[[str], bool]:
+    """Whether a POSIX extended regular expression is found in a name, by regcomp(3) of the C library, which no name
+    holds up. Raises ConfigError for one that is none, is long, refers back to groups or would repeat itself far."""
+    if not pattern:
+        return lambda _: True
+    counts = [int(number) for number in re.findall(r"[{,](\d+)", pattern)]
+    if len(pattern) > MAX_FILTER or pattern.count("+") > 8 or len(counts) > 2 or max(counts, default=0) > 255:
+        raise ConfigError(f"filter: expected at most {MAX_FILTER} characters, eight + and one {{}} up to 255")
+    if re.search(r"\\\d|\0", pattern):
+        raise ConfigError(f"filter {pattern!r}: back-references and zeros are not taken")
+    c, compiled = ctypes.CDLL(None), ctypes.create_string_buffer(_COMPILED_BYTES)
+    wrong = c.regcomp(compiled, pattern.encode(), _EXTENDED | _NO_PLACES)
+    if wrong:
+        why = ctypes.create_string_buffer(100)
+        c.regerror(wrong, compiled, why, len(why))
+        raise ConfigError(f"filter {pattern!r}: {why.value.decode()}")
+    return _Compiled(c, compiled).has
+
+
+class _Compiled:
+    """A compiled expression, freed with it."""
+
+    def __init__(self, c: ctypes.CDLL, compiled: Any) -> None:
+        self._c, self._compiled = c, compiled
+
+    def __del__(self) -> None:
+        self._c.regfree(self._compiled)
+
+    def has(self, name: str) -> bool:
+        return bool(self._c.regexec(self._compiled, name.encode(), 0, None, 0) == 0)

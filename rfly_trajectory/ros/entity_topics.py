@@ -1,0 +1,301 @@
+"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, put elsewhere; their time. Part of
+trajectory_node.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from geometry_msgs.msg import Vector3
+from rclpy.node import Node
+from simulation_interfaces import srv
+from simulation_interfaces.msg import Bounds, Result, SimulatorFeatures
+from simulation_interfaces.srv import DeleteEntity, GetSpawnables, SpawnEntity
+
+from rfly_collision.shapes.shape_file import load_shapes
+from rfly_common.errors import PlacementError
+from rfly_common.frames import quat_rotate, quat_to_euler
+from rfly_common.ros import entity_services, simulation_services
+from rfly_common.ros.entity_services import HUMAN, ROBOT, Entity, EntityServices, Motion, Pose, Twist
+from rfly_common.ros.simulation_services import NO_GROUND, SimulationServices, result
+from rfly_trajectory.fleet.entities import (
+    MAX_NAME,
+    MAX_SPAWNED,
+    SCHEME,
+    SPAWNABLES,
+    Spawnable,
+    free_name,
+    is_name,
+    moved,
+    spawned,
+    speed_along,
+)
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+from rfly_trajectory.ros.follow_path_topics import FollowPaths
+from rfly_trajectory.ros.run_control_topics import RunControl
+
+BATCH_S = 0.005
+"""wall time of steps in a row, before messages and services have their turn"""
+DIFFERENCE_S = 1e-3
+"""between the velocities that an acceleration is worked out from"""
+_FEATURES = (
+    SimulatorFeatures.SPAWNING,
+    SimulatorFeatures.DELETING,
+    SimulatorFeatures.SPAWNABLES,
+    *entity_services.FEATURES,
+)
+_ALL = simulation_services.SCOPE_TIME | simulation_services.SCOPE_STATE | simulation_services.SCOPE_SPAWNED
+
+
+class FleetOwner(Protocol):
+    """Who drives the fleet."""
+
+    @property
+    def fleet(self) -> Fleet | None:
+        """As it drives now; None without a ground."""
+
+    @property
+    def plan(self) -> Fleet:
+        """As it drives after a restart."""
+
+    def taken_ids(self) -> set[int]:
+        """Those that no new vehicle may have."""
+
+    def change_vehicles(self, vehicles: Sequence[Vehicle], plan: Sequence[Vehicle]) -> None:
+        """Drive these from now on, and those of `plan` after a restart."""
+
+    def reload(self) -> None:
+        """Drive what was loaded."""
+
+    def tick(self) -> None:
+        """Publish all states."""
+
+
+class FleetEntities:
+    """Serves them. `first_id`: that of the first spawned vehicle; `period`: fleet time of a step, s."""
+
+    def __init__(
+        self, node: Node, owner: FleetOwner, run: RunControl, follow: FollowPaths, first_id: int, period: float
+    ) -> None:
+        self._node, self._owner, self._run, self._follow = node, owner, run, follow
+        self._first_id, self._period = first_id, period
+        self._spawned: dict[str, Spawnable] = {}
+        self._steps_left = 0
+        self._listed: tuple[tuple[Vehicle, ...], list[Entity]] = ((), [])
+        self._shapes = load_shapes()
+        EntityServices(node, self, follow.frames.axes)
+        node.create_service(GetSpawnables, "~/get_spawnables", self._get_spawnables)
+        node.create_service(SpawnEntity, "~/spawn_entity", self._spawn_one)
+        node.create_service(DeleteEntity, "~/delete_entity", self._delete)
+        features = list(_FEATURES)
+        if hasattr(srv, "SpawnEntities"):  # versions before 1.5 have none
+            node.create_service(srv.SpawnEntities, "~/spawn_entities", self._spawn_many)
+            features.append(SimulatorFeatures.SPAWNING_ENTITIES)
+        info = f"a step is {period:g} s of the fleet; a reset of time is one of state too"
+        self._services = SimulationServices(node, self, _ALL, features, info)
+
+    def destroy(self) -> None:
+        """Take the action of steps off the graph."""
+        self._services.destroy()
+
+    def forget(self) -> None:
+        """Another fleet was loaded: what was spawned is gone."""
+        self._spawned.clear()
+
+    # --- time, as `simulation_services.Run`
+
+    @property
+    def run_state(self) -> int:
+        """One of STATES."""
+        if self._owner.fleet is None or self._run.start_ns is None:
+            return simulation_services.LOADING
+        if not self._run.paused:
+            return simulation_services.PLAYING
+        return simulation_services.STOPPED if self._run.stopped else simulation_services.PAUSED
+
+    @property
+    def broken(self) -> str:
+        """Nothing breaks a fleet."""
+        return ""
+
+    def go(self, state: int) -> None:
+        """To play, pause or stop."""
+        if state == simulation_services.PLAYING:
+            self._run.start()
+            return
+        self._run.pause()
+        if state == simulation_services.STOPPED:
+            self.reset(_ALL)
+        self._run.stopped = state == simulation_services.STOPPED
+
+    def reset(self, scope: int) -> None:
+        """Spawned vehicles go; vehicles are back on their paths; time is 0 again. All: deleted ones are back too."""
+        owner = self._owner
+        if scope & _ALL == _ALL:
+            owner.reload()
+        elif scope & simulation_services.SCOPE_SPAWNED and owner.fleet is not None:
+            self._remove(set(self._spawned))
+        if scope & simulation_services.SCOPE_STATE:
+            self._follow.forget()
+            owner.change_vehicles(owner.plan.vehicles, owner.plan.vehicles)
+        if scope & simulation_services.SCOPE_TIME:
+            self._run.restart()
+
+    def step(self, ticks: int) -> None:
+        """So many ticks of the fleet."""
+        self._steps_left = ticks
+        if ticks and self._node.executor is not None:
+            self._node.executor.create_task(self._run_steps)
+
+    def _run_steps(self) -> None:
+        begin = time.monotonic()
+        while self._steps_left and time.monotonic() - begin < BATCH_S:
+            self._steps_left -= 1
+            self._run.advance(self._period)
+            self._owner.tick()
+            self._services.progress(self._steps_left)
+        if self._steps_left:
+            self.step(self._steps_left)
+        elif self._services.stepping:
+            self._services.stepped()
+
+    # --- vehicles, as `entity_services.Entities`
+
+    def entities(self) -> Sequence[Entity] | None:
+        """All vehicles of this node."""
+        fleet = self._owner.fleet
+        if fleet is None:
+            return None
+        if self._listed[0] is not fleet.vehicles:
+            self._listed = (fleet.vehicles, [self._entity(vehicle, fleet.name) for vehicle in fleet.vehicles])
+        return self._listed[1]
+
+    def _entity(self, vehicle: Vehicle, fleet_name: str) -> Entity:
+        shape = self._shapes[int(self._shapes.index_of([vehicle.vehicle_type])[0])]
+        made = self._spawned.get(vehicle.name)
+        text = f"{vehicle.kind} of fleet {fleet_name!r}" if made is None else made.description
+        category = HUMAN if shape.name == "person" else ROBOT
+        tags = (vehicle.kind, "fleet" if made is None else "spawned")
+        return Entity(vehicle.name, category, text, tags, shape.low * vehicle.scale, shape.high * vehicle.scale)
+
+    def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
+        """As of the last states that were published, in seconds of the fleet."""
+        fleet = self._owner.fleet
+        assert fleet is not None
+        now = self._run.fleet_time or 0.0
+        few = fleet.of([fleet.vehicles[index] for index in indices])
+        at = few.sample_times([now, now + DIFFERENCE_S])
+        turning = quat_rotate(at.orientation, at.angular_velocity)
+        rates = [(each[1] - each[0]) / DIFFERENCE_S for each in (at.velocity, turning)]
+        parts = (at.position[0], at.orientation[0], at.velocity[0], turning[0], *rates)
+        return self._run.last_ns, [Motion(*of_one) for of_one in zip(*parts, strict=True)]
+
+    def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
+        """It leaves its path, goes straight on with its speed along its nose, brakes and stands."""
+        fleet, plan = self._owner.fleet, self._owner.plan
+        assert fleet is not None
+        vehicle, (_, (now,)) = fleet.vehicles[index], self.motions([index])
+        position, orientation = pose or (now.position, now.orientation)
+        yaw = float(quat_to_euler(orientation)[2])
+        if twist is None:
+            nose = quat_rotate(now.orientation, np.array((1.0, 0.0, 0.0)))
+            speed = float(np.copysign(np.hypot(*now.velocity[:2]), nose @ now.velocity))
+        else:
+            speed = speed_along(vehicle.kind, twist.linear, twist.angular, yaw)
+        changed = moved(vehicle, fleet, self._run.fleet_time or 0.0, position, yaw, speed)
+        self._follow.release(vehicle.name)
+        self._owner.change_vehicles([*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]], plan.vehicles)
+
+    # --- vehicles that come and go
+
+    def _get_spawnables(self, request: Any, response: Any) -> Any:
+        from simulation_interfaces.msg import Spawnable as Message
+
+        unknown = f"sources not known here: {', '.join(request.sources)}" if request.sources else ""
+        response.result = result(Result.RESULT_OK, unknown)
+        for each in SPAWNABLES.values():
+            message = Message(description=each.description)
+            getattr(message, "entity_resource", message).uri = each.uri  # since 2.0 within a Resource
+            shape = self._shapes[int(self._shapes.index_of([each.vehicle_type])[0])]
+            corners = [Vector3(**dict(zip("xyz", at.tolist(), strict=True))) for at in (shape.high, shape.low)]
+            message.spawn_bounds = Bounds(type=Bounds.TYPE_BOX, points=corners)
+            response.spawnables.append(message)
+        return response
+
+    def _spawn_one(self, request: Any, response: Any) -> Any:
+        fleet, codes = self._owner.fleet, SpawnEntity.Response
+        resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
+        namespace, known = request.entity_namespace.strip("/"), ", ".join(s.uri for s in SPAWNABLES.values())
+        what = SPAWNABLES.get(resource.uri.removeprefix(SCHEME))
+        taken = {vehicle.name for vehicle in fleet.vehicles} if fleet is not None else set()
+        full = f"{namespace}/{request.name}" if namespace else request.name
+        refusals = (
+            (fleet is None, Result.RESULT_INCORRECT_STATE, NO_GROUND),
+            (not resource.uri and not resource.resource_string, codes.NO_RESOURCE, f"no uri: expected {known}"),
+            (not resource.uri, Result.RESULT_FEATURE_UNSUPPORTED, f"a resource_string: expected a uri of {known}"),
+            (not resource.uri.startswith(SCHEME), codes.UNSUPPORTED_FORMAT, f"{resource.uri!r}: expected {known}"),
+            (what is None, Result.RESULT_NOT_FOUND, f"{resource.uri!r}: expected {known}"),
+            (namespace and not is_name(namespace), codes.NAMESPACE_INVALID, f"namespace {namespace!r}"),
+            (not request.name and not request.allow_renaming, codes.NAME_INVALID, "no name, and none may be chosen"),
+            (request.name and ("/" in request.name or not is_name(full)), codes.NAME_INVALID, _name_text(full)),
+            (full in taken and not request.allow_renaming, codes.NAME_NOT_UNIQUE, f"name {full!r} is taken"),
+            (len(self._spawned) >= MAX_SPAWNED, Result.RESULT_OPERATION_FAILED, f"{MAX_SPAWNED} are spawned already"),
+        )
+        for is_so, code, text in refusals:
+            if is_so:
+                response.result = result(code, text)
+                return response
+        assert what is not None
+        name = free_name(request.name, namespace, taken, what.name)
+        try:
+            frame = request.initial_pose.header.frame_id
+            axes = entity_services.axes_of(frame, self._follow.frames.axes)
+            self._add(what, name, entity_services.msg_to_pose(request.initial_pose.pose, axes))
+        except PlacementError as error:
+            response.result = result(codes.INVALID_POSE, str(error))
+            return response
+        response.result, response.entity_name = result(Result.RESULT_OK), name
+        return response
+
+    def _add(self, what: Spawnable, name: str, pose: Pose) -> None:
+        fleet, plan, ids = self._owner.fleet, self._owner.plan, self._owner.taken_ids()
+        assert fleet is not None
+        id = next(number for number in range(self._first_id, self._first_id + len(ids) + 1) if number not in ids)
+        vehicle = spawned(what, name, id, fleet, pose.position, float(quat_to_euler(pose.orientation)[2]))
+        self._spawned[name] = what
+        self._owner.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))
+
+    def _spawn_many(self, request: Any, response: Any) -> Any:
+        from simulation_interfaces.msg import SpawnResult
+
+        response.results = [self._spawn_one(each, SpawnResult()) for each in request.spawn_requests]
+        failed = sum(each.result.result != Result.RESULT_OK for each in response.results)
+        code = srv.SpawnEntities.Response.ENTITIES_SPAWN_FAILED if failed else Result.RESULT_OK
+        response.result = result(code, f"{failed} of {len(response.results)} failed" if failed else "")
+        return response
+
+    def _delete(self, request: Any, response: Any) -> Any:
+        fleet = self._owner.fleet
+        if fleet is None:
+            response.result = result(Result.RESULT_INCORRECT_STATE, NO_GROUND)
+        elif all(vehicle.name != request.entity for vehicle in fleet.vehicles):
+            response.result = result(Result.RESULT_NOT_FOUND, f"entity {request.entity!r}")
+        else:
+            self._remove({request.entity})
+            response.result = result(Result.RESULT_OK)
+        return response
+
+    def _remove(self, names: set[str]) -> None:
+        fleet, plan = self._owner.fleet, self._owner.plan
+        assert fleet is not None
+        for name in names:
+            self._spawned.pop(name, None)
+        left = ([v for v in each.vehicles if v.name not in names] for each in (fleet, plan))
+        self._owner.change_vehicles(*left)
+
+
+def _name_text(name: str) -> str:
+    return f"name {name!r}: expected up to {MAX_NAME} letters, digits and _, the first a letter"
