@@ -9,7 +9,7 @@ from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_trajectory.mavlink.command_protocol import CommandProtocol
-from rfly_trajectory.mavlink.flight import Denied, FlightLogic, Pilot
+from rfly_trajectory.mavlink.flight import Denied, FlightLogic, Pilot, Setpoint
 from rfly_trajectory.mavlink.flight_modes import find_custom_mode
 from rfly_trajectory.mavlink.mission_protocol import MissionProtocol
 from rfly_trajectory.mavlink.mission_rows import Refused, Vector
@@ -27,8 +27,10 @@ MOST_PEERS = 16
 _MOST_WAITING = 10_000
 
 
-_NO_POSITION = 0x7
-"""bits of a set-point's type_mask: x, y or z is not meant"""
+_NO_POSITION, _NO_VELOCITY = 0x7, 0x38
+"""bits of a set-point's type_mask: one of the three coordinates is not meant"""
+MAX_SPEED = 100.0
+"""m/s of a set-point; a higher one is none"""
 _NO_YAW = 0x400
 CHUNK, MOST_TEXT = 50, 200
 
@@ -128,13 +130,25 @@ class MavlinkVehicle:
             self.warn(str(denial))
 
     def _take_setpoint(self, message: Any) -> None:
-        """Positions only: a velocity or an acceleration alone is not flown."""
-        yaw = math.nan if message.type_mask & _NO_YAW else message.yaw
-        if message.type_mask & _NO_POSITION:
-            return
-        place = self._setpoint_place(message)
-        if place is not None and all(map(math.isfinite, place)) and not math.isinf(yaw):
-            self.flight.take_setpoint(place, yaw)
+        """A position, or else a velocity: an acceleration or a yaw rate alone is not flown."""
+        mask = message.type_mask
+        yaw = math.nan if mask & _NO_YAW else message.yaw
+        place = None if mask & _NO_POSITION else self._setpoint_place(message)
+        velocity = None if mask & _NO_VELOCITY or not mask & _NO_POSITION else self._setpoint_velocity(message)
+        wanted = place or velocity
+        if wanted is not None and all(map(math.isfinite, wanted)) and not math.isinf(yaw):
+            self.flight.take_setpoint(Setpoint(place, velocity, yaw))
+
+    def _setpoint_velocity(self, message: Any) -> Vector | None:
+        """NED m/s; of a frame that turns with the vehicle by its heading."""
+        vx, vy, vz = message.vx, message.vy, message.vz
+        if max(map(abs, (vx, vy, vz))) > MAX_SPEED:
+            return None
+        if message.coordinate_frame in (self._d.MAV_FRAME_BODY_NED, self._d.MAV_FRAME_BODY_OFFSET_NED):
+            yaw = float(self.flight.pose.euler[2])
+            return vx * math.cos(yaw) - vy * math.sin(yaw), vx * math.sin(yaw) + vy * math.cos(yaw), vz
+        known = message.get_type() != "SET_POSITION_TARGET_LOCAL_NED" or message.coordinate_frame == LOCAL_NED
+        return (vx, vy, vz) if known else None
 
     def _setpoint_place(self, message: Any) -> Vector | None:
         frame = message.coordinate_frame

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,10 +29,14 @@ SILENCE_S = 2.0
 GROUND_HEIGHT, GROUND_SPEED = 0.6, 0.3
 """m above the ground and m/s up or down, below which a vehicle that tells no mode stands"""
 SETPOINT_PERIOD_S, SETPOINT_STEP_M = 0.2, 0.05
+LEAD_S, LEAST_SPEED = 5.0, 0.05
+"""a velocity is flown towards a point so far ahead, in s; a lower one, m/s, is none"""
 REQUEST_PERIOD_S = 1.0
 DISARMED = "DISARMED"
 """the mode of a vehicle that tells it and rests"""
 _MISSING = "Preflight Fail: "
+_OWN_SPEED = -2.0
+"""DO_CHANGE_SPEED's: back to the default"""
 
 
 SMOOTHING_S = 0.1
@@ -98,6 +102,14 @@ class Pilot(Protocol):
         """`arm` or `disarm` for a vehicle that tells its mode."""
 
 
+class Setpoint(NamedTuple):
+    """Where it is to go, or how fast: NED m or m/s; one of the two is given."""
+
+    place: Vector | None
+    velocity: Vector | None = None
+    yaw: float = math.nan
+
+
 class Denied(Exception):
     """Why a wish is not granted; `result` is a MAV_RESULT's name."""
 
@@ -140,13 +152,17 @@ class FlightLogic:
         self.reached: list[int] = []
         """rows that were carried out, for whoever tells them"""
         self._speed: float | None = None
+        self._has_new_speed = False
+        """whether it was changed while a mission holds, which does not fly at it yet"""
         self._plan, self._index = FlightPlan((), ()), 0
         self._time = self._down_since = math.nan
         self._wait = 0.0
         self._requested: tuple[str, float] | None = None
         """what its controller was asked for and does not show yet, and since when"""
-        self._target: tuple[float, Vector, float] | None = None
-        self._sent: tuple[float, Vector, float] | None = None
+        self._target: tuple[float, Setpoint] | None = None
+        self._sent: tuple[float, Setpoint] | None = None
+        self._at_set_speed = False
+        """whether it flies at the speed of a velocity set-point, which is not its own"""
 
     # --- what is so
 
@@ -258,7 +274,7 @@ class FlightLogic:
         if mode is FlightMode.MISSION and not self.rows:
             raise Denied("No mission: upload one first")
         if mode is FlightMode.OFFBOARD and not self._has_setpoint():
-            raise Denied("OFFBOARD denied: no position set-point for a second")
+            raise Denied("OFFBOARD denied: no set-point for a second")
         if self.armed:
             self._begin(mode)
         elif mode in (FlightMode.RETURN, FlightMode.LAND, FlightMode.OFFBOARD):
@@ -338,9 +354,14 @@ class FlightLogic:
             raise Denied(f"Speed {speed:g} denied: expected more than 0", "MAV_RESULT_DENIED")
         self._check_armed("Speed")
         self._speed = speed
+        self._has_new_speed = self.holding
         if self.flying and not self.holding and self.mode is not FlightMode.OFFBOARD:
-            self._plan = self._plan.with_item(self._index, speed_item(speed))
-            self._pilot.fly(self._plan, self.home or self.place, self._index)
+            self._fly_on(speed)
+
+    def _fly_on(self, speed: float) -> None:
+        """As before, at another speed."""
+        self._plan = self._plan.with_item(self._index, speed_item(speed))
+        self._pilot.fly(self._plan, self.home or self.place, self._index)
 
     # --- the mission
 
@@ -375,8 +396,11 @@ class FlightLogic:
         self._check_armed("Mission")
         if self.holding:
             self._check_pilot()
-            self._pilot.command(MissionCommand.DEFAULT)
-            self.mode, self.holding, self.flying = FlightMode.MISSION, False, True
+            if self._speed and self._has_new_speed:
+                self._fly_on(self._speed)
+            else:
+                self._pilot.command(MissionCommand.DEFAULT)
+            self.mode, self.holding, self.flying, self._has_new_speed = FlightMode.MISSION, False, True, False
             return
         if self.finished:
             self.seq, self.finished = 0, False
@@ -401,9 +425,10 @@ class FlightLogic:
 
     # --- set-points
 
-    def take_setpoint(self, position: Vector, yaw: float) -> None:
-        """Where it is to go in OFFBOARD."""
-        self._target = self._time, position, yaw
+    def take_setpoint(self, target: Setpoint) -> None:
+        """Where it is to go in OFFBOARD; a velocity is not for what can't fly, or drive, slowly."""
+        if target.velocity is None or self._uav_type != "fixed-wing":
+            self._target = self._time, target
 
     def _has_setpoint(self) -> bool:
         return self._target is not None and self._time - self._target[0] <= self._values.offboard_loss
@@ -415,14 +440,33 @@ class FlightLogic:
             self._pilot.command(MissionCommand.HOLD)
             return
         assert self._target is not None
-        sent, (_, place, yaw) = self._sent, self._target
-        if sent is not None and (
-            self._time - sent[0] < SETPOINT_PERIOD_S
-            or (math.dist(sent[1], place) < SETPOINT_STEP_M and (sent[2] == yaw or math.isnan(yaw)))
-        ):
+        sent, (_, target) = self._sent, self._target
+        if sent is not None and (self._time - sent[0] < SETPOINT_PERIOD_S or self._follows(target, *sent)):
             return
-        self._sent = self._time, place, yaw
-        self._fly(FlightMode.OFFBOARD, _way_to(place, yaw))
+        self._sent = self._time, target
+        if target.velocity is None:
+            assert target.place is not None
+            self._fly(FlightMode.OFFBOARD, _way_to(target.place, target.yaw))
+            return
+        north, east, down = target.velocity
+        if math.hypot(north, east, down) < LEAST_SPEED:
+            self._fly(FlightMode.OFFBOARD, _way_to(self.place, math.nan))
+            return
+        ahead = [at + LEAD_S * speed for at, speed in zip(self.place, target.velocity, strict=True)]
+        changes = [(1, max(math.hypot(north, east), LEAST_SPEED)), (3 if down > 0.0 else 2, abs(down))]
+        speeds = [speed_item(speed, kind) for kind, speed in changes if speed > 0.0]
+        self._fly(FlightMode.OFFBOARD, [*speeds, *_way_to((ahead[0], ahead[1], ahead[2]), math.nan)])
+        self._at_set_speed = True
+
+    def _follows(self, target: Setpoint, since: float, sent: Setpoint) -> bool:
+        """Whether what was sent last still leads where this set-point wants it."""
+        if target.velocity is not None:
+            stands = math.hypot(*target.velocity) < LEAST_SPEED
+            return target.velocity == sent.velocity and (stands or self._time - since < 0.4 * LEAD_S)
+        if target.place is None or sent.place is None:
+            return False
+        near = math.dist(sent.place, target.place) < SETPOINT_STEP_M
+        return near and (sent.yaw == target.yaw or math.isnan(target.yaw))
 
     # --- what happens
 
@@ -503,13 +547,16 @@ class FlightLogic:
         self._check_pilot()
         speed = self._speed or self._values.cruise_speed
         plan = FlightPlan(tuple(items), tuple(seqs) or (0,) * len(items))
+        if self._at_set_speed:
+            for kind in (1, 2, 3):
+                plan = plan.with_item(start_index, speed_item(_OWN_SPEED, kind))
         if speed and mode is not FlightMode.LAND:
-            plan = plan.with_item(start_index, speed_item(speed))
+            plan = plan.with_item(start_index + 3 * self._at_set_speed, speed_item(speed))
         try:
             check_items(plan.items, range(1, len(plan.items) + 1), self._uav_type == "ground")
         except ConfigError as error:
             raise Denied(str(error), "MAV_RESULT_DENIED") from error
-        self._plan, self._index = plan, start_index
+        self._plan, self._index, self._at_set_speed = plan, start_index, False
         self.mode, self.flying, self.holding = mode, True, False
         self._pilot.fly(plan, self.home or self.place, start_index)
 

@@ -81,9 +81,9 @@ class FlightPlan(NamedTuple):
         return FlightPlan(tuple(items), (*self.seqs[:index], seq, *self.seqs[index:]))
 
 
-def speed_item(speed: float) -> MissionItem:
-    """A change of ground speed, m/s."""
-    return MissionItem.custom((0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), 1.0, speed, 0.0))
+def speed_item(speed: float, kind: int = 1) -> MissionItem:
+    """A change of speed, m/s; kind 1 over ground, 2 climb, 3 descent."""
+    return MissionItem.custom((0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), float(kind), speed, 0.0))
 
 
 def plan_of(

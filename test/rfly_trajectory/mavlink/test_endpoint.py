@@ -6,6 +6,7 @@ import math
 import random
 import struct
 
+import numpy as np
 import pytest
 from mavlink_station import NAN, ORIGIN, Station, of_type
 from optional_parts import late_module
@@ -121,7 +122,7 @@ def test_without_a_position_or_a_pilot_nothing_is_armed(station):
 
 
 def test_what_is_not_supported_says_so(station):
-    for number in (185, 183, 42600, 65535):  # flight termination, servo, others' own
+    for number in (185, 183, 205, 1000, 42600, 65535):  # flight termination, servo, gimbals, others' own
         assert station.command(number, 1.0) == "UNSUPPORTED"
     assert station.command(512, 24.0) == "ACCEPTED"
     assert station.heard[-2].get_type() == "GPS_RAW_INT"
@@ -152,7 +153,7 @@ def test_set_points_in_offboard_and_without_them(station):
     station.command(ARM, 1.0)
     station.command(TAKEOFF)
     station.run(10.0)
-    setpoint(0xDC7)  # a velocity: not flown here
+    setpoint(0xC3F)  # an acceleration: not flown here
     assert station.command(SET_MODE, CUSTOM, 6.0, 0.0) == "TEMPORARILY_REJECTED"
     setpoint()
     assert station.command(SET_MODE, CUSTOM, 6.0, 0.0) == "ACCEPTED"
@@ -166,12 +167,52 @@ def test_set_points_in_offboard_and_without_them(station):
     assert station.vehicle.flight.mode is FlightMode.HOLD
 
 
+def test_velocities_in_offboard(station):
+    """3 m/s east and 1 m/s down for 8 s, then 2 m/s to the right of its heading; without any it holds."""
+
+    def setpoint(vx, vy, vz, frame=1):
+        fields = (0, 1, 1, frame, 0xDC7, 0, 0, 0, vx, vy, vz, 0, 0, 0, 0.0, 0.0)
+        station.tell(common.MAVLink_set_position_target_local_ned_message(*fields))
+
+    def fly(seconds, *velocity, frame=1):
+        for _ in range(round(10 * seconds)):
+            setpoint(*velocity, frame=frame)
+            station.run(0.1)
+
+    station.command(ARM, 1.0)
+    station.command(TAKEOFF, 0.0, 0.0, 0.0, NAN, NAN, NAN, 30.0 + ORIGIN[2])
+    station.run(20.0)
+    follower = station.pilot.follower
+    setpoint(0.0, 3.0, 1.0)
+    assert station.command(SET_MODE, CUSTOM, 6.0, 0.0) == "ACCEPTED"
+    fly(3.0, 0.0, 3.0, 1.0)
+    begin = np.array(follower.position)
+    fly(5.0, 0.0, 3.0, 1.0)
+    assert np.array(follower.position) - begin == pytest.approx((0.0, 15.0, 5.0), abs=0.5)
+    assert follower.velocity == pytest.approx((0.0, 3.0, 1.0), abs=0.05)
+    assert follower.euler[2] == pytest.approx(math.pi / 2, abs=0.01)  # its nose turns along its way
+    setpoint(0.0, 2.0, 0.0, frame=8)
+    station.run(0.3)
+    fly(0.5, 0.0, 2.0, 0.0, frame=8)  # to the right: southwards, as long as it has not turned
+    assert follower.velocity[0] < -1.0
+    fly(3.0, 0.0, 0.0, 0.0)
+    assert follower.velocity == pytest.approx((0.0, 0.0, 0.0), abs=0.1)
+    fly(1.0, 0.0, 3.0, 0.0)
+    station.run(1.5)
+    assert station.texts[-1] == "No set-points: OFFBOARD ends, holding"
+    station.run(4.0)
+    assert follower.velocity == pytest.approx((0.0, 0.0, 0.0), abs=0.1)
+    station.command(REPOSITION, -1.0, 1.0, 0.0, NAN, ORIGIN[0] + 0.002, ORIGIN[1], ORIGIN[2] + 30.0)
+    station.run(8.0)
+    assert math.hypot(*follower.velocity[:2]) == pytest.approx(8.0, abs=0.2)  # its own speed again
+
+
 def test_time_that_goes_back_makes_set_points_old(station):
     fields = (0, 1, 1, 1, 0xDF8, 5.0, -3.0, -8.0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
     station.tell(common.MAVLink_set_position_target_local_ned_message(*fields))
     station.endpoint.tick(station.now, station.now - 50.0)  # the simulation was reset
     assert station.command(SET_MODE, CUSTOM, 6.0, 0.0) == "TEMPORARILY_REJECTED"
-    assert station.texts[-1] == "OFFBOARD denied: no position set-point for a second"
+    assert station.texts[-1] == "OFFBOARD denied: no set-point for a second"
 
 
 def test_several_vehicles_by_their_system_ids():

@@ -166,6 +166,31 @@ def test_is_flown_to_its_end_and_told_row_by_row(station):
     assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_COMPLETE
 
 
+def test_a_speed_that_is_changed_while_it_is_paused_is_flown_at_afterwards(station):
+    """300 m north of it: 2 m/s from the pause on, where 8 m/s are its own."""
+    far = (6, 16, 1, (0.0, 3.0, 0.0, NAN), 470000000 + round(1e7 * 300.0 / 111_170.9), 80000000, 10.0)
+    upload(station, [MISSION[0], far])
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(12.0)
+    station.command(193, 0.0)
+    station.run(5.0)
+    assert station.command(178, 1.0, 2.0, -1.0) == "ACCEPTED"
+    paused = station.pilot.follower.position
+    station.run(2.0)
+    assert station.pilot.follower.position == pytest.approx(paused, abs=0.5)  # it still holds
+    assert station.command(193, 1.0) == "ACCEPTED"
+    station.run(3.0)
+    assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
+    assert station.vehicle.flight.seq == 1
+    station.command(193, 0.0)
+    count_before = len(station.pilot.asked)
+    station.command(193, 1.0)
+    assert len(station.pilot.asked) == count_before + 1  # carries on: no other speed since
+    station.run(3.0)
+    assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
+
+
 def test_another_speed_in_the_middle_keeps_rows_and_jumps(station):
     upload(station, MISSION)
     station.command(ARM, 1.0)
