@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from geometry_msgs.msg import Vector3
-from rclpy.node import Node
 from simulation_interfaces import srv
 from simulation_interfaces.msg import Bounds, Result, SimulatorFeatures
 from simulation_interfaces.srv import DeleteEntity, GetSpawnables, SpawnEntity
@@ -33,9 +32,12 @@ from rfly_trajectory.fleet.entities import (
     spawned,
     speed_along,
 )
-from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+from rfly_trajectory.fleet.fleet import Vehicle
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.run_control_topics import RunControl
+
+if TYPE_CHECKING:
+    from rfly_trajectory.ros.trajectory_node import TrajectoryNode
 
 BATCH_S = 0.005
 """wall time of steps in a row, before messages and services have their turn"""
@@ -50,37 +52,13 @@ _FEATURES = (
 _ALL = simulation_services.SCOPE_TIME | simulation_services.SCOPE_STATE | simulation_services.SCOPE_SPAWNED
 
 
-class FleetOwner(Protocol):
-    """Who drives the fleet."""
-
-    @property
-    def fleet(self) -> Fleet | None:
-        """As it drives now; None without a ground."""
-
-    @property
-    def plan(self) -> Fleet:
-        """As it drives after a restart."""
-
-    def taken_ids(self) -> set[int]:
-        """Those that no new vehicle may have."""
-
-    def change_vehicles(self, vehicles: Sequence[Vehicle], plan: Sequence[Vehicle]) -> None:
-        """Drive these from now on, and those of `plan` after a restart."""
-
-    def reload(self) -> None:
-        """Drive what was loaded."""
-
-    def tick(self) -> None:
-        """Publish all states."""
-
-
 class FleetEntities:
     """Serves them. `first_id`: that of the first spawned vehicle; `period`: fleet time of a step, s."""
 
     def __init__(
-        self, node: Node, owner: FleetOwner, run: RunControl, follow: FollowPaths, first_id: int, period: float
+        self, node: TrajectoryNode, run: RunControl, follow: FollowPaths, first_id: int, period: float
     ) -> None:
-        self._node, self._owner, self._run, self._follow = node, owner, run, follow
+        self._node, self._run, self._follow = node, run, follow
         self._first_id, self._period = first_id, period
         self._spawned: dict[str, Spawnable] = {}
         self._steps_left = 0
@@ -110,7 +88,7 @@ class FleetEntities:
     @property
     def run_state(self) -> int:
         """One of STATES."""
-        if self._owner.fleet is None or self._run.start_ns is None:
+        if self._node.fleet is None or self._run.start_ns is None:
             return simulation_services.LOADING
         if not self._run.paused:
             return simulation_services.PLAYING
@@ -133,14 +111,14 @@ class FleetEntities:
 
     def reset(self, scope: int) -> None:
         """Spawned vehicles go; vehicles are back on their paths; time is 0 again. All: deleted ones are back too."""
-        owner = self._owner
+        node = self._node
         if scope & _ALL == _ALL:
-            owner.reload()
-        elif scope & simulation_services.SCOPE_SPAWNED and owner.fleet is not None:
+            node.reload()
+        elif scope & simulation_services.SCOPE_SPAWNED and node.fleet is not None:
             self._remove(set(self._spawned))
         if scope & simulation_services.SCOPE_STATE:
             self._follow.forget()
-            owner.change_vehicles(owner.plan.vehicles, owner.plan.vehicles)
+            node.change_vehicles(node.plan.vehicles, node.plan.vehicles)
         if scope & simulation_services.SCOPE_TIME:
             self._run.restart()
 
@@ -155,7 +133,7 @@ class FleetEntities:
         while self._steps_left and time.monotonic() - begin < BATCH_S:
             self._steps_left -= 1
             self._run.advance(self._period)
-            self._owner.tick()
+            self._node.tick()
             self._services.progress(self._steps_left)
         if self._steps_left:
             self.step(self._steps_left)
@@ -166,7 +144,7 @@ class FleetEntities:
 
     def entities(self) -> Sequence[Entity] | None:
         """All vehicles of this node."""
-        fleet = self._owner.fleet
+        fleet = self._node.fleet
         if fleet is None:
             return None
         if self._listed[0] is not fleet.vehicles:
@@ -183,7 +161,7 @@ class FleetEntities:
 
     def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[Motion]]:
         """As of the last states that were published, in seconds of the fleet."""
-        fleet = self._owner.fleet
+        fleet = self._node.fleet
         assert fleet is not None
         now = self._run.fleet_time or 0.0
         few = fleet.of([fleet.vehicles[index] for index in indices])
@@ -195,7 +173,7 @@ class FleetEntities:
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
         """It leaves its path, goes straight on with its speed along its nose, brakes and stands."""
-        fleet, plan = self._owner.fleet, self._owner.plan
+        fleet, plan = self._node.fleet, self._node.plan
         assert fleet is not None
         vehicle, (_, (now,)) = fleet.vehicles[index], self.motions([index])
         position, orientation = pose or (now.position, now.orientation)
@@ -207,7 +185,7 @@ class FleetEntities:
             speed = speed_along(vehicle.kind, twist.linear, twist.angular, yaw)
         changed = moved(vehicle, fleet, self._run.fleet_time or 0.0, position, yaw, speed)
         self._follow.release(vehicle.name)
-        self._owner.change_vehicles([*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]], plan.vehicles)
+        self._node.change_vehicles([*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]], plan.vehicles)
 
     # --- vehicles that come and go
 
@@ -226,7 +204,7 @@ class FleetEntities:
         return response
 
     def _spawn_one(self, request: Any, response: Any) -> Any:
-        fleet, codes = self._owner.fleet, SpawnEntity.Response
+        fleet, codes = self._node.fleet, SpawnEntity.Response
         resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
         namespace, known = request.entity_namespace.strip("/"), ", ".join(s.uri for s in SPAWNABLES.values())
         what = SPAWNABLES.get(resource.uri.removeprefix(SCHEME))
@@ -261,12 +239,12 @@ class FleetEntities:
         return response
 
     def _add(self, what: Spawnable, name: str, pose: Pose) -> None:
-        fleet, plan, ids = self._owner.fleet, self._owner.plan, self._owner.taken_ids()
+        fleet, plan, ids = self._node.fleet, self._node.plan, self._node.taken_ids()
         assert fleet is not None
         id = next(number for number in range(self._first_id, self._first_id + len(ids) + 1) if number not in ids)
         vehicle = spawned(what, name, id, fleet, pose.position, float(quat_to_euler(pose.orientation)[2]))
         self._spawned[name] = what
-        self._owner.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))
+        self._node.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))
 
     def _spawn_many(self, request: Any, response: Any) -> Any:
         from simulation_interfaces.msg import SpawnResult
@@ -278,7 +256,7 @@ class FleetEntities:
         return response
 
     def _delete(self, request: Any, response: Any) -> Any:
-        fleet = self._owner.fleet
+        fleet = self._node.fleet
         if fleet is None:
             response.result = result(Result.RESULT_INCORRECT_STATE, NO_GROUND)
         elif all(vehicle.name != request.entity for vehicle in fleet.vehicles):
@@ -289,12 +267,12 @@ class FleetEntities:
         return response
 
     def _remove(self, names: set[str]) -> None:
-        fleet, plan = self._owner.fleet, self._owner.plan
+        fleet, plan = self._node.fleet, self._node.plan
         assert fleet is not None
         for name in names:
             self._spawned.pop(name, None)
         left = ([v for v in each.vehicles if v.name not in names] for each in (fleet, plan))
-        self._owner.change_vehicles(*left)
+        self._node.change_vehicles(*left)
 
 
 def _name_text(name: str) -> str:

@@ -76,7 +76,7 @@ class TrajectoryNode(Node):
         self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
         self._run = RunControl(self, self._restart, self._update_diagnostics)
         first_id = given.first_spawned_id
-        self._entities = FleetEntities(self, self, self._run, self._follow, first_id, 1.0 / given.rate)
+        self._entities = FleetEntities(self, self._run, self._follow, first_id, 1.0 / given.rate)
         try:
             self._use(load_fleet(given.fleet))
         except ConfigError as error:
@@ -86,7 +86,7 @@ class TrajectoryNode(Node):
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._period_ns = int(1e9 / given.rate)
-        self._timer = self.create_timer(1.0 / given.rate, self._tick)
+        self._timer = self.create_timer(1.0 / given.rate, self.tick)
         self.get_logger().info(f"fleet {given.fleet!r}: {self._count()} at {given.rate:g} Hz; waiting for terrain_map")
         if self._fleet is not None:
             warm_up()  # last: the node is seen by others meanwhile
@@ -115,7 +115,7 @@ class TrajectoryNode(Node):
             states = self._sampled(before, self._run.fleet_time or 0.0)
             self._removed.publish(states_to_msg(states.select(np.isin(states.id, list(gone)))))
 
-    # --- as `FleetOwner` of its entities
+    # --- for its entities
 
     @property
     def fleet(self) -> Fleet | None:
@@ -150,10 +150,6 @@ class TrajectoryNode(Node):
         if self._whole is not None:
             self._use(self._whole)
             self._publish_paths()
-
-    def tick(self) -> None:
-        """Publish all states."""
-        self._tick()
 
     # --- the ground
 
@@ -212,7 +208,8 @@ class TrajectoryNode(Node):
         self._update_diagnostics()
         return self._fleet
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Publish all states."""
         fleet = self._fleet
         if fleet is None or fleet.terrain is None:
             return
