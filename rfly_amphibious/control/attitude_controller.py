@@ -26,6 +26,8 @@ _TOLERANCE = 1e-12
 class Mixer:
     """Allocates (T, τ_x, τ_y, τ_z): thrust N, moments N m in body axes, about the total centre of mass.
 
+    docs/model, section 4.5.
+
     `failed`: indices of rotors that turn no more. The others then carry the weight and the tilting moments first, and
     cancel the yaw moment that this leaves only as far as their limits let them.
     """

@@ -84,7 +84,7 @@ class TractionControl:
 
 
 class SkidSteer:
-    """Turns a chassis by its motors: the wheels of one side run faster than those of the other.
+    """Turns a chassis by its motors: the wheels of one side run faster than those of the other. Eq. 10.13.
 
     Turning on the spot all tyres slide; with the same friction along and aside the moments of both balance where the
     wheels roll as if the track were (b² + L²)/b, by the direction of sliding. In wide bends they slide less, and an
@@ -134,7 +134,7 @@ class _DriveSetpoint(NamedTuple):
 
 
 class ChassisController:
-    """Commander of steering, motors and brakes under a mode that somebody else tells.
+    """Controls steering, motors and brakes under a mode that is given.
 
     `sense` takes samples, `step` the newest estimate and the mode, and gives a command. `command_timeout` (s): after
     which a motion command that has been there is lost; the vehicle then brakes.

@@ -32,7 +32,7 @@ TARGET_TYPE = 151
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Vertices (v, 3) float32 and faces (f, 3) uint32."""
+    """Vertices (v, 3) float32, m, and faces (f, 3) uint32, wound so that their front is outside."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.uint32]

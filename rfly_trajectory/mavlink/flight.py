@@ -46,7 +46,7 @@ LONGEST_GAP_S = 1.0
 
 
 class PoseTracker:
-    """The last pose, and how it changes."""
+    """Velocity and turn rates from poses alone: NED metres, body axes forward-right-down, radians, seconds."""
 
     def __init__(self) -> None:
         self.known = False

@@ -64,6 +64,8 @@ def planned_way(
 ) -> Way:
     """The way of a mission from home (NED m); jumps are followed as often as they say, −1 once.
 
+    As the file describes it, before any vehicle raises it over the ground or rounds its corners.
+
     `loiter_radius` (m): what a fixed wing circles with where a multirotor waits; 0 for a multirotor.
     """
     return _Walk(items, numbers, home, loiter_radius).way()

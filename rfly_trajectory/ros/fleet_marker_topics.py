@@ -43,7 +43,10 @@ _PIN_WIDTH = 0.12
 def fleet_markers(
     vehicles: Sequence[ShownVehicle], paths: Sequence[ShownPath], enlargement: float, stamp_ns: int
 ) -> MarkerArray:
-    """Each vehicle `enlargement` times its size with a name on a pin in its colour, and the paths, a little above."""
+    """Each vehicle `enlargement` times its size with a name on a pin in its colour, and the paths, a little above.
+
+    A vehicle is locked to its frame `<name>/base_link`: sent once, it moves with /tf.
+    """
     stamp, markers = ns_to_stamp(stamp_ns), list[Marker]()
     for row, vehicle in enumerate(vehicles):
         markers += _vehicle(vehicle, row % _LEVELS, enlargement, stamp)
