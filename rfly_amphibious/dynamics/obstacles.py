@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 from typing import NamedTuple
 
@@ -47,7 +47,8 @@ class Obstacles(NamedTuple):
 
 def obstacles_of(solids: Solids | None, reach: float) -> Obstacles:
     """For vehicles that reach so far (m) from their positions. What has no volume cannot be touched and is left out."""
-    found = [] if solids is None else [_faces(solids.vertices[a:b]) for a, b in itertools.pairwise(solids.first)]
+    groups = [] if solids is None else np.split(solids.vertices, solids.first[1:-1])
+    found = [_faces(corners.tobytes()) for corners in groups]
     parts = [part for part in found if part is not None]
     n = len(parts)
     corners = [edges.reshape(-1, 3) for _, edges in parts]
@@ -78,10 +79,12 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles:
     return Obstacles(n, x, y, cell, rows, columns, begins, which[order], low, high, first, planes, edges)
 
 
-def _faces(vertices: Floats) -> tuple[Floats, Floats] | None:
-    """(planes (f, 4), edges (e, 6)) of the hull of points; None where they enclose no volume."""
+@functools.lru_cache(maxsize=8192)  # a millisecond each, where one of many objects has moved
+def _faces(corners: bytes) -> tuple[Floats, Floats] | None:
+    """(planes (f, 4), edges (e, 6)) of the hull of points (v, 3); None where they enclose no volume."""
     from scipy.spatial import ConvexHull, QhullError
 
+    vertices = np.frombuffer(corners).reshape(-1, 3)
     if len(vertices) < 4:
         return None
     middle = vertices.mean(axis=0)  # Qhull's tolerances grow with the distance from the origin
