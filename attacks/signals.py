@@ -274,6 +274,15 @@ def command_targets() -> Iterator[Target]:
     record = _listening("record", "{folder}/out.pcap", "--port", "{port}", "--windows", "1")
     yield Target("rfly record", record, COMMAND_CODES, check=_recording_is_whole)
     yield Target("rfly replay", _replay, COMMAND_CODES)
+    yield Target("rfly status", lambda folder, ports: rfly("status"), COMMAND_CODES)
+    yield Target("rfly doctor", lambda folder, ports: rfly("doctor", "--seconds", "60"), COMMAND_CODES)
+    if importlib.util.find_spec("mcap") is not None:
+        yield Target(
+            "rfly record --mcap", lambda folder, ports: rfly("record", "--mcap", f"{folder}/a.mcap"), COMMAND_CODES
+        )
+    if importlib.util.find_spec("foxglove") is not None:
+        served = ("view", "--foxglove", "--port", "0")
+        yield Target("rfly view --foxglove", lambda folder, ports: rfly(*served), COMMAND_CODES)
     yield Target("rfly sim run", lambda folder, ports: rfly("sim", "run", "valley", "--estimate"), COMMAND_CODES)
     sweep = ("sim", "sweep", "hop", "--vary", "seed=0:50", "--jobs", "2")
     yield Target("rfly sim sweep", lambda folder, ports: rfly(*sweep), COMMAND_CODES)
