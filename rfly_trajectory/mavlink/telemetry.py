@@ -261,7 +261,7 @@ class Telemetry:
         if here is None:
             unknown = [_UNKNOWN_U16] * 4
             return d.MAVLink_gps_raw_int_message(ms * 1000, d.GPS_FIX_TYPE_NO_FIX, 0, 0, 0, *unknown, 0)
-        north, east, _ = pose.velocity.tolist()
+        north, east, _ = np.nan_to_num(pose.velocity).tolist()  # of poses far apart it is none
         course = round(math.degrees(math.atan2(east, north)) % 360.0 * 100.0) % 36000
         return d.MAVLink_gps_raw_int_message(
             ms * 1000,

@@ -49,3 +49,19 @@ def test_four_numbers_that_say_they_are_a_gigabyte_are_refused(tmp_path):
     path.write_bytes(saved().getvalue()[:128] + struct.pack("<II", 15, len(packed)) + packed)
     with pytest.raises(TerrainFormatError, match="its packed data become more than 400,000,000 bytes"):
         load_mat_maps(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", [0, 8, 14, 19, 5000])
+def test_numbers_of_no_type_are_refused(kind, packed):
+    """SciPy looks the type up in a table of pointers, and crashes."""
+    file = io.BytesIO()
+    scipy_io.savemat(file, {"simpleMap": np.eye(4)})
+    data = bytearray(file.getvalue())
+    place = data.index(struct.pack("<II", 9, 128))
+    struct.pack_into("<I", data, place, kind)
+    if packed:
+        inner = zlib.compress(bytes(data[128:]))
+        data = data[:128] + struct.pack("<II", 15, len(inner)) + inner
+    with pytest.raises(ValueError, match=f"data of the type {kind}, which there is not"):
+        check_unpacked_size(io.BytesIO(data), 10_000)

@@ -355,3 +355,13 @@ def test_a_home_of_nowhere_does_not_stop_telemetry(station, home):
     station.vehicle.flight.home = (0.0, 0.0, 0.0)
     station.run(1.5)
     assert station.last("HOME_POSITION").altitude == 500_000
+
+
+def test_a_velocity_that_is_none_does_not_stop_telemetry(station):
+    """Between places 1e308 m apart: infinite less infinite."""
+    station.run(0.5)
+    flight, telemetry = station.vehicle.flight, station.vehicle._telemetry
+    flight.pose.velocity[:] = NAN
+    assert telemetry.message("GPS_RAW_INT").cog == 0
+    for name in ("GLOBAL_POSITION_INT", "LOCAL_POSITION_NED", "VFR_HUD"):
+        assert telemetry.message(name).pack(station.packer)
