@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rfly_common.kernels.jit import use_numba
@@ -16,14 +18,16 @@ def warm_up() -> None:
     from rfly_trajectory.fleet.fleet import Fleet, Vehicle
     from rfly_trajectory.kernels.tables import POLYNOMIAL
     from rfly_trajectory.motion.speed_profile import SpeedProfile
+    from rfly_trajectory.paths.altitude import AltitudeProfile
     from rfly_trajectory.paths.path import make_path
-    from rfly_trajectory.paths.shapes import Circle, with_heights
+    from rfly_trajectory.paths.shapes import Circle
 
     KERNELS.load()  # from now on height maps use compiled kernels
     path = Circle((0.0, 0.0), 0.5).path()
     vehicle = Vehicle("warm_up", 1, 3, path, SpeedProfile(1.0), "repeat", wheelbase=0.2, track=0.1)
     eastwards = make_path([0.0], [POLYNOMIAL], [[0.0, 1.0, *[0.0] * 10]], 0.5, False)
-    climb = with_heights(eastwards, [0.0, 0.5], np.array([0.0, 1.0]))
+    # made here, as PCHIP would import 40 MB of SciPy
+    climb = replace(eastwards, altitude=AltitudeProfile(np.zeros(1), np.array([[0.0, 2.0, 0.0, 0.0]])))
     climbing = Vehicle("warm_up_2", 2, 3, climb, SpeedProfile(1.0), "stop", "multirotor", offset=(0.0, 0.1))
     flat = HeightMap(np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0)
     for terrain in (None, flat):

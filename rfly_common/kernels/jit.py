@@ -117,8 +117,7 @@ class LazyKernel:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """numba's."""
-        import numba
-
+        numba = _import_numba()
         dispatcher = numba.njit(nogil=True, error_model="numpy", **self._options)(self.py_func)
         if self._is_cached:
             from rfly_common.kernels.cache import KernelCache
@@ -134,6 +133,23 @@ class LazyKernel:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(_in_place(self), name)
+
+
+@functools.cache
+def _import_numba() -> Any:
+    """numba without SciPy: it imports the whole of scipy.linalg, 0.4 s and 35 MB, only to know whether there is a BLAS.
+
+    A function that does need one, such as `numpy.dot` in a kernel, asks again when it is compiled.
+    """
+    import numba
+    import numba.np.linalg
+
+    asks, numba.np.linalg.ensure_blas = numba.np.linalg.ensure_blas, lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        numba.np.linalg.ensure_blas = asks
+    return numba
 
 
 def _in_place(kernel: LazyKernel) -> Any:

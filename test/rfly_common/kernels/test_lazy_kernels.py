@@ -48,6 +48,21 @@ print(quadruple(1.5))
     assert answer(program) == ["6.0"]
 
 
+@pytest.mark.needs("numba")
+def test_kernels_come_without_scipy_until_one_needs_its_linear_algebra():
+    program = """
+from rfly_terrain.warm_up import warm_up
+from rfly_trajectory.warm_up import warm_up as warm_up_fleets
+warm_up()
+warm_up_fleets()
+print("numba" in sys.modules, "scipy.linalg" in sys.modules)
+import numba, numpy
+product = numba.njit(lambda a, b: (numpy.dot(a, b), numpy.kron(a, b)[1, 1]))
+print(*product(numpy.array([[1.0, 2.0], [3.0, 4.0]]), numpy.eye(2))[0].flat, "scipy.linalg" in sys.modules)
+"""
+    assert answer(program) == ["True", "False", "1.0", "2.0", "3.0", "4.0", "True"]
+
+
 @pytest.mark.ros
 @pytest.mark.parametrize("name", ["ue_bridge_node", "flight_control_node", "guidance_node", "link_node"])
 def test_nodes_without_kernels_import_neither_numba_nor_scipy(name):
