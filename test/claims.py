@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 BETAFLIGHT_PORTS, RFLYSIM_PORTS = 11098, 11099
@@ -35,7 +35,7 @@ def turn(claim: int) -> Iterator[None]:
 
 @contextmanager
 def domain() -> Iterator[int]:
-    """A ROS domain that nobody else holds.
+    """A ROS domain that nobody else holds, and that no process is in: nodes of a run that was killed may be left.
 
     Begins elsewhere in each process and goes on from claim to claim: a killed node's remains are not met soon.
     """
@@ -43,13 +43,23 @@ def domain() -> Iterator[int]:
     for _ in _DOMAINS:
         found = _next_domain
         _next_domain = _DOMAINS[found % len(_DOMAINS)]
-        held = _bound(_DOMAIN_CLAIMS + found)
+        held = None if _inhabited(found) else _bound(_DOMAIN_CLAIMS + found)
         if held is not None:
             with held:
                 _remove_remains(found)
                 yield found
             return
-    raise RuntimeError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are claimed by other tests")
+    raise RuntimeError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use: by other tests, or nodes")
+
+
+def _inhabited(domain: int) -> bool:
+    """Whether a process on this machine has been started with this ROS_DOMAIN_ID."""
+    wanted = f"ROS_DOMAIN_ID={domain}".encode()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if wanted in environment.read_bytes().split(b"\0"):
+                return True
+    return False
 
 
 def _remove_remains(domain: int) -> None:

@@ -84,7 +84,7 @@ class NodeProcess:
             code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(PATIENCE)
             raise AssertionError(f"the node did not end within {timeout_s} s; output:\n{self.output}") from None
         self._reader.join(1.0)
         return code
@@ -95,7 +95,7 @@ class NodeProcess:
     def __exit__(self, *error: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait()
+        self.process.wait(PATIENCE)
 
 
 class Peer:
@@ -193,10 +193,10 @@ class RflyBeside:
         """Exit code, stdout and stderr."""
         try:
             self.until(lambda: self.process.poll() is not None)
-            out, _ = self.process.communicate()
+            out, _ = self.process.communicate(timeout=PATIENCE)
         finally:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(PATIENCE)
         return self.process.returncode, out, self.err
 
 
