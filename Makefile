@@ -3,6 +3,8 @@
 .PHONY: help env demo test test-lib lint docs bench attack soak lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
+# The suite starts hundreds of processes, which are to find byte code. Assertions are not rewritten, which takes each process
+# 20 s: what fails shows its variables, and in the second try, alone, the values in its assertions.
 # tests of nodes wait much: one process more than cores, up to four
 JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 4 || echo 3)
 SCALE ?= 60
@@ -22,7 +24,8 @@ demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it 
 	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
 test: ## the whole test suite; JOBS=2 runs it in two processes. What fails runs once more, alone: real nodes need a machine that is not too busy
-	@$(IN_ENV) --dev --browser --autopilot pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder && echo 'second try needed: 0' || \
+	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot \
+	pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --assert=plain --showlocals && echo 'second try needed: 0' || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 

@@ -24,7 +24,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not be installable.
 ALLOWED_SKIPS = re.compile(
     r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed|the program \S+ is not installed"
-    r"|the package ament_\w+ is not installed"
+    r"|the package (ament_\w+|tf2_ros) is not installed"
 )
 
 LONGEST_IN_ID = 200
@@ -40,9 +40,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Modules with slow tests come first, for several processes that are to end together."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Modules with slow tests come first, then those with nodes, for several processes that are to end together."""
+    slow, ros = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "ros"))
+    items.sort(key=lambda item: (item.path not in slow, item.path not in ros))
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
