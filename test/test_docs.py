@@ -106,7 +106,18 @@ def test_links_lead_to_files(page):
             assert (page.parent / target).exists(), f"{name(page)}: {target}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "python")], ids=name)
+PLAIN_TAKES_A_MINUTE = {"docs/howto/simulate-the-land-air-vehicle.md", "docs/howto/run-a-scenario.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.needs("numba") if name(page) in PLAIN_TAKES_A_MINUTE else ())
+        for page in PAGES
+        if fenced(page, "python")
+    ],
+    ids=name,
+)
 def test_python_examples_run(page, user_folder, rflysim_ports):
     """Those of one page one after the other, as a reader would type them."""
     names: dict[str, Any] = {}

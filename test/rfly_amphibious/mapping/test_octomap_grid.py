@@ -124,6 +124,7 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
     assert grid.log_odds([(1.9, 0.1, 0.1)]).item() == odds
 
 
+@pytest.mark.needs("numba")
 def test_memory_stays_along_a_way_without_an_end():
     """Half of the 2¹⁸ places of 12 bytes are taken at most, whatever comes: what lies behind is forgotten."""
     grid, rng, dropped = OctomapGrid(OctomapParameters(max_voxels=100_000)), np.random.default_rng(5), 0

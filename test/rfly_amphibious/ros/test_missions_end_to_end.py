@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from amphibious_cases import slower_imu
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
 
@@ -36,7 +37,7 @@ def ridge():
 class Loop:
     """The nodes of one vehicle, and what they say of it."""
 
-    def __init__(self, stack, peer, domain_id):
+    def __init__(self, stack, peer, domain_id, sensors):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess
         from rfly_suite.msg import TerrainMap
@@ -46,15 +47,15 @@ class Loop:
         from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
         self.peer = peer
-        common = {"lock_step": "true"}
+        common, seeing = {"lock_step": "true"}, {"lock_step": "true", "sensors": sensors}
         # the wall leaves no room for the metres by which GPS is off
-        simulation = {**common, "real_time_factor": "0.0", "publish_clock": "true", "noise": "false"}
+        simulation = {**seeing, "real_time_factor": "0.0", "publish_clock": "true", "noise": "false"}
         self.nodes = [
             stack.enter_context(NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", *to_all))
             for to_all in [("-r", "terrain_map:=/terrain_map", "-r", "vehicle_states:=/vehicle_states")]
             for name, parameters in (
-                ("state_estimator_node", common),
-                ("flight_control_node", common),
+                ("state_estimator_node", seeing),
+                ("flight_control_node", seeing),
                 ("chassis_control_node", common),
                 ("guidance_node", {"drive_speed": "4.0", "fly_speed": "4.0"}),
                 ("amphibious_sim_node", simulation),
@@ -89,14 +90,14 @@ class Loop:
 
 
 @pytest.fixture
-def loop(domain_id):
+def loop(domain_id, tmp_path):
     from contextlib import ExitStack
 
     from node_harness import Peer
 
     peer = Peer(domain_id)
     with ExitStack() as stack:
-        made = Loop(stack, peer, domain_id)
+        made = Loop(stack, peer, domain_id, slower_imu(tmp_path))
         made.stack, made.domain_id = stack, domain_id
         yield made
         assert "Traceback" not in made.output()

@@ -111,6 +111,7 @@ def test_left_is_left_and_up_is_up():
     assert seen[:, 0].max() == math.floor(105.5 - fy * 1 / 9)
 
 
+@pytest.mark.needs("numba")
 def test_limits_and_noise_of_depth():
     """0.5 … 4.5 m, σ = 0.002 + 0.002 z²; the same for a seed and a number."""
     parameters = SensorParameters.load("full").depth_camera
@@ -148,6 +149,7 @@ def test_colours():
     assert (noisy.astype(float) - image).std() == pytest.approx(2.0, rel=0.05)
 
 
+@pytest.mark.needs("numba")
 def test_light_and_fog():
     """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before it."""
     scene = SceneRays(None, boxes((31.0, 0.0, 20.0), size=(2.0, 400.0, 400.0)))

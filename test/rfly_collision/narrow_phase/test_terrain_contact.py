@@ -150,9 +150,8 @@ def test_random_bodies_on_rough_ground():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_a_thousand_random_bodies_on_rough_ground(seed):
-    assert 170 < compare_scenes(10 + seed, 250) < 240
+def test_hundreds_of_random_bodies_on_rough_ground():
+    assert 170 < compare_scenes(10, 250) < 240
 
 
 def only(contacts):

@@ -321,6 +321,7 @@ def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
         world.check(crowd)
 
 
+@pytest.mark.needs("numba")
 def test_contacts_of_a_crowd_that_is_lost_are_tested_one_by_one():
     """Three hundred that were one in another, and part: each pair ends, as it would with two vehicles."""
     n = 300

@@ -188,11 +188,10 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     return terrain, np.concatenate(origins), np.concatenate(directions), 2 * size
 
 
-@pytest.mark.slow
-def test_a_thousand_random_scenes_have_no_missed_and_no_invented_hit(either_path):
+def test_random_scenes_have_no_missed_and_no_invented_hit(either_path):
     """Ranges within 1e-5 m of sampling; the two may differ about a hit only where a ray touches to 1e-9 m."""
     rays = hits = touching = 0
-    for seed in range(1_000 if either_path == "compiled" else 60):
+    for seed in range(200 if either_path == "compiled" else 40):
         terrain, origins, directions, limit = scene(seed)
         expected, dip = sampled_ranges(terrain, origins, directions, limit)
         ranges = terrain.cast(origins, directions, limit)
@@ -208,7 +207,7 @@ def test_a_thousand_random_scenes_have_no_missed_and_no_invented_hit(either_path
 
 
 def test_where_it_hits_the_ground_is_and_before_that_it_is_not(either_path):
-    for seed in range(1_000, 1_100 if either_path == "compiled" else 1_020):
+    for seed in range(1_000, 1_050 if either_path == "compiled" else 1_020):
         terrain, origins, directions, limit = scene(seed)
         ranges = terrain.cast(origins, directions, limit)
         hit = np.isfinite(ranges)

@@ -16,7 +16,7 @@ from bridge_harness import Bridge, pose
 from node_harness import diagnostic
 
 ROOT = Path(__file__).parents[3]
-RATE, SECONDS = 50_000, 6
+RATE, SECONDS = 50_000, 3
 MOST_GROWTH_BYTES = 5_000_000
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
