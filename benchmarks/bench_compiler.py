@@ -6,13 +6,8 @@ Left out where there is no g++. Processor time of one thread; the C++ side is ca
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +16,7 @@ from benchmarks.bench_collision import DENSE, SPARSE, Boxes
 from benchmarks.bench_collision import SIZE as BOX
 from benchmarks.bench_planning import rough_ground
 from benchmarks.bench_rays import Rays, hills, lidar_sweep, long_rays, one_core
+from benchmarks.cpp import PEER, cpp_call, cpp_ground, cpp_library
 from benchmarks.harness import DISAGREES, Row, agreement, measure, same
 from rfly_collision import Bodies, Box
 from rfly_collision.shapes.shape_table import table_of
@@ -40,24 +36,14 @@ POINTS = 1_000_000
 VEHICLES = 10_000
 
 
-class _Ground(ctypes.Structure):
-    _fields_ = (
-        ("z", ctypes.c_void_p),
-        ("rows", ctypes.c_int64),
-        ("columns", ctypes.c_int64),
-        *((name, ctypes.c_double) for name in ("origin_x", "origin_y", "step_x", "step_y")),
-    )
-
-
 def rows() -> Iterator[Row]:
     """All rows of the table; none without a compiler."""
-    if shutil.which("g++") is None:
-        print("compiler: no rows beside C++ (no g++)", file=sys.stderr)
+    library = cpp_library()
+    if library is None:
         return
     for warm in (warm_up, warm_up_planning, warm_up_collision):
         warm()
-    with tempfile.TemporaryDirectory() as folder, one_core():
-        library = _built(Path(folder))
+    with one_core():
         terrain = hills(1_000)
         yield from ground(library, terrain)
         for rays in (lidar_sweep(terrain), long_rays(terrain)):
@@ -68,38 +54,17 @@ def rows() -> Iterator[Row]:
         yield packets(library)
 
 
-def _built(folder: Path) -> ctypes.CDLL:
-    source, target = Path(__file__).with_name("plain_good.cpp"), folder / "plain_good.so"
-    options = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
-    subprocess.run(["g++", *options, "-o", str(target), str(source)], check=True)
-    library = ctypes.CDLL(str(target))
-    library.overlaps.restype = ctypes.c_int64
-    return library
-
-
-def _call(function: Any, *arguments: Any) -> Callable[[], Any]:
-    """The C++ function on arrays (by their addresses), integers and structures."""
-    as_c = {int: ctypes.c_int64, np.ndarray: lambda array: ctypes.c_void_p(array.ctypes.data)}
-    given = [as_c.get(type(each), ctypes.byref)(each) for each in arguments]
-    return lambda: function(*given)
-
-
-def _c_ground(terrain: HeightMap) -> _Ground:
-    g = terrain.ground
-    return _Ground(g.heights.ctypes.data, g.rows, g.columns, g.origin_x, g.origin_y, g.step_x, g.step_y)
-
-
 def _row(name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = "") -> Row:
     seconds = measure(ours, cpp, 9, clock=time.process_time)
-    return Row(name, *seconds, "C++, -O3 -march=native", TARGET, agree=agree, note=note)
+    return Row(name, *seconds, PEER, TARGET, agree=agree, note=note)
 
 
 def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
     rng = np.random.default_rng(7)
     x, y = rng.uniform(-510.0, 510.0, (2, POINTS))
     ours, theirs = np.empty(POINTS), np.empty(POINTS)
-    c_ground = _c_ground(terrain)
-    cpp = _call(library.altitudes, c_ground, x, y, POINTS, theirs)
+    c_ground = cpp_ground(terrain)
+    cpp = cpp_call(library.altitudes, c_ground, x, y, POINTS, theirs)
 
     def altitudes() -> None:
         terrain_kernels.altitudes(terrain.ground, x, y, ours)
@@ -110,7 +75,7 @@ def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
 
     def cloud() -> Any:
         points = np.empty((terrain.rows, terrain.columns, 3), np.float32)
-        _call(library.cloud, c_ground, points)()
+        cpp_call(library.cloud, c_ground, points)()
         return points
 
     agree = agreement(terrain.point_cloud(), cloud(), 1e-4)
@@ -119,7 +84,7 @@ def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
 
 def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
     ranges = np.empty(len(rays.origins))
-    cpp = _call(library.cast, _c_ground(terrain), rays.origins, rays.directions, len(ranges), ranges)
+    cpp = cpp_call(library.cast, cpp_ground(terrain), rays.origins, rays.directions, len(ranges), ranges)
     cpp()
     ours = terrain.cast(rays.origins, rays.directions)
     both = np.isfinite(ours) & np.isfinite(ranges)
@@ -139,7 +104,7 @@ def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float
     most = 20 * VEHICLES
     ours = pairs_of(bodies, placed, most)
     pairs = np.empty((most, 2), np.int64)
-    cpp = _call(library.overlaps, placed.low, placed.high, VEHICLES, pairs, most)
+    cpp = cpp_call(library.overlaps, placed.low, placed.high, VEHICLES, pairs, most)
     agree = same(cpp() == len(ours) and np.array_equal(pairs[: len(ours)], ours), f"{len(ours):,} pairs")
     return _row(f"C++: overlapping boxes, 10,000 {name}", lambda: pairs_of(bodies, placed, most), cpp, agree)
 
@@ -152,7 +117,7 @@ def cost_to_go(library: ctypes.CDLL) -> Row:
         return plan_kernels.cost_to_go(weight, goal, start, np.inf)
 
     theirs = np.empty(weight.shape, np.float32)
-    cpp = _call(library.cost_to_go, weight, *weight.shape, goal[0] * weight.shape[1] + goal[1], theirs)
+    cpp = cpp_call(library.cost_to_go, weight, *weight.shape, goal[0] * weight.shape[1] + goal[1], theirs)
     cpp()
     field = ours()
     known = np.isfinite(theirs)
@@ -166,7 +131,7 @@ def packets(library: ctypes.CDLL) -> Row:
     ids, types = np.arange(1, VEHICLES + 1), np.full(VEHICLES, 3)
     position, euler = rng.normal(0.0, 100.0, (VEHICLES, 3)), rng.normal(0.0, 0.3, (VEHICLES, 3))
     out = np.empty(-(-VEHICLES // 100) * 3804, np.uint8)
-    cpp = _call(library.packets, ids, types, position, euler, VEHICLES, out)
+    cpp = cpp_call(library.packets, ids, types, position, euler, VEHICLES, out)
     cpp()
 
     def ours() -> Any:

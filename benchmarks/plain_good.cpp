@@ -70,6 +70,86 @@ double cast_one(const Ground& g, double u, double v, double z, double du, double
   }
   return INF;
 }
+// One vehicle of a fleet: what is not in the tables of schedules (begin, s, speed, acceleration, jerk) and of paths
+// (start, kind, 12 values), whose rows first … first + count - 1 are its own.
+struct Vehicle {
+  int64_t kind, absolute, closed, first_law, laws, first_piece, pieces;  // kind: 0 ground, 1 multirotor, 2 fixed wing
+  double height, delay, shift_x, shift_y, loop_start, loop_period, length;
+};
+
+constexpr double GRAVITY = 9.80665;
+enum PieceKind { ARC = 0, SPIRAL = 1 };
+
+// the last row of a table whose first column is not above t
+const double* row_at(const double* table, int64_t rows, int64_t columns, double t) {
+  int64_t low = 0, high = rows;
+  while (low < high) {
+    int64_t middle = (low + high) / 2;
+    if (table[middle * columns] <= t) low = middle + 1; else high = middle;
+  }
+  return table + std::max<int64_t>(low - 1, 0) * columns;
+}
+
+struct OnPath { double x, y, tx, ty, curvature, rate; };
+
+OnPath on_path(const double* piece, double s) {
+  double run = s - piece[0];
+  const double* a = piece + 2;
+  if (piece[1] == ARC) {
+    double x = a[0], y = a[1], curvature = a[2], c = a[3], d = a[4];
+    if (curvature == 0) return {x + run * c, y + run * d, c, d, 0, 0};
+    double sine = std::sin(curvature * run), cosine = std::cos(curvature * run);
+    double tx = c * cosine - d * sine, ty = d * cosine + c * sine;
+    return {x + (ty - d) / curvature, y - (tx - c) / curvature, tx, ty, curvature, 0};
+  }
+  if (piece[1] == SPIRAL) {
+    double sharpness = a[3], c = a[4], d = a[5], x = 0, y = 0;
+    run -= a[2];
+    double angle = 0.5 * sharpness * run * run, term = run;
+    for (int n = 0; std::abs(term) > 1e-17; n += 2) {
+      x += term / (2 * n + 1);
+      term *= angle / (n + 1);
+      y += term / (2 * n + 3);
+      term *= -angle / (n + 2);
+    }
+    double sine = std::sin(angle), cosine = std::cos(angle);
+    return {a[0] + c * x - d * y, a[1] + d * x + c * y, c * cosine - d * sine, d * cosine + c * sine, sharpness * run, sharpness};
+  }
+  double value[2], first[2], second[2], third[2];
+  for (int axis = 0; axis < 2; ++axis) {
+    const double* p = a + 6 * axis;
+    value[axis] = p[0] + run * (p[1] + run * (p[2] + run * (p[3] + run * (p[4] + run * p[5]))));
+    first[axis] = p[1] + run * (2 * p[2] + run * (3 * p[3] + run * (4 * p[4] + run * 5 * p[5])));
+    second[axis] = 2 * p[2] + run * (6 * p[3] + run * (12 * p[4] + run * 20 * p[5]));
+    third[axis] = 6 * p[3] + run * (24 * p[4] + run * 60 * p[5]);
+  }
+  double norm = std::hypot(first[0], first[1]), cube = norm * norm * norm;
+  double curvature = (first[0] * second[1] - first[1] * second[0]) / cube;
+  double rate = (first[0] * third[1] - first[1] * third[0]) / cube -
+                3 * curvature * (first[0] * second[0] + first[1] * second[1]) / (norm * norm);
+  return {value[0], value[1], first[0] / norm, first[1] / norm, curvature, rate};
+}
+
+struct Slope { double z, zx, zy, sx, sy, rx, ry; };
+
+// altitude, its gradient, the smooth gradient and its rate for a velocity; a cell from the map's edge
+Slope slope_at(const Ground& g, double x, double y, double vx, double vy) {
+  double u = (x - g.origin_x) / g.step_x, v = (y - g.origin_y) / g.step_y;
+  int64_t i = std::min(std::max<int64_t>(int64_t(u), 1), g.rows - 3), j = std::min(std::max<int64_t>(int64_t(v), 1), g.columns - 3);
+  double a = u - i, b = v - j, c = 1 - a, d = 1 - b;
+  const float *near = g.z + i * g.columns + j, *before = near - g.columns, *far = near + g.columns, *after = far + g.columns;
+  double z00 = near[0], z01 = near[1], z10 = far[0], z11 = far[1];
+  double x00 = z10 - before[0], x01 = z11 - before[1], x10 = after[0] - z00, x11 = after[1] - z01;
+  double y00 = z01 - near[-1], y01 = near[2] - z00, y10 = z11 - far[-1], y11 = far[2] - z10;
+  double dx2 = 2 * g.step_x, dy2 = 2 * g.step_y, va = vx / g.step_x, vb = vy / g.step_y;
+  return {c * (d * z00 + b * z01) + a * (d * z10 + b * z11),
+          (d * (z10 - z00) + b * (z11 - z01)) / g.step_x,
+          (c * (z01 - z00) + a * (z11 - z10)) / g.step_y,
+          (c * (d * x00 + b * x01) + a * (d * x10 + b * x11)) / dx2,
+          (c * (d * y00 + b * y01) + a * (d * y10 + b * y11)) / dy2,
+          (va * (d * (x10 - x00) + b * (x11 - x01)) + vb * (c * (x01 - x00) + a * (x11 - x10))) / dx2,
+          (va * (d * (y10 - y00) + b * (y11 - y01)) + vb * (c * (y01 - y00) + a * (y11 - y10))) / dy2};
+}
 }  // namespace
 
 extern "C" {
@@ -176,6 +256,59 @@ void packets(const int64_t* ids, const int64_t* types, const double* position, c
       }
     }
     std::memcpy(out, &packet, sizeof(Packet));
+  }
+}
+
+// positions, quaternions xyzw, velocities and body rates of n vehicles at time t -> out (n, 13)
+void fleet(const Ground* ground, const Vehicle* vehicles, int64_t n, const double* laws, const double* pieces, double t, double* out) {
+  for (int64_t k = 0; k < n; ++k, out += 13) {
+    const Vehicle& w = vehicles[k];
+    const double* law = laws + 5 * w.first_law;
+    double since = t - w.delay, s = law[1], v = 0, acceleration = 0, jerk = 0;
+    if (since >= 0) {
+      if (since > w.loop_start && std::isfinite(w.loop_period)) since = w.loop_start + std::fmod(since - w.loop_start, w.loop_period);
+      law = row_at(law, w.laws, 5, since);
+      double run = since - law[0];
+      s = law[1] + run * (law[2] + run * (law[3] / 2 + run * law[4] / 6));
+      v = law[2] + run * (law[3] + run * law[4] / 2);
+      acceleration = law[3] + run * law[4], jerk = law[4];
+    }
+    if (w.closed) s -= w.length * std::floor(s / w.length);
+    s = clamped(s, w.length);
+    OnPath p = on_path(row_at(pieces + 14 * w.first_piece, w.pieces, 14, s), s);
+    double x = p.x + w.shift_x, y = p.y + w.shift_y;
+    Slope g = slope_at(*ground, x, y, v * p.tx, v * p.ty);
+    double yaw_rate = p.curvature * v, lateral = yaw_rate * v;
+    double lateral_rate = 2 * yaw_rate * acceleration + p.rate * v * v * v;
+    double z, climb_rate = 0, pitch_slope = 0, roll_slope = 0, pitch_slope_rate = 0, roll_slope_rate = 0;
+    if (w.absolute && w.height > g.z) {
+      z = w.height;
+    } else {
+      z = w.absolute ? g.z : g.z + w.height, climb_rate = v * (g.zx * p.tx + g.zy * p.ty);
+      pitch_slope = g.sx * p.tx + g.sy * p.ty, roll_slope = g.sy * p.tx - g.sx * p.ty;
+      pitch_slope_rate = g.rx * p.tx + g.ry * p.ty + roll_slope * yaw_rate;
+      roll_slope_rate = g.ry * p.tx - g.rx * p.ty - pitch_slope * yaw_rate;
+    }
+    double &q = pitch_slope, &r = roll_slope, &q_rate = pitch_slope_rate, &r_rate = roll_slope_rate;
+    if (w.kind == 2) {
+      double climb = 1 + q * q;
+      r = -climb * lateral / GRAVITY, r_rate = -(2 * q * q_rate * lateral + climb * lateral_rate) / GRAVITY;
+    } else if (w.kind == 1) {
+      q = -acceleration / GRAVITY, q_rate = -jerk / GRAVITY, r = -lateral / GRAVITY, r_rate = -lateral_rate / GRAVITY;
+    }
+    double norm = std::sqrt(1 + q * q), pitch = -std::atan(q), roll = std::atan(r / norm), yaw = std::atan2(p.ty, p.tx);
+    double pitch_rate = -q_rate / (norm * norm), roll_rate = (r_rate * norm - r * q * q_rate / norm) / (norm * norm + r * r);
+    double cy = std::cos(yaw / 2), sy = std::sin(yaw / 2), cp = std::cos(pitch / 2), sp = std::sin(pitch / 2);
+    double cr = std::cos(roll / 2), sr = std::sin(roll / 2);
+    double cos_roll = std::cos(roll), sin_roll = std::sin(roll), sin_pitch = -q / norm, cos_pitch = 1 / norm;
+    const double state[13] = {
+        x, y, z,
+        sr * cp * cy - cr * sp * sy, cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy, cr * cp * cy + sr * sp * sy,
+        v * p.tx, v * p.ty, climb_rate,
+        roll_rate - yaw_rate * sin_pitch,
+        pitch_rate * cos_roll + yaw_rate * sin_roll * cos_pitch,
+        -pitch_rate * sin_roll + yaw_rate * cos_roll * cos_pitch};
+    std::copy(state, state + 13, out);
   }
 }
 }

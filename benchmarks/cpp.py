@@ -1,0 +1,66 @@
+"""`plain_good.cpp` as a library: compiled when first asked for, called through ctypes on NumPy's arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rfly_terrain import HeightMap
+
+OPTIONS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
+PEER = "C++, -O3 -march=native"
+
+
+class CppGround(ctypes.Structure):
+    """A height map as `plain_good.cpp` takes it."""
+
+    _fields_ = (
+        ("z", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+        *((name, ctypes.c_double) for name in ("origin_x", "origin_y", "step_x", "step_y")),
+    )
+
+
+def cpp_ground(terrain: HeightMap) -> CppGround:
+    g = terrain.ground
+    return CppGround(g.heights.ctypes.data, g.rows, g.columns, g.origin_x, g.origin_y, g.step_x, g.step_y)
+
+
+@functools.cache
+def cpp_library() -> ctypes.CDLL | None:
+    """None, with a line on stderr, where there is no g++."""
+    if shutil.which("g++") is None:
+        print("no rows beside C++ (no g++)", file=sys.stderr)
+        return None
+    source = Path(__file__).with_name("plain_good.cpp")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "plain_good.so"
+        subprocess.run(["g++", *OPTIONS, "-o", str(target), str(source)], check=True)
+        library = ctypes.CDLL(str(target))
+    library.overlaps.restype = ctypes.c_int64
+    return library
+
+
+def cpp_call(function: Any, *arguments: Any) -> Callable[[], Any]:
+    """The function on arrays (by their addresses), whole numbers, numbers and structures."""
+    as_c: dict[type, Callable[[Any], Any]] = {
+        int: ctypes.c_int64,
+        float: ctypes.c_double,
+        np.ndarray: lambda array: ctypes.c_void_p(array.ctypes.data),
+    }
+    given = [as_c.get(type(each), ctypes.byref)(each) for each in arguments]
+
+    def call(_alive: Any = arguments) -> Any:
+        return function(*given)
+
+    return call
