@@ -544,8 +544,8 @@ BOMBS: dict[str, dict[str, Maker]] = {
     "path yaml": YAML_BOMBS,
     "world": {
         **YAML_BOMBS,
-        "ten megabytes of boxes": lambda _: {
-            ".yaml": b"version: 1\nobjects:\n" + b"- {box: [1, 1, 1], x: 0, y: 0}\n" * 310_000
+        "four megabytes of boxes": lambda _: {
+            ".yaml": b"version: 1\nobjects:\n" + b"- {box: [1, 1, 1], x: 0, y: 0}\n" * 120_000
         },
         "a hull of many": lambda _: {".yaml": b"version: 1\nobjects: [{x: 0, y: 0, hull: [" + _SPIRAL + b"]}]\n"},
         "a mesh in a pipe's place": lambda _: {".yaml": b"version: 1\nobjects: [{mesh: /dev/stdin, x: 0, y: 0}]\n"},

@@ -18,7 +18,7 @@ from rfly_common.files import StrPath
 from rfly_terrain.world.models import CLASSES, GREY, Model, box_part, cylinder_part, hull_part, mesh_parts, placed_part
 from rfly_terrain.world.world import World, WorldObject
 
-MAX_FILE_BYTES = 10_000_000
+MAX_FILE_BYTES = 4_000_000
 MAX_OBJECTS = 20_000
 MAX_CORNERS = 2_000_000
 """of all convex parts"""
