@@ -45,6 +45,7 @@ def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
     assert params.cornering_stiffness_per_rad == 15.0  # as given: nothing said of it
 
 
+@pytest.mark.needs("mcap_ros2")
 def test_either_a_log_or_a_manoeuvre(capsys, monkeypatch, tmp_path):
     from page_commands import run
 
