@@ -25,6 +25,23 @@ def warm_up() -> None:
     StateEstimator(EstimatorParameters.load("scale"), sensors, model.params).update(samples)
 
 
+def warm_up_solids() -> None:
+    """The same for a vehicle among solid things: other machine code, for which the bare step does not pay."""
+    if not use_numba():
+        return
+    import numpy as np
+
+    from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_terrain.world.solids import ObjectBoxes
+
+    box = ObjectBoxes(np.array([[9.0, 0.0, 1.0]]), np.ones((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]))
+    model = AmphibiousModel(VehicleParameters.load("scale"), solids=box)
+    state = model.standing()
+    model.derivative(state.x)
+    model.step(state, Controls(), 1e-3)
+
+
 def warm_up_rays() -> None:
     """The same for lidar and cameras."""
     if not use_numba():

@@ -26,6 +26,7 @@ PARTS = {
     "terrain": ("rfly_terrain.warm_up:warm_up",),
     "collision": ("rfly_collision.world.scene:warm_up",),
     "amphibious": ("rfly_amphibious.warm_up:warm_up",),
+    "solids": ("rfly_amphibious.warm_up:warm_up_solids",),
     "trajectory": ("rfly_trajectory.warm_up:warm_up",),
     "planner": ("rfly_terrain.planning.planner:warm_up",),
     "range sensors": ("rfly_amphibious.warm_up:warm_up_rays", "rfly_amphibious.mapping.octomap_grid:warm_up"),
@@ -38,7 +39,7 @@ _NODES = {
     "mission_node": ("trajectory",),
     "collision_node": ("collision",),
     "planner_node": ("planner",),
-    "amphibious_sim_node": ("amphibious", "range sensors"),
+    "amphibious_sim_node": ("amphibious", "solids", "range sensors"),
     "state_estimator_node": ("amphibious",),
     "mapping_node": ("range sensors",),
 }

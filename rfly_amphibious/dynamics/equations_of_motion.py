@@ -2,8 +2,8 @@
 
 Without numba the same functions run as plain Python: the same results, hundreds of times as slow. In this module and
 those of its parts `x` is a state and `dx` its derivative in the order of `state_layout`, `p` a `vehicle_record`,
-`ground` a `ground.Ground`, `obstacles` an `obstacles.Obstacles`, `scratch` a record of `scratch.new_scratch`. No
-fastmath: a vehicle alone and one of a batch get the same bits.
+`ground` a `ground.Ground`, `obstacles` an `obstacles.Obstacles` or None, for which numba compiles code without them,
+`scratch` a record of `scratch.new_scratch`. No fastmath: a vehicle alone and one of a batch get the same bits.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def state_derivative(x: Any, inputs: Inputs, p: Any, ground: Any, obstacles: Any
     motion = body_motion(x, inputs.wind, p)
     place_points(x, motion.rotation, p, ground, scratch)
     solid_force, solid_moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    if obstacles.parts > 0:
+    if obstacles is not None:
         solid_force, solid_moment = obstacle_contacts(x, motion, p, obstacles, scratch)
-    wheel_contacts(x, motion, p, ground, obstacles.parts > 0, dx, scratch)
+    wheel_contacts(x, motion, p, ground, obstacles, dx, scratch)
     force, moment = weight_and_drag(motion, p)
     wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, dx, scratch)
     rotor_force, rotor_moment = rotor_forces(x, inputs, motion, p, dx, scratch)
     contact_force, contact_moment = body_contact_forces(motion, p, ground, scratch)
     force = add(add(force, wheel_force), add(rotor_force, contact_force))
     moment = add(add(moment, wheel_moment), add(rotor_moment, contact_moment))
-    if obstacles.parts > 0:
+    if obstacles is not None:
         force, moment = add(force, solid_force), add(moment, solid_moment)
         scratch.body_points_down += scratch.hull_contacts
     moment = add(moment, cross(angular_momentum(x, motion.rates, p, scratch), motion.rates))

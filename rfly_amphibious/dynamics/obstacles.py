@@ -19,7 +19,6 @@ FLAT_COSINE = 1.0 - 1e-12
 class Obstacles(NamedTuple):
     """n convex parts, ENU, m, and a grid of cells, each with a list of the parts that a vehicle in it may touch."""
 
-    parts: int
     origin_x: float
     """least x of the grid"""
     origin_y: float
@@ -45,22 +44,24 @@ class Obstacles(NamedTuple):
     """(e, 6) both ends"""
 
 
-def obstacles_of(solids: Solids | None, reach: float) -> Obstacles:
-    """For vehicles that reach so far (m) from their positions. What has no volume cannot be touched and is left out."""
+def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
+    """For vehicles that reach so far (m) from their positions; None where nothing can be touched.
+
+    What has no volume is left out.
+    """
     groups = [] if solids is None else np.split(solids.vertices, solids.first[1:-1])
     found = [_faces(corners.tobytes()) for corners in groups]
     parts = [part for part in found if part is not None]
     n = len(parts)
+    if not n:
+        return None
     corners = [edges.reshape(-1, 3) for _, edges in parts]
     low = np.array([each.min(axis=0) for each in corners]).reshape(-1, 3)
     high = np.array([each.max(axis=0) for each in corners]).reshape(-1, 3)
     sizes = np.array([(len(planes), len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
     first = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(sizes, axis=0)])
-    planes = np.concatenate([np.empty((0, 4)), *(planes for planes, _ in parts)])
-    edges = np.concatenate([np.empty((0, 6)), *(edges for _, edges in parts)])
-    if not n:
-        none = np.zeros(1, np.int64)
-        return Obstacles(0, 0.0, 0.0, 1.0, 0, 0, none, none[:0], low, high, first, planes, edges)
+    planes = np.concatenate([planes for planes, _ in parts])
+    edges = np.concatenate([edges for _, edges in parts])
     begin, end = low[:, :2].min(axis=0) - reach, high[:, :2].max(axis=0) + reach
     cell = max(reach, math.sqrt(float(np.prod(end - begin)) / MAX_CELLS), float(np.max(end - begin)) / MAX_CELLS)
     rows, columns = (np.floor((end - begin) / cell).astype(np.int64) + 1).tolist()
@@ -76,7 +77,7 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles:
     order = np.argsort(cells, kind="stable")
     begins = np.searchsorted(cells[order], np.arange(rows * columns + 1))
     x, y = begin.tolist()
-    return Obstacles(n, x, y, cell, rows, columns, begins, which[order], low, high, first, planes, edges)
+    return Obstacles(x, y, cell, rows, columns, begins, which[order], low, high, first, planes, edges)
 
 
 @functools.lru_cache(maxsize=8192)  # a millisecond each, where one of many objects has moved

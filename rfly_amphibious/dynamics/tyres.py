@@ -58,12 +58,12 @@ def slip_velocities(i: int, hub_velocity: Vector, rates: Vector, spin: float, sc
 
 
 @inlined_kernel
-def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, solids_near: bool, dx: Any, scratch: Any) -> None:
+def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any) -> None:
     """Places, axles, loads, slips and slip curves of all wheels; rates of the tyre deflections -> dx. Eq. 5.1–5.11."""
     tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     least_height = (scratch.clearance + p.wheel_radius) * ground.least_normal_z
     touching = least_height < p.wheel_radius
-    if solids_near:
+    if obstacles is not None:
         for i in range(4):
             touching |= scratch.part_distance[i] < p.wheel_radius
     for i in range(4):
@@ -73,7 +73,7 @@ def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, solids_near:
         scratch.slip[i], scratch.slip[4 + i] = 0.0, 0.0
         dx[at.TYRE_X + i], dx[at.TYRE_Y + i] = 0.0, 0.0
         if touching:
-            wheel_contact(x, i, motion, p, ground, solids_near, dx, scratch)
+            wheel_contact(x, i, motion, p, ground, obstacles, dx, scratch)
     if touching:
         for k in range(p.slips):  # a constant number would be unrolled, which keeps vector instructions away
             scratch.slip_curve[k] = magic_formula(scratch.slip[k], p.shapes[k], p.curvatures[k])
@@ -81,15 +81,16 @@ def wheel_contacts(x: Any, motion: BodyMotion, p: Any, ground: Any, solids_near:
 
 @inlined_kernel
 def wheel_contact(
-    x: Any, i: int, motion: BodyMotion, p: Any, ground: Any, solids_near: bool, dx: Any, scratch: Any
+    x: Any, i: int, motion: BodyMotion, p: Any, ground: Any, obstacles: Any, dx: Any, scratch: Any
 ) -> None:
     """Load, contact frame and slips of wheel i, where it stands on the ground or a solid part. Eq. 5.2–5.10, 6.9."""
     world_normal = ground_normal(ground, scratch.point_x[i], scratch.point_y[i])
     normal = rotated_back(motion.rotation, world_normal)
     distance = scratch.point_height[i] * world_normal[2]
     slope = 1.0
-    if solids_near and (scratch.part_distance[i] < distance or normal[2] <= MIN_UPRIGHT):
-        distance, normal, slope = scratch.part_distance[i], row(scratch.part_normal, i), scratch.part_slope[i]
+    if obstacles is not None:  # noqa: SIM102  numba prunes the outer condition alone
+        if scratch.part_distance[i] < distance or normal[2] <= MIN_UPRIGHT:
+            distance, normal, slope = scratch.part_distance[i], row(scratch.part_normal, i), scratch.part_slope[i]
     if distance >= p.wheel_radius or normal[2] <= MIN_UPRIGHT:
         return
     velocity = hub_velocity(i, motion.velocity, motion.rates, x[at.STRUT_RATE + i], scratch)

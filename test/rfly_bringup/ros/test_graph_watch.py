@@ -24,6 +24,7 @@ def findings_of(out):
 @pytest.fixture(scope="module")
 def broken(shared_domain_id):
     """What the doctor finds in a graph in which everything is wrong at once; the key of each finding -> finding."""
+    from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import PoseStamped
     from node_harness import NodeProcess, Peer, RflyBeside
     from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -52,6 +53,7 @@ def broken(shared_domain_id):
             NodeProcess("ue_bridge_node", shared_domain_id, site, "-r", "__ns:=/site"),
         ):
             peer = Peer(shared_domain_id)
+            told = peer.receive(DiagnosticArray, "/diagnostics", 50)
             states = peer.publisher(VehicleStateArray, "vehicle_states", 10)
             lossy = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
             peer.node.create_publisher(VehicleStateArray, "vehicle_states", lossy)
@@ -67,6 +69,8 @@ def broken(shared_domain_id):
                     peer.node.count_subscribers("/site/terrain_map") and peer.node.count_publishers("/terrain_map") == 2
                 )
             )
+            started = {"terrain_node: terrain", "ue_bridge_node: bridge", "/site/ue_bridge_node: bridge"}
+            peer.spin_until(lambda: started <= {status.name for message in told for status in message.status})
 
             def publish():
                 states.publish(fleet([1, 2], source="/first"))
