@@ -69,7 +69,7 @@ def broken(shared_domain_id):
                     peer.node.count_subscribers("/site/terrain_map") and peer.node.count_publishers("/terrain_map") == 2
                 )
             )
-            started = {"terrain_node: terrain", "ue_bridge_node: bridge", "/site/ue_bridge_node: bridge"}
+            started = {"/terrain_node: terrain", "/ue_bridge_node: bridge", "/site/ue_bridge_node: bridge"}
             peer.spin_until(lambda: started <= {status.name for message in told for status in message.status})
 
             def publish():
