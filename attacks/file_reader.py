@@ -194,7 +194,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),
     "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
     "mcap": _mcap,
-    "mat maps": _by_name("rfly_terrain.occupancy.mat_files", "load_mat_maps"),
+    "mat maps": _by_name("rfly_terrain.occupancy.random_maps", "load_mat_maps"),
     "world": _by_name("rfly_terrain.world.world_file", "load_world"),
     "estimator": _by_name("rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"),
 }

