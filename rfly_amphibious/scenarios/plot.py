@@ -12,6 +12,7 @@ from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.frames import quat_to_euler
 from rfly_terrain.plots.relief import draw_relief, picture
+from rfly_terrain.plots.world import draw_objects
 
 _COLOURS = {
     Mode.DISARMED: "#9a9a9a",
@@ -76,6 +77,8 @@ def _draw_track(axes: Any, run: ScenarioRun) -> None:
         middle = np.clip((low + high) / 2, (x_min, y_min), (x_max, y_max))
         (left, bottom), (right, top) = middle - half, middle + half
         draw_relief(axes, terrain, region=(max(left, x_min), min(right, x_max), max(bottom, y_min), min(top, y_max)))
+    if run.scenario.world is not None:
+        draw_objects(axes, run.scenario.world)
     axes.plot(*places.T, color="white", linewidth=4.0, alpha=0.7, zorder=2)
     shown: set[Mode] = set()
     for begin, end, mode in _spans(run):

@@ -236,9 +236,15 @@ def test_three_failed_rotors_side_by_side_end_in_a_crash():
     assert (lost.reached, lost.ending) == (False, run.ending)
 
 
+@pytest.mark.needs("matplotlib")
 def test_a_run_says_which_part_a_wall_broke(tmp_path):
-    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives."""
-    (tmp_path / "wall.yaml").write_text("version: 1\nobjects: [{box: [0.5, 9, 4], x: 12, y: 0}]\n", encoding="utf-8")
+    """It drives at 5 m/s against a wall that its pilot does not know, which nobody survives; the picture shows it."""
+    import cv2
+
+    from rfly_amphibious.scenarios.plot import draw_run
+
+    wall = "{box: [0.5, 9, 4], x: 12, y: 0, color: [255, 0, 255]}"
+    (tmp_path / "wall.yaml").write_text(f"version: 1\nobjects: [{wall}]\n", encoding="utf-8")
     text = """version: 1
 vehicle: scale
 world: wall.yaml
@@ -249,6 +255,8 @@ end: {when: mission_done, time_s: 20}
     assert not run.reached
     assert re.fullmatch(r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending), run.ending
     assert run.position[:, 0].max() < 11.75
+    draw_run(run, tmp_path / "wall.png")
+    assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
 
 
 def test_rotors_that_are_left_carry_weight_and_moments():
