@@ -372,10 +372,19 @@ def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id, name, 
         assert "Traceback" not in node.output
 
 
+def memory(node, field):
+    """Bytes of the node's process, by /proc/PID/status."""
+    with open(f"/proc/{node.process.pid}/status", encoding="ascii") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(field))
+
+
 @pytest.mark.slow
 @pytest.mark.needs("numba")
-def test_with_a_full_map_the_process_takes_less_than_300_mb(domain_id):
-    """Clouds of more than a million voxels at places 60 m apart, with the default settings and somebody who listens."""
+def test_a_full_map_takes_less_than_80_mb(domain_id):
+    """Clouds of more than a million voxels at places 60 m apart, with the default settings and somebody who listens.
+
+    Peak above the idle node, most of which are pages of shared libraries: they differ by tens of megabytes.
+    """
     from node_harness import NodeProcess, Peer
 
     from rfly_amphibious.mapping.octomap_grid import warm_up
@@ -387,6 +396,8 @@ def test_with_a_full_map_the_process_takes_less_than_300_mb(domain_id):
         peer = Peer(domain_id)
         try:
             rig = Rig(peer)
+            peer.spin_until(lambda: "waiting for lidar/points" in node.output)
+            idle = memory(node, "VmRSS")
             for number in range(5):
                 rays = rng.normal(size=(8_000, 3))
                 points = 60.0 * rays / np.linalg.norm(rays, axis=1)[:, None]  # beyond max_range: free up to there
@@ -403,10 +414,8 @@ def test_with_a_full_map_the_process_takes_less_than_300_mb(domain_id):
 
                 peer.spin_until(told)
             peer.spin_until(lambda: rig.maps and rig.voxels)
-            with open(f"/proc/{node.process.pid}/status", encoding="ascii") as status:
-                peak = next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
             assert rig.counter("dropped_voxels") > 1_000_000
-            assert peak < 300e6
+            assert memory(node, "VmHWM") - idle < 80e6
         finally:
             peer.close()
 

@@ -152,7 +152,7 @@ def test_all_nodes_in_one_process(domain_id):
             first = peer.spin_until(lambda: states)[0]
             peer.spin_until(lambda: any(list(s.position) != list(first.position) for s in states))
             wanted = {"terrain_node", "ue_bridge_node", "trajectory_node", "collision_node"}
-            assert wanted <= set(peer.node.get_node_names())
+            peer.spin_until(lambda: wanted <= set(peer.node.get_node_names()))
         finally:
             peer.close()
         up.process.send_signal(signal.SIGINT)
