@@ -104,7 +104,7 @@ OnPath on_path(const double* piece, double s) {
   }
   if (piece[1] == SPIRAL) {
     double sharpness = a[3], c = a[4], d = a[5], x = 0, y = 0;
-    run -= a[2];
+    run = s - a[2];
     double angle = 0.5 * sharpness * run * run, term = run;
     for (int n = 0; std::abs(term) > 1e-17; n += 2) {
       x += term / (2 * n + 1);
