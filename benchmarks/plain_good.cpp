@@ -200,6 +200,18 @@ int64_t overlaps(const double* low, const double* high, int64_t n, int64_t* pair
 
 // least costs from every cell to the goal, Dijkstra with a binary heap; steps as kernels.cost_to_go takes them
 void cost_to_go(const float* weight, int64_t rows, int64_t columns, int64_t goal, float* best) {
+  struct Move { int i, j; int64_t by, first, second; bool crosses, averages_four; float share; };
+  std::vector<Move> moves;
+  for (int i = -2; i <= 2; ++i)
+    for (int j = -2; j <= 2; ++j) {
+      int far = std::max(std::abs(i), std::abs(j)), near = std::min(std::abs(i), std::abs(j));
+      if (far == 0 || (far == 2 && near != 1)) continue;
+      float length = std::sqrt(float(i * i + j * j));
+      if (far == 2)  // a knight's move passes two cells, a diagonal one the corner of two
+        moves.push_back({i, j, i * columns + j, i / 2 * columns + j / 2, (i - i / 2) * columns + j - j / 2, true, true, length / 4});
+      else
+        moves.push_back({i, j, i * columns + j, i * columns, j, near == 1, false, length / 2});
+    }
   std::fill(best, best + rows * columns, std::numeric_limits<float>::infinity());
   std::priority_queue<std::pair<float, int64_t>, std::vector<std::pair<float, int64_t>>, std::greater<>> queue;
   best[goal] = 0;
@@ -209,26 +221,15 @@ void cost_to_go(const float* weight, int64_t rows, int64_t columns, int64_t goal
     queue.pop();
     if (cost > best[cell]) continue;
     int64_t row = cell / columns, column = cell % columns;
-    for (int di = -2; di <= 2; ++di)
-      for (int dj = -2; dj <= 2; ++dj) {
-        int far = std::max(std::abs(di), std::abs(dj)), near = std::min(std::abs(di), std::abs(dj));
-        if (far == 0 || (far == 2 && near != 1)) continue;
-        int64_t i = row + di, j = column + dj;
-        if (i < 0 || j < 0 || i >= rows || j >= columns) continue;
-        auto at = [&](int64_t r, int64_t c) { return weight[(row + r) * columns + column + c]; };
-        float w = at(0, 0), to = at(di, dj), sum = w + to, share = 0.5f;
-        bool is_free = to > 0;
-        if (far == 1 && near == 1) {
-          is_free = is_free && at(di, 0) > 0 && at(0, dj) > 0;
-        } else if (far == 2) {  // the two cells between
-          float first = at(di / 2, dj / 2), second = at(di - di / 2, dj - dj / 2);
-          is_free = is_free && first > 0 && second > 0;
-          sum += first + second, share = 0.25f;
-        }
-        if (!is_free) continue;
-        float reached = cost + std::sqrt(float(di * di + dj * dj)) * sum * share;
-        if (reached < best[i * columns + j]) best[i * columns + j] = reached, queue.emplace(reached, i * columns + j);
-      }
+    for (const Move& move : moves) {
+      if (row + move.i < 0 || row + move.i >= rows || column + move.j < 0 || column + move.j >= columns) continue;
+      int64_t next = cell + move.by;
+      float to = weight[next], first = weight[cell + move.first], second = weight[cell + move.second];
+      if (to <= 0 || (move.crosses && (first <= 0 || second <= 0))) continue;
+      float sum = weight[cell] + to + (move.averages_four ? first + second : 0.0f);
+      float reached = cost + move.share * sum;
+      if (reached < best[next]) best[next] = reached, queue.emplace(reached, next);
+    }
   }
 }
 
