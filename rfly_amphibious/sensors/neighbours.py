@@ -16,6 +16,7 @@ from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_common.arrays import Ints
 from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.world.models import CLASSES
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -70,6 +71,7 @@ class Neighbours:
             np.zeros(count),
             objects.id,
             objects.color,
+            objects.class_id,
         )
 
     def bodies(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
@@ -95,7 +97,13 @@ class Neighbours:
                 self._shapes.column("upright")[kinds] > 0,
             )
         vehicles = SceneBodies(
-            *self._forms, position, orientation, table["velocity"].copy(), table["stamp_ns"] * 1e-9, table.id.copy()
+            *self._forms,
+            position,
+            orientation,
+            table["velocity"].copy(),
+            table["stamp_ns"] * 1e-9,
+            table.id.copy(),
+            class_id=np.full(len(table), CLASSES.index("vehicle")),
         )
         return joined([vehicles, self._placed]) if len(self._objects) else vehicles
 

@@ -44,6 +44,8 @@ class SceneBodies:
     """(b,) of vehicles and objects, whatever the caller tells them apart by"""
     color: Floats | None = None
     """(b, 3) red, green, blue, 0 … 1; NaN, or None for all: one of the id"""
+    class_id: Ints | None = None
+    """(b,) what each is, a place in `rfly_terrain.world.models.CLASSES`; None: unknown"""
 
     def __len__(self) -> int:
         return len(self.position)
@@ -61,7 +63,8 @@ def joined(parts: Sequence[SceneBodies]) -> SceneBodies:
     color = None
     if any(part.color is not None for part in parts):
         color = np.concatenate([np.full((len(p), 3), np.nan) if p.color is None else p.color for p in parts])
-    return SceneBodies(shapes, np.concatenate(index), position, orientation, velocity, time, number, color)
+    class_id = np.concatenate([np.zeros(len(p), np.int64) if p.class_id is None else p.class_id for p in parts])
+    return SceneBodies(shapes, np.concatenate(index), position, orientation, velocity, time, number, color, class_id)
 
 
 @dataclass(frozen=True, eq=False)

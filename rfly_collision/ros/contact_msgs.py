@@ -96,6 +96,7 @@ def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
         box_origin=box,
         box_half_extent=columns["box_half_extent"],
         color=_colors(message, n),
+        class_id=_class_ids(message, n),
     )
     return placed.rows(row, hulls, hull)
 
@@ -125,6 +126,13 @@ def _colors(message: Any, n: int) -> Floats | None:
     color = color.reshape(n, 3) / 255.0
     color[~color.any(axis=1)] = np.nan
     return color
+
+
+def _class_ids(message: Any, n: int) -> Ints | None:
+    class_id = np.asarray(message.class_id, np.int64)
+    if class_id.size not in (0, n):
+        raise PlacementError(f"placed_objects: class_id: {class_id.size} numbers for {n} objects, expected {n} or none")
+    return class_id if class_id.size else None
 
 
 NAMESPACE = "contacts"

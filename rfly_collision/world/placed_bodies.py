@@ -34,6 +34,8 @@ class PlacedBodies:
     """(n,) which of them each is, -1 for none; None: nobody has one. An object of several parts is several rows"""
     color: Floats | None = None
     """(n, 3) red, green, blue, 0 … 1; NaN, or None for all: none of its own"""
+    class_id: Ints | None = None
+    """(n,) what each is, a place in `rfly_terrain.world.models.CLASSES`; None: nobody knows"""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -42,8 +44,8 @@ class PlacedBodies:
         """Bodies of these objects: (m,) of which each is, and which of the hulls, or -1: its box."""
         columns = ("id", "vehicle_type", "position", "orientation", "scale", "box_origin", "box_half_extent")
         values = {name: getattr(self, name)[row] for name in columns}
-        color = None if self.color is None else self.color[row]
-        return PlacedBodies(**values, hulls=hulls, hull=hull, color=color)
+        color, class_id = (None if each is None else each[row] for each in (self.color, self.class_id))
+        return PlacedBodies(**values, hulls=hulls, hull=hull, color=color, class_id=class_id)
 
     @property
     def has_box(self) -> Bools:

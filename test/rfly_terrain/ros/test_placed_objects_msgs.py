@@ -114,18 +114,21 @@ def test_contacts_take_the_same_parts():
     """Rows of bodies: the box, and one for each part; hulls without a volume are refused; colours of 0 0 0 are none."""
     from rfly_collision.ros.contact_msgs import msg_to_placed
 
-    placed = msg_to_placed(message(color=[0, 0, 0, 255, 51, 0]), "enu")
+    placed = msg_to_placed(message(color=[0, 0, 0, 255, 51, 0], class_id=[3, 5]), "enu")
     assert placed.id.tolist() == [7, 8, 8]
     assert placed.hull_index.tolist() == [-1, 0, 1]
     assert placed.has_box.tolist() == [True, False, False]
     assert placed.color[1:] == pytest.approx(np.array([(1.0, 0.2, 0.0)] * 2))
     assert np.isnan(placed.color[0]).all()
+    assert placed.class_id.tolist() == [3, 5, 5]
     shapes, index = placed.shapes(of_types())
     assert shapes[index[2]].vertices.tolist() == [list(corner) for corner in BLADE]
     with pytest.raises(PlacementError, match="in one plane or line"):
         msg_to_placed(message(vertices=[0.0] * 24), "enu")
     with pytest.raises(PlacementError, match="color: 3 numbers for 2 objects"):
         msg_to_placed(message(color=[1, 2, 3]), "enu")
+    with pytest.raises(PlacementError, match="class_id: 1 numbers for 2 objects"):
+        msg_to_placed(message(class_id=[1]), "enu")
 
 
 def of_types():
