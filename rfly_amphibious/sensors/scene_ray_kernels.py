@@ -1,18 +1,27 @@
-"""Rays against convex bodies: the nearest hit of each ray, beside the ground's that is known already."""
+"""Rays against convex bodies and triangle meshes: each ray's nearest hit, beside the ground's that is known already.
+
+Two levels of trees: one over what neighbouring rays may meet, and one in the axes of each piece of a mesh, however many
+bodies have it.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+
+from rfly_amphibious.sensors.box_tree import DEPTH, BoxTree
 from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.arrays import Floats, Ints
-from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel, pasted_kernel
 
 Vector = tuple[float, float, float]
 
-BINS = 512
-"""sectors around the sensor, each with a list of the bodies that it holds"""
+FAR = 1e8
+"""m: farther away than anything is"""
+EDGE = 1e-9
+"""of a triangle's size by which it is larger for rays, so that none passes between two of them"""
 
 
 class Rays(NamedTuple):
@@ -39,36 +48,34 @@ class Hits(NamedTuple):
     """(n,) index of the body, GROUND or NOTHING"""
 
 
-class Sectors(NamedTuple):
-    """Which bodies may be seen in each sector around the sensor."""
-
-    begins: Ints
-    """(BINS + 1,) where each sector's list begins"""
-    members: Ints
-    """the lists: rows of `BodiesInRange`, by rising `near`"""
-
-
-class BodiesInRange(NamedTuple):
-    """b bodies in even motion. ENU, SI."""
+class Placed(NamedTuple):
+    """p pieces of bodies in even motion: a convex shape is one, a mesh of many triangles several. ENU, SI."""
 
     time: float
     """s at which they are there"""
-    scene_index: Ints
-    """(b,) what `Hits.body` calls them"""
+    body: Ints
+    """(p,) which body each is of, as in `Hits.body`, rising"""
     shape: Ints
-    """(b,) row of the `ShapeTable`"""
+    """(p,) row of the `ShapeTable`; -1 - m: piece m of the `Meshes`"""
     position: Floats
-    """(b, 3) of the origins"""
+    """(p, 3) of the bodies' origins"""
     rotation: Floats
-    """(b, 3, 3), columns are the body's axes"""
+    """(p, 3, 3), columns are the body's axes"""
     velocity: Floats
-    """(b, 3)"""
-    middle: Floats
-    """(b, 3) of a sphere around each"""
-    reach: Floats
-    """(b,) the sphere's radius"""
-    near: Floats
-    """(b,) m: no ray reaches the body before that"""
+    """(p, 3)"""
+
+
+class Meshes(NamedTuple):
+    """The triangles of all pieces of meshes, and their trees one after the other."""
+
+    root: Ints
+    """(k,) node of each piece"""
+    boxes: Floats
+    link: Ints
+    held: Ints
+    """as in `BoxTree`; a leaf's items are triangles"""
+    triangles: Floats
+    """(t, 9) a corner, and from there to the two others; body axes, m"""
 
 
 class Ray(NamedTuple):
@@ -82,37 +89,121 @@ class Ray(NamedTuple):
     dz: float
 
 
-@inner_kernel
-def sector(x: float, y: float) -> int:
-    """0 … BINS - 1: rises with the azimuth of (x, y), without a trigonometric function."""
-    size = abs(x) + abs(y)
-    if size == 0.0:
-        return 0
-    turn = y / size
-    if x < 0.0:
-        turn = 2.0 - turn
-    elif y < 0.0:
-        turn = 4.0 + turn
-    return min(int(turn * (BINS / 4.0)), BINS - 1)
-
-
 @kernel
-def sectors(x: Any, y: Any, out: Any) -> None:
-    """`sector` of arrays (n,)."""
-    for k in range(x.size):
-        out[k] = sector(x[k], y[k])
-
-
-@kernel
-def limits(origins: Any, times: Any, out: Any) -> None:
-    """Lowest and highest x, y, z, time of rays -> out (2, 4)."""
-    for c in range(3):
-        out[0, c] = out[1, c] = origins[0, c]
-    out[0, 3] = out[1, 3] = times[0]
-    for n in range(times.size):
+def reached(rays: Rays, ranges: Floats, low: Floats, high: Floats, out: Ints) -> int:
+    """Which boxes (p, 3) overlap one around all rays, as far as they go -> out (p,); returns how many."""
+    origins, directions, _, max_range = rays
+    bounds = np.empty((2, 3))
+    bounds[0], bounds[1] = math.inf, -math.inf
+    for n in range(ranges.size):
+        length = min(ranges[n], max_range, FAR)
         for c in range(3):
-            out[0, c], out[1, c] = min(out[0, c], origins[n, c]), max(out[1, c], origins[n, c])
-        out[0, 3], out[1, 3] = min(out[0, 3], times[n]), max(out[1, 3], times[n])
+            begin, end = origins[n, c], origins[n, c] + length * directions[n, c]
+            bounds[0, c], bounds[1, c] = min(bounds[0, c], begin, end), max(bounds[1, c], begin, end)
+    count = 0
+    for k in range(out.size):
+        apart = False
+        for c in range(3):
+            apart |= low[k, c] > bounds[1, c] or high[k, c] < bounds[0, c]
+        if not apart:
+            out[count] = k
+            count += 1
+    return count
+
+
+@inlined_kernel
+def inverse(along: float) -> float:
+    """Of a direction's part; finite where there is none, so that nothing becomes NaN."""
+    return 1.0 / along if abs(along) > 1e-300 else 1e300
+
+
+@pasted_kernel
+def box_entry(boxes: Floats, node: int, ray: Ray, per: Vector) -> float:
+    """Where the ray enters a box, 0.0 from inside; inf where it does not. `per`: inverses of its direction."""
+    x0, x1 = (boxes[node, 0] - ray.ox) * per[0], (boxes[node, 3] - ray.ox) * per[0]
+    y0, y1 = (boxes[node, 1] - ray.oy) * per[1], (boxes[node, 4] - ray.oy) * per[1]
+    z0, z1 = (boxes[node, 2] - ray.oz) * per[2], (boxes[node, 5] - ray.oz) * per[2]
+    enter = max(min(x0, x1), min(y0, y1), min(z0, z1), 0.0)
+    leave = min(max(x0, x1), max(y0, y1), max(z0, z1))
+    return enter if enter <= leave else math.inf
+
+
+@pasted_kernel
+def push_children(
+    boxes: Floats, child: int, ray: Ray, per: Vector, best: float, stack: Ints, near: Floats, top: int
+) -> int:
+    """Puts those of two neighbouring nodes on the stack that begin before `best`, the nearer on top; the new top."""
+    a, b = box_entry(boxes, child, ray, per), box_entry(boxes, child + 1, ray, per)
+    closer, farther, low, high = child, child + 1, a, b
+    if b < a:
+        closer, farther, low, high = child + 1, child, b, a
+    if high <= best and high < math.inf:
+        top += 1
+        stack[top], near[top] = farther, high
+    if low <= best and low < math.inf:
+        top += 1
+        stack[top], near[top] = closer, low
+    return top
+
+
+@pasted_kernel
+def triangle_hit(triangles: Floats, k: int, ray: Ray) -> float:
+    """Where the ray meets a triangle, from either side; -1.0 where it does not.
+
+    Moeller and Trumbore, Fast, Minimum Storage Ray/Triangle Intersection, 1997.
+    """
+    ax, ay, az = triangles[k, 3], triangles[k, 4], triangles[k, 5]
+    bx, by, bz = triangles[k, 6], triangles[k, 7], triangles[k, 8]
+    px, py, pz = ray.dy * bz - ray.dz * by, ray.dz * bx - ray.dx * bz, ray.dx * by - ray.dy * bx
+    det = ax * px + ay * py + az * pz
+    if det == 0.0:
+        return -1.0
+    tx, ty, tz = ray.ox - triangles[k, 0], ray.oy - triangles[k, 1], ray.oz - triangles[k, 2]
+    u = (tx * px + ty * py + tz * pz) / det
+    if u < -EDGE or u > 1.0 + EDGE:
+        return -1.0
+    qx, qy, qz = ty * az - tz * ay, tz * ax - tx * az, tx * ay - ty * ax
+    v = (ray.dx * qx + ray.dy * qy + ray.dz * qz) / det
+    if v < -EDGE or u + v > 1.0 + EDGE:
+        return -1.0
+    return (bx * qx + by * qy + bz * qz) / det
+
+
+@inner_kernel
+def mesh_hit(meshes: Meshes, piece: int, ray: Ray, best: float, stack: Ints, near: Floats) -> tuple[float, int]:
+    """Where the ray first meets a piece of a mesh up to `best`, and which triangle; -1.0, -1 where it does not.
+
+    Uses the upper half of the stack.
+    """
+    root, boxes, link, held, triangles = meshes
+    per = inverse(ray.dx), inverse(ray.dy), inverse(ray.dz)
+    top, found = DEPTH, -1
+    stack[top], near[top] = root[piece], box_entry(boxes, root[piece], ray, per)
+    while top >= DEPTH:
+        node, enter = stack[top], near[top]
+        top -= 1
+        if enter > best:
+            continue
+        if held[node] == 0:
+            top = push_children(boxes, link[node], ray, per, best, stack, near, top)
+            continue
+        for k in range(link[node], link[node] + held[node]):
+            at = triangle_hit(triangles, k, ray)
+            if 0.0 <= at <= best:
+                best, found = at, k
+    return (best, found) if found >= 0 else (-1.0, -1)
+
+
+@pasted_kernel
+def triangle_normal(triangles: Floats, k: int, ray: Ray) -> Vector:
+    """Unit vector on the side that the ray comes from."""
+    ax, ay, az = triangles[k, 3], triangles[k, 4], triangles[k, 5]
+    bx, by, bz = triangles[k, 6], triangles[k, 7], triangles[k, 8]
+    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    length = math.sqrt(x * x + y * y + z * z)
+    if x * ray.dx + y * ray.dy + z * ray.dz > 0.0:
+        length = -length
+    return x / length, y / length, z / length
 
 
 @inner_kernel
@@ -204,57 +295,62 @@ def capsule_normal(a: Vector, b: Vector, at: float, ray: Ray) -> Vector:
 
 
 @kernel
-def nearest_bodies(rays: Rays, sectors: Sectors, bodies: BodiesInRange, shapes: ShapeTable, hits: Hits) -> None:
-    """Puts into `hits` where a body is nearer than what is there already."""
+def nearest_bodies(rays: Rays, placed: Placed, tree: BoxTree, shapes: ShapeTable, meshes: Meshes, hits: Hits) -> None:
+    """Puts into `hits` where a body in the tree is nearer than what is there already; of bodies as near the first."""
     # in a loop each look-up in a tuple would count references
     origins, directions, times, max_range = rays
-    begins, members = sectors
-    time, scene_index, shape, position, rotation, velocity, middle, reach, near = bodies
+    time, owner, shape, position, rotation, velocity = placed
+    boxes, link, held, items = tree
     first, vertices, planes, radius = shapes.first, shapes.vertices, shapes.planes, shapes.radius
     ranges, normals, body = hits
+    stack, near = np.empty(2 * DEPTH, np.int64), np.empty(2 * DEPTH)
     for n in range(ranges.size):
         dx, dy, dz = directions[n, 0], directions[n, 1], directions[n, 2]
-        bin_ = sector(dx, dy)
-        begin, end = begins[bin_], begins[bin_ + 1]
-        if begin == end:
-            continue
-        best = min(ranges[n], max_range)
-        since = times[n] - time
-        for m in range(begin, end):
-            k = members[m]
-            if near[k] > best:
-                break
-            x = origins[n, 0] - velocity[k, 0] * since
-            y = origins[n, 1] - velocity[k, 1] * since
-            z = origins[n, 2] - velocity[k, 2] * since
-            around = middle[k, 0], middle[k, 1], middle[k, 2]
-            if sphere_hit(around, reach[k], Ray(x, y, z, dx, dy, dz)) < 0.0:
+        world_ray, per = (
+            Ray(origins[n, 0], origins[n, 1], origins[n, 2], dx, dy, dz),
+            (inverse(dx), inverse(dy), inverse(dz)),
+        )
+        best, since = min(ranges[n], max_range), times[n] - time
+        top, stack[0], near[0] = 0, 0, box_entry(boxes, 0, world_ray, per)
+        while top >= 0:
+            node, enter = stack[top], near[top]
+            top -= 1
+            if enter > best:
                 continue
-            x, y, z = x - position[k, 0], y - position[k, 1], z - position[k, 2]
-            ray = Ray(  # in the body's axes
-                rotation[k, 0, 0] * x + rotation[k, 1, 0] * y + rotation[k, 2, 0] * z,
-                rotation[k, 0, 1] * x + rotation[k, 1, 1] * y + rotation[k, 2, 1] * z,
-                rotation[k, 0, 2] * x + rotation[k, 1, 2] * y + rotation[k, 2, 2] * z,
-                rotation[k, 0, 0] * dx + rotation[k, 1, 0] * dy + rotation[k, 2, 0] * dz,
-                rotation[k, 0, 1] * dx + rotation[k, 1, 1] * dy + rotation[k, 2, 1] * dz,
-                rotation[k, 0, 2] * dx + rotation[k, 1, 2] * dy + rotation[k, 2, 2] * dz,
-            )
-            s = shape[k]
-            nx, ny, nz = -ray.dx, -ray.dy, -ray.dz
-            if radius[s] > 0.0:
-                i, j = first[s, 0], first[s + 1, 0] - 1
-                a = vertices[i, 0], vertices[i, 1], vertices[i, 2]
-                b = vertices[j, 0], vertices[j, 1], vertices[j, 2]
-                at = capsule_hit(a, b, radius[s], ray)
-                if at >= 0.0:
-                    nx, ny, nz = capsule_normal(a, b, at, ray)
-            else:
-                at, face = slab_hit(planes, first[s, 1], first[s + 1, 1], ray)
-                if face >= 0:
-                    nx, ny, nz = planes[face, 0], planes[face, 1], planes[face, 2]
-            if 0.0 <= at < best or (at == best and body[n] < 0 and at >= 0.0):
-                best = at
-                ranges[n] = at
-                body[n] = scene_index[k]
-                for c in range(3):
-                    normals[n, c] = rotation[k, c, 0] * nx + rotation[k, c, 1] * ny + rotation[k, c, 2] * nz
+            if held[node] == 0:
+                top = push_children(boxes, link[node], world_ray, per, best, stack, near, top)
+                continue
+            for m in range(link[node], link[node] + held[node]):
+                k = items[m]
+                x = origins[n, 0] - velocity[k, 0] * since - position[k, 0]
+                y = origins[n, 1] - velocity[k, 1] * since - position[k, 1]
+                z = origins[n, 2] - velocity[k, 2] * since - position[k, 2]
+                ray = Ray(  # in the body's axes
+                    rotation[k, 0, 0] * x + rotation[k, 1, 0] * y + rotation[k, 2, 0] * z,
+                    rotation[k, 0, 1] * x + rotation[k, 1, 1] * y + rotation[k, 2, 1] * z,
+                    rotation[k, 0, 2] * x + rotation[k, 1, 2] * y + rotation[k, 2, 2] * z,
+                    rotation[k, 0, 0] * dx + rotation[k, 1, 0] * dy + rotation[k, 2, 0] * dz,
+                    rotation[k, 0, 1] * dx + rotation[k, 1, 1] * dy + rotation[k, 2, 1] * dz,
+                    rotation[k, 0, 2] * dx + rotation[k, 1, 2] * dy + rotation[k, 2, 2] * dz,
+                )
+                s = shape[k]
+                nx, ny, nz = -ray.dx, -ray.dy, -ray.dz
+                if s < 0:
+                    at, face = mesh_hit(meshes, -1 - s, ray, best, stack, near)
+                    if face >= 0:
+                        nx, ny, nz = triangle_normal(meshes.triangles, face, ray)
+                elif radius[s] > 0.0:
+                    i, j = first[s, 0], first[s + 1, 0] - 1
+                    a = vertices[i, 0], vertices[i, 1], vertices[i, 2]
+                    b = vertices[j, 0], vertices[j, 1], vertices[j, 2]
+                    at = capsule_hit(a, b, radius[s], ray)
+                    if at >= 0.0:
+                        nx, ny, nz = capsule_normal(a, b, at, ray)
+                else:
+                    at, face = slab_hit(planes, first[s, 1], first[s + 1, 1], ray)
+                    if face >= 0:
+                        nx, ny, nz = planes[face, 0], planes[face, 1], planes[face, 2]
+                if 0.0 <= at < best or (at == best and (body[n] < 0 or owner[k] < body[n])):
+                    best, ranges[n], body[n] = at, at, owner[k]
+                    for c in range(3):
+                        normals[n, c] = rotation[k, c, 0] * nx + rotation[k, c, 1] * ny + rotation[k, c, 2] * nz
