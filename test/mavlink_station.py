@@ -8,6 +8,7 @@ import socket
 from typing import Any
 
 from rfly_trajectory.mavlink.endpoint import MavlinkEndpoint
+from rfly_trajectory.mavlink.log_protocol import LogFolder
 from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
 from rfly_trajectory.missions.items import MissionCommand
 from rfly_trajectory.missions.multirotor import Multirotor
@@ -26,7 +27,7 @@ class SimulatedPilot:
         self.runner = MissionRunner(follower=self.follower)
         self.runner.load((), (0.0, 0.0, 0.0))
         self.asked: list[Any] = []
-        self.why_not = ""
+        self.why_not, self.turns = "", False
         self.vehicle: Any = None
         self._running = False
 
@@ -45,6 +46,12 @@ class SimulatedPilot:
     def request_mode(self, word: str) -> None:
         self.asked.append(word)
 
+    def takes_attitudes(self) -> bool:
+        return self.turns
+
+    def turn(self, attitude: tuple[float, float, float, float], thrust: float) -> None:
+        self.asked.append((attitude, thrust))
+
     def step(self, dt: float) -> None:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
@@ -59,12 +66,17 @@ class Station:
     """One endpoint with one vehicle on level ground at z = 0, and what it says to who listens."""
 
     def __init__(
-        self, key: bytes = b"", systems: tuple[int, ...] = (1,), at: Vector = (0.0, 0.0, 0.0), yaw: float = 0.0
+        self,
+        key: bytes = b"",
+        systems: tuple[int, ...] = (1,),
+        at: Vector = (0.0, 0.0, 0.0),
+        yaw: float = 0.0,
+        logs: LogFolder | None = None,
     ) -> None:
         from pymavlink.dialects.v20 import common
 
         self.d = common
-        self.endpoint = MavlinkEndpoint([STATION], key)
+        self.endpoint = MavlinkEndpoint([STATION], key, logs)
         self.pilots = {}
         for system in systems:
             pilot = self.pilots[system] = SimulatedPilot(at, yaw)

@@ -1,6 +1,8 @@
 """A process of its own that flies a vehicle by MAVSDK alone, and prints what it saw as one line of JSON.
 
-python mavsdk_client.py PORT SYSTEM_ID
+python mavsdk_client.py PORT SYSTEM_ID LOG
+
+LOG: a file that the vehicle's newest log is downloaded to.
 """
 
 from __future__ import annotations
@@ -56,7 +58,36 @@ def plain(items: Any) -> list[list[Any]]:
     return [[str(getattr(item, name)) for name in fields] for item in items]
 
 
-async def fly(system: Any) -> dict[str, Any]:
+async def download(system: Any, path: str) -> list[int]:
+    """Number of logs, size of the newest, percent of the download."""
+    from mavsdk.asyncio.plugins.log_files import LogFilesAsync
+
+    logs = LogFilesAsync(system)
+    entries = await logs.get_entries()
+    progress = 0.0
+
+    async def load() -> None:
+        nonlocal progress
+        async for _, data in logs.download_log_file(entries[-1], path):
+            progress = max(progress, data.progress)
+
+    await asyncio.wait_for(load(), STEP_S)
+    return [len(entries), entries[-1].size_bytes, round(100.0 * progress)]
+
+
+async def turn(system: Any) -> None:
+    """Fly by an attitude for a short time."""
+    from mavsdk.asyncio.plugins.offboard import OffboardAsync
+    from mavsdk.plugins.offboard import Attitude
+
+    offboard = OffboardAsync(system)
+    await offboard.set_attitude(Attitude(10.0, 0.0, 90.0, 0.5))
+    await offboard.start()
+    await asyncio.sleep(0.5)
+    await offboard.stop()
+
+
+async def fly(system: Any, log: str) -> dict[str, Any]:
     from mavsdk.asyncio.plugins.action import ActionAsync, ActionError
     from mavsdk.asyncio.plugins.mission_raw import MissionRawAsync
     from mavsdk.asyncio.plugins.param import ParamAsync
@@ -64,7 +95,7 @@ async def fly(system: Any) -> dict[str, Any]:
 
     action, mission, param = ActionAsync(system), MissionRawAsync(system), ParamAsync(system)
     telemetry = TelemetryAsync(system)
-    seen: dict[str, Any] = {}
+    seen: dict[str, Any] = {"log": await download(system, log)}
     health = await first(telemetry.subscribe_health(), lambda h: h.is_global_position_ok and h.is_home_position_ok)
     seen["armable"] = health.is_armable
     home = await first(telemetry.subscribe_home(), lambda _: True)
@@ -89,6 +120,7 @@ async def fly(system: Any) -> dict[str, Any]:
         telemetry.subscribe_position(),
         lambda p: abs(p.latitude_deg - 47.0001) < 2e-5 and abs(p.longitude_deg - 8.0001) < 3e-5,
     )
+    await turn(system)
     await mission.start_mission()
     progress = []
     stream = mission.subscribe_mission_progress()
@@ -102,7 +134,7 @@ async def fly(system: Any) -> dict[str, Any]:
     return seen
 
 
-async def main(port: int, system_id: int) -> None:
+async def main(port: int, system_id: int, log: str) -> None:
     from mavsdk.asyncio import ComponentType, Configuration, Mavsdk
 
     mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
@@ -115,8 +147,8 @@ async def main(port: int, system_id: int) -> None:
                     return system
             await asyncio.sleep(0.05)
 
-    print(json.dumps(await fly(await asyncio.wait_for(found(), STEP_S))), flush=True)
+    print(json.dumps(await fly(await asyncio.wait_for(found(), STEP_S), log)), flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

@@ -69,7 +69,8 @@ class BetaflightSticks:
             yaw_rate = YAW_GAIN * math.remainder(setpoint.yaw - heading, math.tau) + setpoint.yaw_rate
         else:
             assert setpoint.attitude is not None
-            up = setpoint.attitude[:, 2]
+            up, wanted = setpoint.attitude[:, 2], math.atan2(setpoint.attitude[1, 0], setpoint.attitude[0, 0])
+            yaw_rate = setpoint.moment_share * YAW_GAIN * math.remainder(wanted - heading, math.tau)
         roll, pitch = tilt_to(up, heading)
         # a landing vehicle is not levelled any more: what the wheels carry turns it
         own_roll, own_pitch = tilt_to(rotation[:, 2], heading)
@@ -96,7 +97,7 @@ class BetaflightAttitudeLoop:
         if sensors.imu is None or any(sensors.imu.rotation):
             raise ConfigError(f"sensors {sensors.name!r}: Betaflight needs an imu along the axes of the body")
         self.session, self.params, self._sticks = session, params, BetaflightSticks(params)
-        self.level_gains = min(params.position_gain, POSITION_GAIN), min(params.velocity_gain, VELOCITY_GAIN)
+        self.set_gains(params)
         self.reset()
 
     def reset(self) -> None:
@@ -116,6 +117,10 @@ class BetaflightAttitudeLoop:
         if not self._is_to_arm or self._status is None or self._status.armed:
             return ()
         return self._status.arming_disable_flags
+
+    def set_gains(self, params: VehicleParameters, _frequency: float = 0.0) -> None:
+        """Of the position loop, as far as the firmware is fast enough; its own gains are settings of its."""
+        self.level_gains = min(params.position_gain, POSITION_GAIN), min(params.velocity_gain, VELOCITY_GAIN)
 
     def sense(self, samples: SensorSamples) -> None:
         """What came in since the last step."""

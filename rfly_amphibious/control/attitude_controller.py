@@ -129,6 +129,9 @@ class AttitudeLoop(Protocol):
     def reset(self) -> None:
         """To the initial state."""
 
+    def set_gains(self, params: VehicleParameters, frequency: float) -> None:
+        """From now on these parameters' gains, and this frequency (rad/s) in roll and pitch, as far as they are its."""
+
     def sense(self, samples: SensorSamples) -> None:
         """What came in since the last step."""
 
@@ -146,17 +149,21 @@ class AttitudeController:
     """
 
     def __init__(self, params: VehicleParameters, frequency: float | None = None) -> None:
-        self.params, self.mixer = params, Mixer(params)
-        self.level_gains = params.position_gain, params.velocity_gain
-        frequency = params.attitude_frequency if frequency is None else frequency
-        self.frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
-        """(3,) rad/s, of roll, pitch and yaw"""
+        self.mixer = Mixer(params)
+        self.set_gains(params, params.attitude_frequency if frequency is None else frequency)
         self._inertia = params.total_inertia
         self._still = np.zeros(params.rotors)
 
     def reset(self) -> None:
         """All rotors turn again; it remembers nothing else."""
         self.mixer = Mixer(self.params)
+
+    def set_gains(self, params: VehicleParameters, frequency: float) -> None:
+        """From now on these parameters' gains, and this frequency (rad/s) in roll and pitch."""
+        self.params = params
+        self.level_gains = params.position_gain, params.velocity_gain
+        self.frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
+        """(3,) rad/s, of roll, pitch and yaw"""
 
     def sense(self, samples: SensorSamples) -> None:
         """Needs no samples: the motion of each setpoint has them in it."""

@@ -27,6 +27,8 @@ STABLE_LAG = 0.45
 """largest product of the attitude loop's frequency and the lag in it, motors and delay"""
 COMMAND_TIMEOUT = 0.5
 """s, after which a motion command that has been there is lost"""
+ATTITUDE_TIMEOUT = 0.25
+"""s, for which an attitude counts more than where to fly, and how fast"""
 HOVER_TIME = 2.0
 """s, from the loss of the motion command to the landing"""
 ESTIMATE_TIMEOUT = 0.5
@@ -74,12 +76,23 @@ class FlightController:
         if self.sensors.imu is None or self.sensors.height is None or self.sensors.wheel_loads is None:
             raise ConfigError(f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads")
         self._imu, self._height = self.sensors.imu, self.sensors.height
-        self.attitude_frequency = min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + delay))
-        """rad/s, of the loop in roll and pitch"""
-        self.attitude_loop: AttitudeLoop = attitude_loop or AttitudeController(params, self.attitude_frequency)
+        self._delay = delay
+        self.attitude_loop: AttitudeLoop = attitude_loop or AttitudeController(
+            params, self.attitude_frequency_of(params)
+        )
         self.command_timeout = command_timeout
         self.params = params
         self.reset()
+
+    def attitude_frequency_of(self, params: VehicleParameters) -> float:
+        """rad/s, of the loop in roll and pitch: less than the parameters' where motors and delay are too slow."""
+        return min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + self._delay))
+
+    def set_gains(self, params: VehicleParameters) -> None:
+        """From now on the gains of these parameters, in flight too; all else in them has to be as before."""
+        self.params = self.flight_modes.params = params
+        self.attitude_loop.set_gains(params, self.attitude_frequency_of(params))
+        self.flight_modes.position_controller.set_gains(params, self.attitude_loop.level_gains)
 
     def reset(self) -> None:
         """To the initial state: disarmed, knowing nothing; such as where the simulation's time is reset."""
@@ -175,8 +188,25 @@ class FlightController:
         rate = _finite("yaw_rate", yaw_rate)
         self._set(TrajectorySetpoint(None, (forward, left, min(max(up, -SINKING), CLIMBING)), None, rate or 0.0), time)
 
+    def set_attitude(self, rotation: Floats, thrust: float) -> None:
+        """In flight turn to `rotation` (3, 3), body -> world, and push by a share (0 … 1) of the largest thrust.
+
+        It counts before places and velocities as long as it is newer than ATTITUDE_TIMEOUT. Raises CommandError for
+        more than the largest tilt.
+        """
+        p = self.params
+        finite_number("thrust", thrust, error=CommandError, at_least=0.0, at_most=1.0)
+        if not rotation[2, 2] >= math.cos(p.max_tilt) - 1e-9:
+            tilt = math.degrees(math.acos(min(max(float(rotation[2, 2]), -1.0), 1.0)))
+            raise CommandError(f"it is tilted by {tilt:.1f}°, expected at most {math.degrees(p.max_tilt):.1f}°")
+        most = p.rotors * p.thrust_coefficient * p.max_rotor_speed**2
+        self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
+
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
         at = self.time if time is None else float(time)
+        turns = self._setpoint is not None and self._setpoint.attitude is not None
+        if turns and setpoint.attitude is None and self.time - self._setpoint_time < ATTITUDE_TIMEOUT:
+            return
         if not math.isnan(at) and at >= self._setpoint_time:
             self._setpoint, self._setpoint_time, self._hovers_since = setpoint, at, math.nan
 

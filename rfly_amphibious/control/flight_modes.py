@@ -42,6 +42,10 @@ class TrajectorySetpoint(NamedTuple):
     """rad, to be turned to in flight and above the place of the landing; None: as it is"""
     yaw_rate: float = 0.0
     """rad/s, without a yaw"""
+    attitude: Floats | None = None
+    """(3, 3) body -> world, to be turned to instead of flying anywhere"""
+    thrust: float = 0.0
+    """N, with an attitude"""
 
 
 class FlightModes:
@@ -96,6 +100,9 @@ class FlightModes:
         elif mode is Mode.TAKEOFF:
             self.position[2] += dt * CLIMB_SPEED
             self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
+        elif mode is Mode.FLIGHT and setpoint is not None and setpoint.attitude is not None:
+            self.position, self.yaw = np.array(now.position), math.atan2(now.rotation[1, 0], now.rotation[0, 0])
+            self.attitude, self.thrust = setpoint.attitude, setpoint.thrust
         elif mode is Mode.FLIGHT:
             self._fly(now, self._follow(now, clearance, setpoint, dt), dt)
         elif mode is Mode.SPOOL_DOWN:

@@ -29,13 +29,17 @@ class PositionController:
     """
 
     def __init__(self, params: VehicleParameters, level_gains: tuple[float, float] | None = None) -> None:
-        position, velocity = level_gains or (params.position_gain, params.velocity_gain)
+        self.set_gains(params, level_gains or (params.position_gain, params.velocity_gain))
+        self.integral = np.zeros(3)
+        """(3,) m/s², of the velocity error"""
+
+    def set_gains(self, params: VehicleParameters, level_gains: tuple[float, float]) -> None:
+        """From now on these; the integral stays."""
+        position, velocity = level_gains
         self._max_tilt = params.max_tilt
         self.position_gain = np.array((position, position, params.position_gain))
         self.velocity_gain = np.array((velocity, velocity, params.velocity_gain))
         """(3,) 1/s, by axis of the world"""
-        self.integral = np.zeros(3)
-        """(3,) m/s², of the velocity error"""
 
     def reset(self) -> None:
         """Forgets the integral."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from rfly_amphibious.ros.node_parameters import GainParameters, VehicleNameParameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
@@ -28,6 +32,33 @@ def declare_gains(node: Node, params: VehicleParameters) -> VehicleParameters:
         return params.replace(**asdict(gains))
     except ConfigError as error:
         raise ConfigError(f"parameters {', '.join(names)}: {error}") from None
+
+
+def follow_gains(node: Node, params: VehicleParameters, changed: Callable[[VehicleParameters], None]) -> None:
+    """Call `changed` with the vehicle of other gains when a parameter of `declare_gains` is set; what none can have
+    is refused.
+    """
+    newest = params
+    names = {each.name for each in parameters_of(GainParameters)}
+
+    def asked(given: Sequence[Parameter]) -> dict[str, Any]:
+        return {each.name: each.value for each in given if each.name in names}
+
+    def check(given: Sequence[Parameter]) -> SetParametersResult:
+        try:
+            newest.replace(**asked(given))
+        except ConfigError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def take(given: Sequence[Parameter]) -> None:
+        nonlocal newest
+        if gains := asked(given):
+            newest = newest.replace(**gains)
+            changed(newest)
+
+    node.add_on_set_parameters_callback(check)
+    node.add_post_set_parameters_callback(take)
 
 
 def load_sensors(name: str, params: VehicleParameters) -> SensorParameters:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rfly_suite.msg import RotorCommand
+from rfly_suite.msg import AttitudeTarget, RotorCommand
 from std_msgs.msg import Bool, String
 
 from rfly_amphibious.control.flight_controller import WORDS, FlightController
@@ -19,8 +20,10 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg
 from rfly_amphibious.ros.control_topics import ControlLoop, MotionCommands
+from rfly_amphibious.ros.declared_vehicle import follow_gains
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError
+from rfly_common.frames import rotation_matrix
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics, Row
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.qos import COMMANDS, LATCHED
@@ -73,7 +76,9 @@ class FlightControlTopics:
             MODE_PERIOD_S, self._publish_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
         self._publish_mode()
-        frequency = flight.attitude_frequency
+        subscription(node, AttitudeTarget, "cmd/attitude", self._on_cmd_attitude, COMMANDS)
+        follow_gains(node, params, flight.set_gains)
+        frequency = flight.attitude_frequency_of(params)
         node.get_logger().info(f"{vehicle}: vehicle {params.name!r}, attitude loop at {frequency:.2f} rad/s")
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
@@ -97,6 +102,18 @@ class FlightControlTopics:
             self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
         self._publish_change()
         self._changed()
+
+    def _on_cmd_attitude(self, message: AttitudeTarget) -> None:
+        q = message.orientation
+        quaternion = np.array((q.x, q.y, q.z, q.w))
+        try:
+            if message.header.frame_id not in ("", "map"):
+                raise CommandError(f"header.frame_id is {message.header.frame_id!r}, expected map")
+            if not 0.99 < np.linalg.norm(quaternion) < 1.01:
+                raise CommandError(f"orientation is {quaternion.tolist()}, expected a unit quaternion")
+            self._flight.set_attitude(rotation_matrix(quaternion), message.thrust)
+        except CommandError as error:
+            self._commands.refuse("cmd/attitude", error)
 
     def _on_failsafe(self, message: Bool) -> None:
         self._flight.failsafe(message.data)

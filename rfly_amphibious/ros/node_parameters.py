@@ -127,21 +127,41 @@ class ControlParameters:
 
 @dataclass(frozen=True)
 class GainParameters:
-    """Gains of the flight controller."""
+    """Gains of the flight controller, which may be changed in flight."""
 
     attitude_frequency: float = parameter(
-        1.0, "of the attitude loop in roll and pitch", unit="rad/s", low=1e-3, high=100.0, shown="the vehicle's"
+        1.0,
+        "of the attitude loop in roll and pitch",
+        unit="rad/s",
+        low=1e-3,
+        high=100.0,
+        shown="the vehicle's",
+        changeable=True,
     )
     attitude_damping: float = parameter(
-        1.0, "of the attitude loop, 1: critical", low=1e-3, high=100.0, shown="the vehicle's"
+        1.0, "of the attitude loop, 1: critical", low=1e-3, high=5.0, shown="the vehicle's", changeable=True
     )
     position_gain: float = parameter(
-        1.0, "m/s for each metre beside the place", unit="1/s", low=1e-3, high=100.0, shown="the vehicle's"
+        1.0,
+        "m/s for each metre beside the place",
+        unit="1/s",
+        low=1e-3,
+        high=100.0,
+        shown="the vehicle's",
+        changeable=True,
     )
     velocity_gain: float = parameter(
-        1.0, "m/s² for each m/s beside the velocity", unit="1/s", low=1e-3, high=100.0, shown="the vehicle's"
+        1.0,
+        "m/s² for each m/s beside the velocity",
+        unit="1/s",
+        low=1e-3,
+        high=100.0,
+        shown="the vehicle's",
+        changeable=True,
     )
-    max_tilt: float = parameter(1.0, "rad", low=1e-3, high=100.0, shown="the vehicle's")
+    max_tilt: float = parameter(
+        1.0, "of the thrust in flight", unit="rad", low=1e-3, high=1.4, shown="the vehicle's", changeable=True
+    )
 
 
 @dataclass(frozen=True)

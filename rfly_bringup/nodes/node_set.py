@@ -134,7 +134,7 @@ MISSION = NodeDescription(
 MAVLINK = NodeDescription(
     "mavlink_node",
     "speaks MAVLink with ground stations",
-    {"vehicles": "mission_vehicles", "map_search_path": "map_search_path"},
+    {"vehicles": "mission_vehicles", "map_search_path": "map_search_path", "log_folder": "record"},
     needs="mavlink",
 )
 COLLISION = NodeDescription(

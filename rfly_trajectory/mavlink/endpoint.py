@@ -11,9 +11,10 @@ from rfly_common.geodesy import geodetic_to_ned
 from rfly_trajectory.mavlink.command_protocol import CommandProtocol
 from rfly_trajectory.mavlink.flight import Denied, FlightLogic, Pilot, Setpoint
 from rfly_trajectory.mavlink.flight_modes import find_custom_mode
+from rfly_trajectory.mavlink.log_protocol import LogFolder, LogProtocol
 from rfly_trajectory.mavlink.mission_protocol import MissionProtocol
 from rfly_trajectory.mavlink.mission_rows import Refused, Vector
-from rfly_trajectory.mavlink.parameter_protocol import ParameterProtocol, Tunables
+from rfly_trajectory.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_trajectory.mavlink.telemetry import Battery, BatteryModel, Telemetry
 from rfly_trajectory.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
 from rfly_trajectory.missions.mavlink import ABSOLUTE_FRAMES, GLOBAL_FRAMES, LOCAL_NED, TERRAIN_FRAMES
@@ -49,17 +50,19 @@ class MavlinkVehicle:
         pilot: Pilot,
         send: Callable[[Any], None],
         values: Tunables | None = None,
+        logs: LogFolder | None = None,
     ) -> None:
         self._d = load_dialect()
         self._send = send
         self.system_id = system_id
-        self.values = values or Tunables()
+        self.values, self.gains = values or Tunables(), ControllerGains()
         self.battery = Battery(self._battery_model())
         self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
         self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.values)
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
         self._missions = MissionProtocol(self.flight, send, self.warn)
-        self._parameters = ParameterProtocol(self.values, send, self.warn)
+        self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
+        self._logs = LogProtocol(logs or LogFolder(), send, self.warn)
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
@@ -77,10 +80,14 @@ class MavlinkVehicle:
             self._missions.handle(message, wall)
         elif kind in ParameterProtocol.HANDLED:
             self._parameters.handle(message)
+        elif kind in LogProtocol.HANDLED:
+            self._logs.handle(message, self.flight.armed)
         elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
             self._obey_old(message)
         elif kind in ("SET_POSITION_TARGET_LOCAL_NED", "SET_POSITION_TARGET_GLOBAL_INT"):
             self._take_setpoint(message)
+        elif kind == "SET_ATTITUDE_TARGET":
+            self._take_attitude(message)
 
     def tick(self, wall: float, time: float) -> None:
         """Send what is due, and go on."""
@@ -90,6 +97,7 @@ class MavlinkVehicle:
             self.warn(str(denial))
         self._use_battery(time)
         self._missions.tick(wall)
+        self._logs.tick()
         while self.flight.reached:
             self._send(self._d.MAVLink_mission_item_reached_message(self.flight.reached.pop(0)))
         for name in self._telemetry.due(wall):
@@ -139,6 +147,15 @@ class MavlinkVehicle:
         if wanted is not None and all(map(math.isfinite, wanted)) and not math.isinf(yaw):
             self.flight.take_setpoint(Setpoint(place, velocity, yaw))
 
+    def _take_attitude(self, message: Any) -> None:
+        """An attitude with a thrust: turn rates, alone or beside them, are not flown."""
+        ignored = self._d.ATTITUDE_TARGET_TYPEMASK_ATTITUDE_IGNORE | self._d.ATTITUDE_TARGET_TYPEMASK_THROTTLE_IGNORE
+        w, x, y, z = message.q
+        if message.type_mask & ignored or not abs(math.hypot(w, x, y, z) - 1.0) < 0.01:
+            return
+        if 0.0 <= message.thrust <= 1.0:
+            self.flight.take_setpoint(Setpoint(None, attitude=(x, y, z, w), thrust=message.thrust))
+
     def _setpoint_velocity(self, message: Any) -> Vector | None:
         """NED m/s; of a frame that turns with the vehicle by its heading."""
         vx, vy, vz = message.vx, message.vy, message.vz
@@ -180,8 +197,8 @@ class MavlinkEndpoint:
     only what is signed is heard.
     """
 
-    def __init__(self, targets: Sequence[Address], key: bytes = b"") -> None:
-        self._targets, self._key = tuple(targets), key
+    def __init__(self, targets: Sequence[Address], key: bytes = b"", logs: LogFolder | None = None) -> None:
+        self._targets, self._key, self._logs = tuple(targets), key, logs
         self._reader = Reader(key)
         self._heard: dict[Address, float] = {}
         self._out: deque[tuple[Address, bytes]] = deque(maxlen=_MOST_WAITING)
@@ -202,7 +219,9 @@ class MavlinkEndpoint:
     def add(self, system_id: int, uav_type: str, pilot: Pilot, values: Tunables | None = None) -> MavlinkVehicle:
         """One more vehicle."""
         writer = Writer(system_id, self._key, link_id=system_id)
-        made = MavlinkVehicle(system_id, uav_type, pilot, lambda message: self._send(writer, message), values)
+        made = MavlinkVehicle(
+            system_id, uav_type, pilot, lambda message: self._send(writer, message), values, self._logs
+        )
         self.vehicles[system_id] = made
         return made
 

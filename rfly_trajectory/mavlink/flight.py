@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_trajectory.mavlink.flight_modes import SHOWN_AS, FlightMode
 from rfly_trajectory.mavlink.mission_rows import FlightPlan, Refused, Row, Vector, plan_of, speed_item
 from rfly_trajectory.mavlink.parameter_protocol import Tunables
+from rfly_trajectory.mavlink.pose_tracker import PoseTracker
 from rfly_trajectory.missions.items import MissionCommand, MissionItem, MissionMode
 from rfly_trajectory.missions.mavlink import CONDITION_YAW, LOITER_TIME, ImportSettings, TerrainAltitude
 from rfly_trajectory.missions.mission_checks import check_items
@@ -39,51 +37,8 @@ _OWN_SPEED = -2.0
 """DO_CHANGE_SPEED's: back to the default"""
 
 
-SMOOTHING_S = 0.1
-"""time constant of velocity and rates"""
-LONGEST_GAP_S = 1.0
-"""after a longer gap the motion in between is unknown: velocity and rates restart at 0"""
-
-
-class PoseTracker:
-    """Velocity and turn rates from poses alone: NED metres, body axes forward-right-down, radians, seconds."""
-
-    def __init__(self) -> None:
-        self.known = False
-        self.time = math.nan
-        """s, of the last pose"""
-        self.position: Floats = np.zeros(3)
-        self.euler: Floats = np.zeros(3)
-        """roll, pitch, yaw"""
-        self.velocity: Floats = np.zeros(3)
-        self.rates: Floats = np.zeros(3)
-        """about the body's axes, rad/s"""
-
-    def take(self, time: float, position: Any, euler: Any) -> None:
-        """A pose (3,) (3,); of two with the same time the second counts."""
-        place, turned = np.asarray(position, float), np.asarray(euler, float)
-        dt = time - self.time if self.known else math.nan
-        if not 0.0 <= dt <= LONGEST_GAP_S:
-            self.velocity, self.rates = np.zeros(3), np.zeros(3)
-        elif dt > 0.0:
-            share = dt / (dt + SMOOTHING_S)
-            by_angle = np.array([math.remainder(a, 2.0 * math.pi) for a in (turned - self.euler).tolist()]) / dt
-            self.velocity = self.velocity + share * ((place - self.position) / dt - self.velocity)
-            self.rates = self.rates + share * (_body_rates(turned, by_angle) - self.rates)
-        self.known, self.time, self.position, self.euler = True, time, place, turned
-
-
-def _body_rates(euler: Floats, change: Floats) -> Floats:
-    """Of the changes of roll, pitch and yaw (Beard & McLain, Small Unmanned Aircraft, 2012, equation 3.3 inverted)."""
-    roll, pitch, _ = euler.tolist()
-    by_roll, by_pitch, by_yaw = change.tolist()
-    return np.array(
-        [
-            by_roll - by_yaw * math.sin(pitch),
-            by_pitch * math.cos(roll) + by_yaw * math.sin(roll) * math.cos(pitch),
-            -by_pitch * math.sin(roll) + by_yaw * math.cos(roll) * math.cos(pitch),
-        ]
-    )
+Quaternion = tuple[float, float, float, float]
+"""x y z w, body (FRD) -> NED"""
 
 
 class Pilot(Protocol):
@@ -101,13 +56,22 @@ class Pilot(Protocol):
     def request_mode(self, word: str) -> None:
         """`arm` or `disarm` for a vehicle that tells its mode."""
 
+    def takes_attitudes(self) -> bool:
+        """Whether somebody flies what `turn` asks for."""
+
+    def turn(self, attitude: Quaternion, thrust: float) -> None:
+        """Turn to this attitude, and push by a share (0 … 1) of the largest thrust."""
+
 
 class Setpoint(NamedTuple):
-    """Where it is to go, or how fast: NED m or m/s; one of the two is given."""
+    """Where it is to go, or how fast: NED m or m/s; or how it is to be turned. One of the three is given."""
 
     place: Vector | None
     velocity: Vector | None = None
     yaw: float = math.nan
+    attitude: Quaternion | None = None
+    thrust: float = 0.0
+    """0 … 1, with an attitude"""
 
 
 class Denied(Exception):
@@ -163,6 +127,8 @@ class FlightLogic:
         self._sent: tuple[float, Setpoint] | None = None
         self._at_set_speed = False
         """whether it flies at the speed of a velocity set-point, which is not its own"""
+        self._turned = False
+        """whether it flies by attitudes: who leads it then waits where it was before"""
 
     # --- what is so
 
@@ -178,6 +144,11 @@ class FlightLogic:
             floor = self.home[2] if self.home is not None else float(self.pose.position[2])
         height = floor - float(self.pose.position[2])
         return height > GROUND_HEIGHT or abs(float(self.pose.velocity[2])) > GROUND_SPEED
+
+    @property
+    def takes_attitudes(self) -> bool:
+        """Whether set-points may be attitudes."""
+        return self._pilot.takes_attitudes()
 
     @property
     def shown_mode(self) -> FlightMode:
@@ -300,9 +271,15 @@ class FlightLogic:
         """Stay here; `select(MISSION)` goes on with a mission."""
         if self.armed:
             self._check_pilot()
-            self._pilot.command(MissionCommand.HOLD)
+            self._stop()
         self.holding = self.flying and self.mode is FlightMode.MISSION
         self.mode, self.flying = FlightMode.HOLD, self.holding
+
+    def _stop(self) -> None:
+        if self._turned:
+            self._fly(FlightMode.HOLD, _way_to(self.place, math.nan))
+        else:
+            self._pilot.command(MissionCommand.HOLD)
 
     # --- single flights
 
@@ -427,6 +404,8 @@ class FlightLogic:
 
     def take_setpoint(self, target: Setpoint) -> None:
         """Where it is to go in OFFBOARD; a velocity is not for what can't fly, or drive, slowly."""
+        if target.attitude is not None and not self._pilot.takes_attitudes():
+            return
         if target.velocity is None or self._uav_type != "fixed-wing":
             self._target = self._time, target
 
@@ -436,11 +415,15 @@ class FlightLogic:
     def _follow_setpoint(self) -> None:
         if not self._has_setpoint():
             self._tell("No set-points: OFFBOARD ends, holding")
+            self._stop()
             self.mode, self.flying = FlightMode.HOLD, False
-            self._pilot.command(MissionCommand.HOLD)
             return
         assert self._target is not None
         sent, (_, target) = self._sent, self._target
+        if target.attitude is not None:
+            self._sent, self._turned = None, True
+            self._pilot.turn(target.attitude, target.thrust)
+            return
         if sent is not None and (self._time - sent[0] < SETPOINT_PERIOD_S or self._follows(target, *sent)):
             return
         self._sent = self._time, target
@@ -556,7 +539,7 @@ class FlightLogic:
             check_items(plan.items, range(1, len(plan.items) + 1), self._uav_type == "ground")
         except ConfigError as error:
             raise Denied(str(error), "MAV_RESULT_DENIED") from error
-        self._plan, self._index, self._at_set_speed = plan, start_index, False
+        self._plan, self._index, self._at_set_speed, self._turned = plan, start_index, False, False
         self.mode, self.flying, self.holding = mode, True, False
         self._pilot.fly(plan, self.home or self.place, start_index)
 

@@ -42,6 +42,33 @@ class Tunables:
 
 _FIELDS = {field.metadata["name"]: field for field in dataclasses.fields(Tunables)}
 NAMES = tuple(_FIELDS)
+GAIN_NAMES = {
+    "RFLY_ATT_FREQ": "attitude_frequency",
+    "RFLY_ATT_DAMPING": "attitude_damping",
+    "RFLY_POS_GAIN": "position_gain",
+    "RFLY_VEL_GAIN": "velocity_gain",
+    "RFLY_TILT_MAX": "max_tilt",
+}
+"""gains of a controller by their parameters' names here, and those that its node has for them"""
+
+
+def _no_controller(_name: str, _value: float, done: Callable[[str], None]) -> None:
+    done("no controller answers")
+
+
+@dataclasses.dataclass
+class ControllerGains:
+    """What the vehicle's controller tells of its gains, by their names here; nothing while it tells nothing."""
+
+    values: dict[str, float] = dataclasses.field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    ask: Callable[[str, float, Callable[[str], None]], None] = _no_controller
+    """has one set, and is told later why that was refused, or ""; by then `values` has it"""
+
+    def forget(self) -> None:
+        """It is gone."""
+        self.values.clear()
+        self.ranges.clear()
 
 
 def range_of(name: str) -> tuple[float, float]:
@@ -71,45 +98,63 @@ class ParameterProtocol:
 
     HANDLED = frozenset({"PARAM_REQUEST_LIST", "PARAM_REQUEST_READ", "PARAM_SET"})
 
-    def __init__(self, values: Tunables, send: Callable[[Any], None], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, values: Tunables, gains: ControllerGains, send: Callable[[Any], None], tell: Callable[[str], None]
+    ) -> None:
         """`tell(text)`: why a value was refused."""
         self._d = load_dialect()
-        self._values, self._send, self._tell = values, send, tell
+        self._values, self._gains, self._send, self._tell = values, gains, send, tell
+
+    @property
+    def _names(self) -> list[str]:
+        return [*NAMES, *self._gains.values]
 
     def handle(self, message: Any) -> None:
         """One of HANDLED, for this vehicle."""
         kind = message.get_type()
         if kind == "PARAM_REQUEST_LIST":
-            for name in NAMES:
+            for name in self._names:
                 self._send_value(name)
             return
+        names = self._names
         name = _text(message.param_id)
         index = message.param_index if kind == "PARAM_REQUEST_READ" else -1
-        if 0 <= index < len(NAMES):
-            name = NAMES[index]
-        elif index >= len(NAMES) or name not in _FIELDS:
+        if 0 <= index < len(names):
+            name = names[index]
+        elif index >= len(names) or name not in names:
             self._send_error(message, "MAV_PARAM_ERROR_DOES_NOT_EXIST")
             return
-        if kind == "PARAM_SET" and not self._set(name, message):
+        if kind == "PARAM_SET" and not self._fits(name, message):
             self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
+        elif kind == "PARAM_SET" and name not in _FIELDS:
+            self._gains.ask(name, float(message.param_value), lambda why: self._end_of_asking(name, message, why))
+            return
+        elif kind == "PARAM_SET":
+            setattr(self._values, _FIELDS[name].name, float(message.param_value))
         self._send_value(name)
 
-    def _set(self, name: str, message: Any) -> bool:
-        """Whether the value is taken; an unknown type is read as the number that it is not, and thus refused."""
-        low, high = range_of(name)
+    def _end_of_asking(self, name: str, message: Any, why: str) -> None:
+        if why:
+            self._tell(f"{name} refused: {why}")
+            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
+        if name in self._gains.values:
+            self._send_value(name)
+
+    def _fits(self, name: str, message: Any) -> bool:
+        """Whether the value can be taken; an unknown type is read as the number that it is not, and thus refused."""
+        low, high = range_of(name) if name in _FIELDS else self._gains.ranges[name]
         value = float(message.param_value)
         of_type = message.param_type == self._d.MAV_PARAM_TYPE_REAL32
         if not (of_type and math.isfinite(value) and low <= value <= high):
             self._tell(f"{name} refused: expected {low:g} to {high:g} as REAL32")
             return False
-        setattr(self._values, _FIELDS[name].name, value)
         return True
 
     def _send_value(self, name: str) -> None:
-        value = getattr(self._values, _FIELDS[name].name)
-        d = self._d
+        value = getattr(self._values, _FIELDS[name].name) if name in _FIELDS else self._gains.values[name]
+        d, names = self._d, self._names
         self._send(
-            d.MAVLink_param_value_message(name.encode(), value, d.MAV_PARAM_TYPE_REAL32, len(NAMES), NAMES.index(name))
+            d.MAVLink_param_value_message(name.encode(), value, d.MAV_PARAM_TYPE_REAL32, len(names), names.index(name))
         )
 
     def _send_error(self, message: Any, error: str) -> None:

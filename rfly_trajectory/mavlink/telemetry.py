@@ -212,6 +212,7 @@ class Telemetry:
         capable |= d.MAV_PROTOCOL_CAPABILITY_MAVLINK2 | d.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
         capable |= d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
         capable |= d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
+        capable |= d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET if self._flight.takes_attitudes else 0
         nothing = [0] * 8
         return d.MAVLink_autopilot_version_message(
             capable, 0, 0, 0, 0, nothing, nothing, nothing, 0, 0, self._system_id

@@ -20,6 +20,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_trajectory.mavlink.endpoint import Address, MavlinkEndpoint
 from rfly_trajectory.mavlink.flight import SILENCE_S
+from rfly_trajectory.mavlink.log_protocol import LogFolder
 from rfly_trajectory.mavlink.parameter_protocol import Tunables, set_values
 from rfly_trajectory.mavlink.wire import signing_key
 from rfly_trajectory.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
@@ -41,8 +42,9 @@ class MavlinkNode(Node):
         given = declare_parameters(self, MavlinkParameters)
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
+        logs = LogFolder(Path(given.log_folder).expanduser() if given.log_folder else None, given.erase_logs)
         targets = [_address(text) for text in given.targets]
-        self._endpoint = MavlinkEndpoint(targets, _key(given.signing_file))
+        self._endpoint = MavlinkEndpoint(targets, _key(given.signing_file), logs)
         frames = Frames(self)
         self._vehicles: list[MavlinkVehicleTopics] = []
         self._socket = _bound_socket(given.bind, given.port)
@@ -68,8 +70,9 @@ class MavlinkNode(Node):
             set_values(values, given.parameters)
         except ConfigError as error:
             raise ConfigError(f"parameter {name}.parameters: {error}") from None
+        controller = given.controller if given.uav_type == "land-air" else ""
         return MavlinkVehicleTopics(
-            self, name, self._endpoint, given.system_id, given.uav_type, values, frames, self._diagnostics
+            self, name, self._endpoint, given.system_id, given.uav_type, values, frames, self._diagnostics, controller
         )
 
     def destroy_node(self) -> None:

@@ -7,14 +7,16 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Quaternion as QuaternionMsg
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rfly_suite.action import ExecuteMission
-from rfly_suite.msg import MissionParams
+from rfly_suite.msg import AttitudeTarget, MissionParams
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String, UInt8
 
 from rfly_common.errors import FrameError
+from rfly_common.frames import quat_ned_frd_to_enu_flu
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -23,9 +25,11 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.mavlink.endpoint import MavlinkEndpoint
+from rfly_trajectory.mavlink.flight import Quaternion
 from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
 from rfly_trajectory.mavlink.parameter_protocol import Tunables
 from rfly_trajectory.missions.items import MissionCommand, MissionMode
+from rfly_trajectory.ros.controller_gains import ControllerGainsClient
 from rfly_trajectory.ros.mission_msgs import item_to_msg, ned_to_point, pose_to_ned_euler
 
 WORLD = "map"
@@ -45,7 +49,9 @@ class MavlinkVehicleTopics:
         values: Tunables,
         frames: Frames,
         diagnostics: Diagnostics,
+        controller: str = "",
     ) -> None:
+        """`controller`: node in the vehicle's namespace whose gains are parameters; "": none."""
         self._node, self.name, self._frames, self._diagnostics = node, name, frames, diagnostics
         self._terrain: HeightMap | None = None
         self._heard_at = -math.inf
@@ -54,8 +60,12 @@ class MavlinkVehicleTopics:
         self._client = ActionClient(node, ExecuteMission, f"{name}/execute_mission")
         self._commands = publisher(node, UInt8, f"{name}/mission_command", COMMANDS)
         self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS)
+        self._attitudes = publisher(node, AttitudeTarget, f"{name}/cmd/attitude", COMMANDS)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
         self.vehicle = endpoint.add(system_id, uav_type, self, values)
+        self._gains: ControllerGainsClient | None = None
+        if controller:
+            self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)
         subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
         subscription(node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED)
         subscription(node, String, f"{name}/mode", self._on_mode, LATCHED)
@@ -111,6 +121,8 @@ class MavlinkVehicleTopics:
     def update(self, wall: float) -> None:
         """Before a tick: what changes by itself."""
         self.vehicle.flight.world.silence = self.silence_s
+        if self._gains is not None:
+            self._gains.update(wall)
         if wall - self._told_battery_at >= BATTERY_PERIOD_S:
             self._told_battery_at = wall
             self._publish_battery()
@@ -148,6 +160,18 @@ class MavlinkVehicleTopics:
     def request_mode(self, word: str) -> None:
         """By the topic."""
         self._requests.publish(String(data=word))
+
+    def takes_attitudes(self) -> bool:
+        """Whether a flight controller listens."""
+        return self._attitudes.get_subscription_count() > 0
+
+    def turn(self, attitude: Quaternion, thrust: float) -> None:
+        """By the topic."""
+        x, y, z, w = quat_ned_frd_to_enu_flu(attitude).tolist()
+        message = AttitudeTarget(orientation=QuaternionMsg(x=x, y=y, z=z, w=w), thrust=thrust)
+        message.header.frame_id = WORLD
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._attitudes.publish(message)
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         """As a goal of the action; it replaces the one before."""

@@ -131,6 +131,10 @@ class MavlinkParameters:
         ["127.0.0.1:14550", "127.0.0.1:14540"], "host:port of ground stations that wait for vehicles"
     )
     signing_file: str = parameter("", "file with the passphrase that all messages are signed by; empty: none is signed")
+    log_folder: str = parameter(
+        "", "MCAP files in it, or in the folder of a file, are the logs that ground stations download; empty: none"
+    )
+    erase_logs: bool = parameter(False, "ground stations may erase those files")
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,9 @@ class MavlinkVehicleParameters:
 
     system_id: int = parameter(1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names")
     uav_type: UavType = parameter("multirotor", "how it flies, or drives; as mission_node's parameter")
+    controller: str = parameter(
+        "flight_control_node", "of a land-air vehicle: node in its namespace whose gains are parameters; empty: none"
+    )
     parameters: list[str] = parameter([], "values of MAVLink parameters at the start, as MIS_TAKEOFF_ALT=20")
 
 

@@ -9,6 +9,8 @@ from scipy.integrate import solve_ivp
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.vehicle.state_layout import WHEEL_SPEED
+from rfly_common.errors import CommandError
+from rfly_common.frames import euler_to_quat, rotation_matrix
 
 pytestmark = pytest.mark.needs("numba")
 
@@ -51,6 +53,43 @@ def test_a_step_of_the_position():
     assert place.max() - x < 1.2  # overshoot of the integral
     assert np.ptp(z) < 0.12
     assert 0.9 < (t[np.argmax(place > x + 0.9)] - t[0]) < 2.2
+
+
+def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
+    """A tilt of 0.1 rad with the weight carried: g tan 0.1 forward less the drag, at the same height."""
+    rig = hover()
+    p = rig.params
+    rotation = rotation_matrix(euler_to_quat((0.0, 0.1, 0.0)))
+    share = p.mass * G / math.cos(0.1) / (p.rotors * p.thrust_coefficient * p.max_rotor_speed**2)
+
+    def turn(r):
+        r.flight.set_attitude(rotation, share)
+        r.flight.set_target((0.0, 0.0, 10.0))
+
+    rig.run(0.8, turn)
+    t, _, _, z, vx, *_, yaw, pitch, _, _, _ = rig.run(0.4, turn)
+    assert pitch == pytest.approx(0.1, abs=0.01)
+    assert yaw == pytest.approx(0.0, abs=0.01)
+    drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
+    assert (vx[-1] - vx[0]) / (t[-1] - t[0]) == pytest.approx(G * math.tan(0.1) - drag * vx.mean(), rel=0.1)
+    assert np.ptp(z) < 0.1
+    _, x, *_ = rig.run(6.0, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
+    assert abs(x[-1]) < 0.2
+    with pytest.raises(CommandError, match=r"it is tilted by 89\.4°, expected at most"):
+        rig.flight.set_attitude(rotation_matrix(euler_to_quat((1.56, 0.0, 0.0))), 0.5)
+    with pytest.raises(CommandError, match="thrust"):
+        rig.flight.set_attitude(rotation, 1.01)
+
+
+def test_gains_that_are_changed_in_flight():
+    """The step of the position again, as the linear model with half the position's and more of the velocity's gain."""
+    rig = hover()
+    p = rig.params.replace(position_gain=0.5 * rig.params.position_gain, velocity_gain=1.2 * rig.params.velocity_gain)
+    x = rig.sim.state.position[0]
+    rig.flight.set_gains(p)
+    t, place, *_ = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
+    assert np.abs(place - x - linear_flight(p, t - t[0], (0.0,) * 6, 1.0)[0]).max() < 0.04
+    assert np.abs(place - x - linear_flight(rig.params, t - t[0], (0.0,) * 6, 1.0)[0]).max() > 0.1
 
 
 def test_a_disturbed_attitude():

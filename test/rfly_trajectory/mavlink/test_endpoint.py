@@ -207,6 +207,45 @@ def test_velocities_in_offboard(station):
     assert math.hypot(*follower.velocity[:2]) == pytest.approx(8.0, abs=0.2)  # its own speed again
 
 
+def test_attitudes_in_offboard(station):
+    """Streamed to who flies them, until they stay away; then it holds where it is by then."""
+
+    nose_down = (math.cos(0.1), 0.0, math.sin(0.1), 0.0)
+
+    def setpoint(mask=7, thrust=0.4, q=nose_down):
+        station.tell(common.MAVLink_set_attitude_target_message(0, 1, 1, mask, q, 0.0, 0.0, 0.0, thrust))
+
+    def offboard():
+        return station.command(SET_MODE, CUSTOM, 6.0, 0.0)
+
+    station.command(ARM, 1.0)
+    station.command(TAKEOFF)
+    station.run(10.0)
+    setpoint()
+    assert offboard() == "TEMPORARILY_REJECTED"  # nobody flies attitudes here
+    station.pilot.turns = True
+    setpoint(mask=7 | 128)  # rates alone
+    setpoint(mask=7 | 64)  # without a thrust
+    setpoint(thrust=1.5)
+    setpoint(q=(0.0, 0.0, 0.0, 0.0))
+    setpoint(thrust=NAN)
+    assert offboard() == "TEMPORARILY_REJECTED"
+    setpoint()
+    assert offboard() == "ACCEPTED"
+    station.run(0.5)
+    asked = station.pilot.asked[-9:]
+    assert asked == [((0.0, pytest.approx(math.sin(0.1)), 0.0, pytest.approx(math.cos(0.1))), pytest.approx(0.4))] * 9
+    station.pilot.follower.position = (30.0, 0.0, -12.0)  # where it has come to by them
+    station.run(1.0)
+    assert station.texts[-1] == "No set-points: OFFBOARD ends, holding"
+    assert station.vehicle.flight.mode is FlightMode.HOLD
+    assert station.pilot.asked[-1].items[0].position == pytest.approx((30.0, 0.0, -12.0), abs=0.8)  # less its way since
+    version = station.d.MAVLINK_MSG_ID_AUTOPILOT_VERSION
+    assert station.command(512, float(version)) == "ACCEPTED"
+    capable = common.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
+    assert station.last("AUTOPILOT_VERSION").capabilities & capable
+
+
 def test_time_that_goes_back_makes_set_points_old(station):
     fields = (0, 1, 1, 1, 0xDF8, 5.0, -3.0, -8.0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
     station.tell(common.MAVLink_set_position_target_local_ned_message(*fields))
@@ -224,6 +263,35 @@ def test_several_vehicles_by_their_system_ids():
     assert not station.tell(common.MAVLink_command_long_message(3, 1, ARM, 0, 1.0, *[0.0] * 6))
     answers = station.tell(common.MAVLink_param_request_list_message(0, 0))
     assert {m.get_srcSystem() for m in answers} == {1, 7}
+
+
+def test_gains_of_the_controller_are_parameters_as_long_as_it_tells_them(station):
+    gains, asked = station.vehicle.gains, []
+
+    def ask(name, value, done):
+        asked.append((name, value))
+        gains.values[name] = value if value < 3.0 else gains.values[name]
+        done("" if value < 3.0 else "not this one")
+
+    def written(value):
+        return station.tell(common.MAVLink_param_set_message(1, 1, b"RFLY_POS_GAIN", value, 9))
+
+    assert written(2.0)[-1].error == common.MAV_PARAM_ERROR_DOES_NOT_EXIST
+    gains.values["RFLY_POS_GAIN"], gains.ranges["RFLY_POS_GAIN"] = 1.5, (0.5, 4.0)
+    (refused, same) = written(2.0)[-2:]  # nobody sets it yet
+    assert (refused.get_type(), same.param_value) == ("PARAM_ERROR", 1.5)
+    gains.ask = ask
+    listed = of_type("PARAM_VALUE", station.tell(common.MAVLink_param_request_list_message(1, 1)))
+    assert [m.param_index for m in listed] == list(range(listed[0].param_count))
+    assert (listed[-1].param_id, listed[-1].param_value) == ("RFLY_POS_GAIN", 1.5)
+    assert written(2.0)[-1].param_value == 2.0
+    assert written(0.25)[-1].param_value == 2.0  # out of its range: not asked for
+    assert asked == [("RFLY_POS_GAIN", 2.0)]
+    (*_, error, answer) = written(3.5)
+    assert (error.get_type(), answer.param_value) == ("PARAM_ERROR", 2.0)
+    assert station.texts[-1] == "RFLY_POS_GAIN refused: not this one"
+    gains.forget()
+    assert written(2.0)[-1].get_type() == "PARAM_ERROR"
 
 
 def test_parameters(station):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -81,14 +82,19 @@ def start(domain_id, clock):
 
 @pytest.mark.slow
 @pytest.mark.needs("mavsdk")
-def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer):
+def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
+    """A recording too, before; and in flight it turns the vehicle."""
+    from rfly_suite.msg import AttitudeTarget
     from sensor_msgs.msg import BatteryState
 
-    from rfly_common.ros.qos import STATE_IN
+    from rfly_common.ros.qos import COMMANDS, STATE_IN
 
-    port, nodes = start()
+    recording = bytes(k * k % 251 for k in range(150_001))
+    (tmp_path / "run.mcap").write_bytes(recording)
+    port, nodes = start(log_folder=str(tmp_path))
+    attitudes = peer.receive(AttitudeTarget, "kite/cmd/attitude", COMMANDS)  # as a flight controller does
     batteries = peer.receive(BatteryState, "kite/battery_state", STATE_IN)
-    command = [sys.executable, str(CLIENT), str(port), "2"]
+    command = [sys.executable, str(CLIENT), str(port), "2", str(tmp_path / "downloaded")]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         peer.spin_until(lambda: client.poll() is not None, 110.0)
@@ -97,6 +103,11 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer):
         output = client.communicate()[0]
     seen = json.loads(next((line for line in output.splitlines() if line.startswith("{")), "{}"))
     assert client.returncode == 0, output + nodes[0].output + nodes[1].output
+    assert seen["log"] == [1, 150_001, 100]
+    assert (tmp_path / "downloaded").read_bytes() == recording
+    q = attitudes[-1].orientation  # east is yaw 0 in ENU; rolled by 10° to the right
+    assert (q.x, q.y, q.z, q.w) == pytest.approx((math.sin(math.radians(5)), 0, 0, math.cos(math.radians(5))), abs=1e-3)
+    assert attitudes[-1].thrust == pytest.approx(0.5)
     assert seen["armable"]
     assert "DENIED" in seen["return_disarmed"].upper() or "REJECTED" in seen["return_disarmed"].upper()
     assert seen["home"] == pytest.approx([47.0, 8.0 + 10.0 / 76_056.1, 500.0], abs=5e-5)  # kite starts 10 m east
@@ -168,6 +179,50 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
         link.close()
     assert [node.stop() for node in nodes] == [0, 0]
     assert not any("Traceback" in node.output for node in nodes)
+
+
+def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id):
+    from node_harness import NodeProcess
+    from pymavlink import mavutil
+    from rcl_interfaces.srv import GetParameters
+
+    real = mavutil.mavlink.MAV_PARAM_TYPE_REAL32
+    with NodeProcess("flight_control_node", domain_id, {"position_gain": "1.25"}, "-r", "__ns:=/duck") as controller:
+        parameters = {"vehicles": "[duck]", "duck.uav_type": "land-air"}
+        port, nodes = start(**parameters)
+        link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", source_system=245)
+
+        def value(name, *written):
+            """What PARAM_VALUE tells of it, None before."""
+            deadline = time.monotonic() + 1.0
+            if written:
+                link.param_set_send(name, *written)
+            else:
+                link.param_fetch_one(name)
+            while time.monotonic() < deadline:
+                peer._executor.spin_once(timeout_sec=0.002)
+                message = link.recv_match(type="PARAM_VALUE", blocking=False)
+                if message is not None and message.param_id == name:
+                    return message.param_value
+            return None
+
+        try:
+            peer.spin_until(lambda: link.recv_match(type="HEARTBEAT", blocking=False))
+            link.target_system, link.target_component = 1, 1
+            peer.spin_until(lambda: value("RFLY_POS_GAIN") == 1.25)
+            assert value("RFLY_POS_GAIN", 0.75, real) == 0.75
+            assert value("RFLY_TILT_MAX", 1.5, real) < 1.4  # beyond its range
+            client = peer.node.create_client(GetParameters, "/duck/flight_control_node/get_parameters")
+            peer.spin_until(client.service_is_ready)
+            asked = client.call_async(GetParameters.Request(names=["position_gain"]))
+            peer.spin_until(asked.done)
+            assert asked.result().values[0].double_value == 0.75
+            assert controller.stop() == 0
+            peer.spin_until(lambda: value("RFLY_POS_GAIN") is None)
+        finally:
+            link.close()
+    assert [node.stop() for node in nodes] == [0, 0]
+    assert not any("Traceback" in node.output for node in [controller, *nodes])
 
 
 @pytest.mark.parametrize(
