@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib.resources
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +28,10 @@ FIRMWARE_VERSION_FILE = Path(
 """below MATLAB's user folder (Documents/MATLAB): where the PX4PSP toolbox keeps the place of its installation"""
 INSTALLATION_VARIABLE = "RflyPSP_Px4_Base_Dir"
 MAX_FIRMWARE_BYTES = 1_000_000
+STAND_INS = ("MountainTerrain", "Grasslands")
+"""maps of this package that are called as RflySim's own, which its experiments name"""
 _EXTENSIONS = (".png", ".txt")
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def find_map(name: StrPath, search_path: Iterable[StrPath] = (), script_folder: 
     `search_path`, ./map, the folder of the started script (or `script_folder`), the current folder,
     ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, that of the installation which FirmwareVersion.mat
     of MATLAB's PX4PSP toolbox names, under Windows C:/PX4PSP/CopterSim/external/map, the maps that come with this
-    package. Relative places hang on the current folder.
+    package; STAND_INS among them, with a warning. Relative places hang on the current folder.
 
     Raises TerrainFileNotFound that lists the places and what each lacks.
     """
@@ -76,6 +81,8 @@ def find_in_folders(name: StrPath, folders: Sequence[Path]) -> MapFiles:
     for candidate in candidates:
         files, lack = _pair(candidate)
         if files is not None:
+            if candidate.name in STAND_INS and candidate.parent == package_maps():
+                _tell_stand_in(candidate.name)
             return files
         missing.append(lack)
     raise TerrainFileNotFound(_not_found(text, given, candidates, missing))
@@ -129,6 +136,14 @@ def script_folders() -> list[Path]:
 def package_maps() -> Path:
     """The folder of the maps that come with this package."""
     return Path(str(importlib.resources.files("rfly_terrain"))) / "data" / "maps"
+
+
+@functools.cache
+def _tell_stand_in(name: str) -> None:
+    """Once in a process."""
+    _logger.warning(
+        "map %r: our stand-in, not RflySim's own, which was not found: set PSP_PATH to its installation", name
+    )
 
 
 def _pair(stem: Path) -> tuple[MapFiles | None, str]:

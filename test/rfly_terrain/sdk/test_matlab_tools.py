@@ -130,8 +130,8 @@ def test_faults(work_folder):
     """What is missing or broken is named together with the next step."""
     with pytest.raises(TerrainNotLoaded, match=r"MapHeightData\.mat: no such file; call LoadPngData"):
         getTerrainAltData(0, 0)
-    with pytest.raises(TerrainFileNotFound, match="MountainTerrain"):
-        LoadPngData()
+    with pytest.raises(TerrainFileNotFound, match="MountainTerrains"):
+        LoadPngData("MountainTerrains")
     for content in (b"", b"no mat file at all" * 20):
         Path("MapHeightData.mat").write_bytes(content)
         with pytest.raises(TerrainFormatError, match="MapHeightData"):
