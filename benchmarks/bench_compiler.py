@@ -12,16 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bench_amphibious import hills as waves
 from benchmarks.bench_collision import DENSE, SPARSE, Boxes
 from benchmarks.bench_collision import SIZE as BOX
 from benchmarks.bench_planning import rough_ground
 from benchmarks.bench_rays import Rays, hills, lidar_sweep, long_rays, one_core
-from benchmarks.cpp import PEER, cpp_call, cpp_ground, cpp_library
+from benchmarks.cpp import PEER, compiled, cpp_call, cpp_ground, cpp_library, cpp_struct
 from benchmarks.harness import DISAGREES, Row, agreement, measure, same
+from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParameters, Wind
+from rfly_amphibious.vehicle import state_layout
+from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
+from rfly_amphibious.warm_up import warm_up as warm_up_dynamics
 from rfly_collision import Bodies, Box
 from rfly_collision.shapes.shape_table import table_of
 from rfly_collision.world.scene import motion_of, pairs_of, place
 from rfly_collision.world.scene import warm_up as warm_up_collision
+from rfly_common.arrays import Floats
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map import kernels as terrain_kernels
 from rfly_terrain.planning import kernels as plan_kernels
@@ -52,6 +58,7 @@ def rows() -> Iterator[Row]:
         yield broad_phase(library, "dense", DENSE)
         yield cost_to_go(library)
         yield packets(library)
+        yield from land_air_steps()
 
 
 def _row(name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = "") -> Row:
@@ -139,3 +146,33 @@ def packets(library: ctypes.CDLL) -> Row:
 
     agree = same(b"".join(bytes(run.buffer) for run in ours()) == out.tobytes(), "packets, byte by byte")
     return _row("C++: 10,000 vehicles to packets", ours, cpp, agree, "ours also checks every number")
+
+
+def land_air_steps() -> Iterator[Row]:
+    """One second of the vehicle on a map, by RK4 at 1 ms, in a steady wind."""
+    warm_up_dynamics()
+    params = VehicleParameters.load("full")
+    model = AmphibiousModel(params, waves())
+    parameters = kernel_records(vehicle_record(params, True, False, 0.0))
+    constants = {name: value for name, value in vars(state_layout).items() if name.isupper() and isinstance(value, int)}
+    header = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
+    library = compiled("land_air", header + cpp_struct("Parameters", parameters.dtype))
+    library.land_air_steps.restype = ctypes.c_int64
+    steps, wind = 1000, np.array((3.0, 1.0, 0.0))
+    for case, begin, controls in (
+        ("driving", model.standing(speed=10.0), Controls(steering=0.05, drive_torque=60.0)),
+        ("flying", model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)), Controls(rotor_speed=params.hover_speed)),
+    ):
+        x, command = np.empty_like(begin.x), controls.rows(params.rotors, 1)[0]
+        call = cpp_call(library.land_air_steps, x, command, wind, parameters, cpp_ground(model.terrain), 0.001, steps)
+
+        def theirs(x: Floats = x, begin: ModelState = begin, call: Callable[[], Any] = call) -> Any:
+            x[:] = begin.x
+            return call()
+
+        def ours(begin: ModelState = begin, controls: Controls = controls) -> ModelState:
+            return model.step(begin, controls, 0.001, steps=steps, wind=Wind((3.0, 1.0, 0.0)))
+
+        done = theirs()
+        agree = agreement(ours().x, x, 1e-6, "any unit") if done == steps else f"{DISAGREES}: it crashed in C++"
+        yield _row(f"C++: land-air vehicle {case}, RK4 1 ms", ours, theirs, agree, "1,000 steps")

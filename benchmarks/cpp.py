@@ -1,4 +1,4 @@
-"""`plain_good.cpp` as a library: compiled when first asked for, called through ctypes on NumPy's arrays."""
+"""C++ sources of this folder as libraries: compiled when asked for, called through ctypes on NumPy's arrays."""
 
 from __future__ import annotations
 
@@ -38,17 +38,33 @@ def cpp_ground(terrain: HeightMap) -> CppGround:
 
 @functools.cache
 def cpp_library() -> ctypes.CDLL | None:
-    """None, with a line on stderr, where there is no g++."""
+    """`plain_good.cpp`; None, with a line on stderr, where there is no g++."""
     if shutil.which("g++") is None:
         print("no rows beside C++ (no g++)", file=sys.stderr)
         return None
-    source = Path(__file__).with_name("plain_good.cpp")
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "plain_good.so"
-        subprocess.run(["g++", *OPTIONS, "-o", str(target), str(source)], check=True)
-        library = ctypes.CDLL(str(target))
+    library = compiled("plain_good")
     library.overlaps.restype = ctypes.c_int64
     return library
+
+
+def compiled(name: str, header: str = "") -> ctypes.CDLL:
+    """`NAME.cpp` of this folder as a library; it may include `NAME.h`, of which the text is given."""
+    source = Path(__file__).with_name(f"{name}.cpp")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / f"{name}.so"
+        target.with_suffix(".h").write_text(header, encoding="utf-8")
+        subprocess.run(["g++", *OPTIONS, "-I", folder, "-o", str(target), str(source)], check=True)
+        return ctypes.CDLL(str(target))
+
+
+def cpp_struct(name: str, dtype: np.dtype[Any]) -> str:
+    """The text of a structure with the fields of a record of 64-bit numbers."""
+    fields = []
+    for field in dtype.names or ():
+        base, shape = dtype[field].base, dtype[field].shape
+        number = {"f": "double", "i": "int64_t"}[base.kind]
+        fields.append(f"  {number} {field}{''.join(f'[{size}]' for size in shape)};\n")
+    return f"struct {name} {{\n{''.join(fields)}}};\n"
 
 
 def cpp_call(function: Any, *arguments: Any) -> Callable[[], Any]:
