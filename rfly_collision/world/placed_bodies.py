@@ -44,7 +44,8 @@ class PlacedBodies:
         """Bodies of these objects: (m,) of which each is, and which of the hulls, or -1: its box."""
         columns = ("id", "vehicle_type", "position", "orientation", "scale", "box_origin", "box_half_extent")
         values = {name: getattr(self, name)[row] for name in columns}
-        color, class_id = (None if each is None else each[row] for each in (self.color, self.class_id))
+        color = None if self.color is None else self.color[row]
+        class_id = None if self.class_id is None else self.class_id[row]
         return PlacedBodies(**values, hulls=hulls, hull=hull, color=color, class_id=class_id)
 
     @property
