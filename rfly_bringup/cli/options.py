@@ -170,11 +170,16 @@ def needs_ros(what: str) -> Iterator[None]:
         ) from None
 
 
+def on_command_line(ctx: typer.Context, name: str) -> bool:
+    """Whether a parameter was given, and has not its default."""
+    source: Any = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def refuse_options(ctx: typer.Context, reason: str, names: Iterable[str]) -> None:
     """Raises BadParameter for an option that was given and means nothing here."""
     for name in names:
-        source: Any = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if on_command_line(ctx, name):
             flag = name.replace("_", "-")
             raise typer.BadParameter(f"--{flag}: {reason} it has no meaning")
 

@@ -125,6 +125,7 @@ def import_(
 
 
 def export(
+    ctx: typer.Context,
     name: options.MapArgument = options.DEMO_MAP,
     *,
     out: Annotated[options.MaybePath, typer.Option("--out", "-o", help="file to write: .tif, .npy or .npz")] = None,
@@ -135,6 +136,10 @@ def export(
     sdf_samples: Annotated[
         options.MaybeInt,
         typer.Option(help="of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map has"),
+    ] = None,
+    world: Annotated[
+        options.MaybeText,
+        typer.Option(metavar="WORLD", help="with --sdf: what stands on the map (map: by default the world's)"),
     ] = None,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,
@@ -155,14 +160,23 @@ def export(
         rfly terrain export MountainTerrain --out mountain.npz
 
         rfly terrain export MountainTerrain --sdf mountain
+
+        rfly terrain export --sdf village --world village
     """
+    from rfly_terrain.world.world_file import load_world
+
     name = options.chosen_map(name, map_name)
     if out is None and sdf is None:
         raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
     if sdf_samples is not None and sdf is None:
         raise typer.BadParameter("--sdf-samples is for --sdf FOLDER")
+    if world is not None and sdf is None:
+        raise typer.BadParameter("--world is for --sdf FOLDER")
     if out is not None:
         options.check_target(out, overwrite)
+    placed = None if world is None else load_world(world)
+    if placed is not None and placed.map and map_name is None and not options.on_command_line(ctx, "name"):
+        name, search_path = placed.map, [*(search_path or ()), *([placed.folder] if placed.folder else [])]
     terrain = options.load_map(name, search_path, third_pixel)
     origin = options.given(geo_origin, "--geo-origin")
     if origin is not None:
@@ -174,7 +188,7 @@ def export(
         from rfly_terrain.exports.sdf import write_gazebo_world
 
         with options.status(f"writing {sdf}"):
-            files = write_gazebo_world(terrain, sdf, side=sdf_samples, overwrite=overwrite)
+            files = write_gazebo_world(terrain, sdf, side=sdf_samples, world=placed, overwrite=overwrite)
         print(files.world)
         print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of the map")
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from rfly_bringup.cli.options import on_command_line
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS, Argument
 
@@ -31,7 +32,7 @@ def _up(ctx: typer.Context, **options: Any) -> None:
         rfly up amphibious --view                   (a vehicle that drives and flies; see its --help)
     """
     if ctx.invoked_subcommand is not None:
-        given = [name for name in options if ctx.get_parameter_source(name).name == "COMMANDLINE"]  # type: ignore[union-attr]
+        given = [name for name in options if on_command_line(ctx, name)]
         if given:
             flag = given[0].replace("_", "-")
             raise typer.BadParameter(

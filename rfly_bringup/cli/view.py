@@ -92,7 +92,7 @@ def view(
         ctx, "with --foxglove" if foxglove else "without --foxglove", others if foxglove else _OF_TOPICS
     )
     if foxglove:
-        is_given = ctx.get_parameter_source("port").name == "COMMANDLINE"  # type: ignore[union-attr]
+        is_given = options.on_command_line(ctx, "port")
         _serve_foxglove(host, port if is_given else _FOXGLOVE_PORT, topic or (), exclude or ())
         return
     require("viser", "rfly view")

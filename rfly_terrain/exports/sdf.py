@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
+from rfly_terrain.exports.sdf_objects import write_objects
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import relief_pixels
+from rfly_terrain.world.world import World
 
 SIDES = tuple(2**n + 1 for n in range(7, 14))
 """pixels on a side that the image may have: at least 129 for Ogre 2's terrain"""
@@ -94,12 +96,18 @@ def gazebo_surface(heights: GazeboHeights) -> HeightMap:
 
 
 def write_gazebo_world(
-    height_map: HeightMap, folder: StrPath, *, side: int | None = None, overwrite: bool = False
+    height_map: HeightMap,
+    folder: StrPath,
+    *,
+    side: int | None = None,
+    world: World | None = None,
+    overwrite: bool = False,
 ) -> GazeboFiles:
     """Writes world.sdf (complete in itself), model.sdf with model.config (to include elsewhere) and their images.
 
     The folder is made where it is missing. Gazebo's world frame is the map's: ENU, x = y = z = 0 at the map's
     geodetic origin, which becomes <spherical_coordinates>; without one there are none. `side`: see `gazebo_heights`.
+    `world`: what stands on the map, in world.sdf alone (model.sdf is the ground).
 
     Raises ConfigError for a folder that cannot be, FileExistsError unless `overwrite`.
     """
@@ -118,8 +126,11 @@ def write_gazebo_world(
     _write_png(folder / images["height"], heights.pixels)
     _write_png(folder / images["relief"], _square_texture(height_map)[..., ::-1])
     _write_png(folder / images["normal"], np.full((16, 16, 3), (255, 128, 128), np.uint8))  # BGR: straight up
+    in_gazebo = _world(height_map, name, heights, images)
+    if world is not None:
+        in_gazebo[0].append(write_objects(world.on(height_map), f"{name}_objects", folder))
     for xml, root in (
-        ("world.sdf", _world(height_map, name, heights, images)),
+        ("world.sdf", in_gazebo),
         ("model.sdf", _sdf(_model(name, heights, images))),
         ("model.config", _config(name, height_map)),
     ):

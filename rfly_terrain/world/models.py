@@ -116,6 +116,18 @@ def has_volume(points: Floats) -> bool:
     return bool(extents[2] > FLAT * extents[0])
 
 
+def part_triangles(part: Floats) -> Floats:
+    """(t, 3, 3) the triangles of a convex part's surface, counter-clockwise from outside."""
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(part)
+    corners: Floats = part[hull.simplices]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("ij,ij->i", across, hull.equations[:, :3]) < 0
+    corners[inwards] = corners[inwards][:, [0, 2, 1]]
+    return corners
+
+
 def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
     """The part turned about z (rad, counter-clockwise from above), then moved by (x, y, z), m."""
     c, s = math.cos(yaw), math.sin(yaw)

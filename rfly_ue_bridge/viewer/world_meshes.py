@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, cKDTree
+from scipy.spatial import cKDTree
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import enu_to_ned
-from rfly_terrain.world.models import Color, Model
+from rfly_terrain.world.models import Color, Model, part_triangles
 from rfly_terrain.world.world import World
 
 SHARED = 4
@@ -33,16 +33,6 @@ class Meshes(NamedTuple):
     """(n,) rad, counter-clockwise from east"""
     scale: Floats
     """(n,)"""
-
-
-def part_triangles(part: Floats) -> Floats:
-    """(t, 3, 3) the triangles of a convex part's surface, counter-clockwise from outside."""
-    hull = ConvexHull(part)
-    corners: Floats = part[hull.simplices]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inwards = np.einsum("ij,ij->i", across, hull.equations[:, :3]) < 0
-    corners[inwards] = corners[inwards][:, [0, 2, 1]]
-    return corners
 
 
 def world_meshes(world: World) -> list[Meshes]:

@@ -248,6 +248,16 @@ def test_export_for_gazebo_and_a_file_at_once(rfly):
     assert rfly("export", "E", "--sdf", "world", "--sdf-samples", "257", "--overwrite")[1].startswith("world")
 
 
+def test_export_for_gazebo_with_what_stands_there(rfly):
+    """On the world's map, unless another one is named."""
+    for words, ground in (((), "RollingHills"), (("E",), "E"), (("--map", "E"), "E")):
+        code, _, err = rfly("export", *words, "--sdf", "w", "--world", "pillars", "--overwrite")
+        assert (code, err) == (0, "")
+        text = Path("w/world.sdf").read_text(encoding="utf-8")
+        assert f'<model name="{ground}_objects">' in text
+        assert text.count("<cylinder>") > 200
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -279,6 +289,7 @@ def test_export_for_gazebo_and_a_file_at_once(rfly):
         (["export", "E", "--out", "e.las"], "heights are written as .tif, .npy or .npz"),
         (["export", "E"], "give --out FILE, --sdf FOLDER or both"),
         (["export", "E", "--out", "e.npy", "--sdf-samples", "257"], "--sdf-samples is for --sdf"),
+        (["export", "E", "--out", "e.npy", "--world", "forest"], "--world is for --sdf"),
         (["export", "E", "--sdf", "world", "--sdf-samples", "256"], "Gazebo takes 2ⁿ + 1"),
         (["export", "E", "--out", "e.npz", "--geo-origin", "95", "0", "0"], "--geo-origin"),
         pytest.param(

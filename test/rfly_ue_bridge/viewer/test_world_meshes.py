@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.world.models import Model, box_part, cylinder_part, placed_part
+from rfly_terrain.world.models import Model, box_part, cylinder_part, part_triangles, placed_part
 from rfly_terrain.world.world import World, WorldObject
 from rfly_terrain.world.world_file import load_world
 from rfly_ue_bridge.objects.placement import place, world_to_placed
-from rfly_ue_bridge.viewer.world_meshes import SHARED, SameObjects, part_triangles, world_meshes
+from rfly_ue_bridge.viewer.world_meshes import SHARED, SameObjects, world_meshes
 
 POST = Model("post", (box_part(1.0, 2.0, 3.0),), color=(10, 20, 30))
 CAR = Model("car", (box_part(4.0, 2.0, 1.5),), vehicle_type=50)
