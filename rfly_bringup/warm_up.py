@@ -31,7 +31,8 @@ PARTS = {
     "planner": ("rfly_terrain.planning.planner:warm_up",),
     "range sensors": ("rfly_amphibious.warm_up:warm_up_rays", "rfly_amphibious.mapping.octomap_grid:warm_up"),
 }
-"""what each part runs. The ground's kernels are compiled into all others, so they come first; then the longest"""
+"""what each part runs. The ground's kernels are compiled into all others, so they come first, unless all run at
+once; then the longest"""
 
 _NODES = {
     "terrain_node": ("terrain",),
@@ -75,7 +76,7 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
     stopped = threading.Event()
     with ThreadPoolExecutor(max(1, processes)) as pool:
         try:
-            if ordered[:1] == ["terrain"]:  # the others find its kernels in the cache
+            if ordered[:1] == ["terrain"] and len(ordered) > processes:  # the others find its kernels in the cache
                 pool.submit(_compile, "terrain", running, stopped).result()
                 yield ordered.pop(0)
             jobs = {pool.submit(_compile, name, running, stopped): name for name in ordered}

@@ -6,7 +6,6 @@ What was built is kept in the user's cache under a hash of all that it was made 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import platform
 import sys
@@ -22,19 +21,18 @@ from tree import digest
 
 from rfly_common.kernels.sources import user_cache
 
+BUILDER = WHEELS / "build_interfaces.py"
+
 UNUSED_AFTER = 30 * 86400.0
 """s since a set-up last unpacked an archive"""
-
-_PLACE_OF_VENV = b"@RFLY_SUITE_VENV@"
 
 
 @dataclass(frozen=True)
 class InterfacePackage:
-    """`name`, which is also its folder below `build/wheels`; `source`, the folder with its CMakeLists.txt."""
+    """`name`, which is also its folder below `build/wheels`; `source`, the folder with its package.xml."""
 
     name: str
     source: Path
-    options: tuple[str, ...]
 
     @property
     def archive(self) -> Path:
@@ -42,23 +40,23 @@ class InterfacePackage:
         makes = (self.source / folder for folder in ("action", "msg", "srv"))
         files = [
             *(file for folder in makes for file in folder.rglob("*") if file.is_file()),
-            *(self.source / name for name in ("CMakeLists.txt", "package.xml")),
-            *(ROOT / "cmake").glob("*.cmake"),
+            self.source / "package.xml",
+            BUILDER,
             Path(__file__),
             ROS_LOCK,
         ]
-        machine = (sys.version, platform.machine(), os.confstr("CS_GNU_LIBC_VERSION"), self.options)
+        machine = (sys.version, platform.machine(), os.confstr("CS_GNU_LIBC_VERSION"))
         key = hashlib.sha256(f"{digest(files)}{machine}".encode()).hexdigest()
         return user_cache() / "rfly_suite" / "interfaces" / f"{self.name}-{key[:16]}.tar.gz"
 
     @property
     def python_package(self) -> Path:
         """Its Python package in .venv, without which nothing else of it is of use."""
-        return SITE_PACKAGES / ("rfly_suite" if self.source == ROOT else self.name)
+        return SITE_PACKAGES / self.name
 
     @property
     def manifest(self) -> Path:
-        """The list of its files in .venv, as CMake writes it."""
+        """The list of its files in .venv."""
         return BUILD / self.name / "install_manifest.txt"
 
     def restore(self) -> bool:
@@ -76,7 +74,7 @@ class InterfacePackage:
                         return False
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.unlink(missing_ok=True)  # a new file: a node may be running with the old one
-                    file.write_bytes(content.read().replace(_PLACE_OF_VENV, os.fsencode(VENV)))
+                    file.write_bytes(content.read())
                     file.chmod(member.mode)
                     names.append(str(file))
             os.utime(archive)  # in use
@@ -87,7 +85,7 @@ class InterfacePackage:
         return True
 
     def keep(self) -> None:
-        """Write what CMake has installed into the cache; a cache that cannot be written is done without."""
+        """Write what was installed into the cache; a cache that cannot be written is done without."""
         files = [Path(line) for line in self.manifest.read_text(encoding="utf-8").splitlines()]
         if self.python_package / "__init__.py" not in files:
             raise SetupError(
@@ -100,14 +98,7 @@ class InterfacePackage:
             _remove_unused(archive.parent)
             with tarfile.open(part, "w:gz", compresslevel=3) as tar:
                 for file in files:
-                    if file.suffix == ".pyc":
-                        continue
-                    content = file.read_bytes()
-                    if file.suffix != ".so":
-                        content = content.replace(os.fsencode(VENV), _PLACE_OF_VENV)
-                    member = tarfile.TarInfo(str(file.relative_to(VENV)))
-                    member.size, member.mode = len(content), file.stat().st_mode & 0o777
-                    tar.addfile(member, io.BytesIO(content))
+                    tar.add(file, str(file.relative_to(VENV)))
             part.replace(archive)
         except OSError:
             part.unlink(missing_ok=True)
@@ -115,10 +106,8 @@ class InterfacePackage:
 
 def interface_packages() -> list[InterfacePackage]:
     """The suite's own interfaces and those that the wheels lack. They do not depend on each other."""
-    # links would be of no use in an archive, and an older build folder may ask for them
-    options = ("-DRFLY_PYTHON_INTERFACES_ONLY=ON", "-DAMENT_CMAKE_SYMLINK_INSTALL=OFF")
-    stand_ins = (InterfacePackage(name, WHEELS / "interfaces" / name, options) for name in STAND_INS)
-    return [InterfacePackage("rfly_suite_interfaces", ROOT, (*options, "-DRFLY_INTERFACES_ONLY=ON")), *stand_ins]
+    stand_ins = (InterfacePackage(name, WHEELS / "interfaces" / name) for name in STAND_INS)
+    return [InterfacePackage("rfly_suite", ROOT), *stand_ins]
 
 
 def _remove_unused(folder: Path) -> None:

@@ -22,6 +22,7 @@ def write_scripts() -> None:
     can_block = subprocess.run(["env", _BLOCK, "true"], check=False, capture_output=True).returncode == 0
     block = f"env {_BLOCK} " if can_block else ""
     for config, folder in (("cli.cfg", VENV / "bin"), ("nodes.cfg", VENV / "lib" / "rfly_suite")):
+        folder.mkdir(exist_ok=True)
         parser = configparser.ConfigParser()
         parser.read(ROOT / "cmake" / config, encoding="utf-8")
         for line in parser["options.entry_points"]["console_scripts"].split("\n"):

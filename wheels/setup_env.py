@@ -22,14 +22,15 @@ import functools
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import machine
-from interfaces import interface_packages
+from interfaces import BUILDER, InterfacePackage, interface_packages
 from layout import (
     AUTOPILOT_LOCK,
     BUILD,
@@ -49,21 +50,12 @@ from layout import (
 )
 from scripts import write_scripts
 from steps import SetupError, Steps
-from tree import (
-    cmake_inputs,
-    digest,
-    digest_names,
-    installed_sources,
-    read_paths_as_utf8,
-    remove,
-    remove_if_only_caches,
-)
+from tree import cmake_inputs, digest, digest_names, installed_sources, link_sources, remove, remove_if_only_caches
 from variables import base_environment, run_environment, uv_settings
 
 from rfly_common.kernels.sources import digest_of_kernels
 
 OPTIONS = ("--dev", "--lib", "--browser", "--autopilot", "--peers", "--docs")
-_LINKS = "-DAMENT_CMAKE_SYMLINK_INSTALL=ON"
 
 
 class Environment:
@@ -214,8 +206,10 @@ class Environment:
             self.steps.run([*pip, "-r", WHEELS / "requirements-uv.txt"], env)
             options = [option for file in files.values() for option in ("-r", file)]
             uv_env = {**env, **uv_settings(env)}
-            # without byte code each start compiles the sources of numba and rclpy: seconds where none may be written
-            uv = [VENV / "bin" / "uv", "pip", "install", "--compile-bytecode", "--python", PYTHON]
+            uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON]
+            # the demo's Python writes the little that it needs itself; else each start would take seconds
+            if "lib" in files or env.get("PYTHONDONTWRITEBYTECODE"):
+                uv.append("--compile-bytecode")
             if not self.steps.run([*uv, *options], uv_env, may_fail=True):
                 self.steps.run([*pip, *options], env)  # pip knows some proxies and mirrors that uv does not
         self._write_state(unfinished=None, **locks)
@@ -240,58 +234,48 @@ class Environment:
         self._write_state(lib=key, ros="sourced", built=None)
 
     def _build(self, dev: bool) -> None:
-        """Configure, build and install with CMake, and compile the kernels that are not there yet, all of it at once.
+        """Build the interfaces and compile the kernels that are not there yet, all at once, and install this package.
 
         Only installs if nothing but the set of Python files changed. The installed modules are links into the tree, so
         an edit needs nothing at all.
         """
         configured, files = digest(cmake_inputs()), digest_names(installed_sources())
         kernels = self._kernels_to_compile(dev)
-        if self.state.get("built") == configured:
+        jobs = [functools.partial(self._compile_kernels, dev)] if kernels else []
+        packages = [] if SOURCED else interface_packages()
+        if self.state.get("built") == configured and all(package.manifest.exists() for package in packages):
             if self.state.get("files") != files:
                 with self.steps.step("installing new and removed files"):
-                    self._install(["rfly_suite"])
+                    self._install()
                 self._write_state(files=files)
-            if kernels:
+            if jobs:
                 with self.steps.step("compiling the numerical kernels"):
-                    self._compile_kernels(dev)
+                    self.steps.together(jobs)
                 self._write_state(**kernels)
             return
-        packages = [] if SOURCED else interface_packages()
-        if self.state.get("building") or self.state.get("built") is None:  # interrupted, or made for another .venv
-            for folder in ("rfly_suite", *(package.name for package in packages)):
-                remove(BUILD / folder)
+        interrupted = self.state.get("building") or self.state.get("built") is None  # or built for another .venv
+        if SOURCED and interrupted:
+            remove(BUILD / "rfly_suite")
         self._write_state(building="yes")
         try:
             missing = [package for package in packages if not package.restore()]
-            toolchain = self._prepare_to_build() if missing or SOURCED else []
-            options = toolchain if SOURCED else ["-DRFLY_PYTHON_ONLY=ON"]
-            jobs = [functools.partial(self._configure_and_build, "rfly_suite", ROOT, [*options, _LINKS])]
-            for package in missing:
-                options = [*toolchain, *package.options]
-                jobs.append(functools.partial(self._configure_and_build, package.name, package.source, options))
-            if kernels:
-                jobs.append(functools.partial(self._compile_kernels, dev))
+            compilers = self._prepare_to_build() if missing or SOURCED else {}
+            if SOURCED:
+                jobs.append(functools.partial(self._configure_and_build, compilers))
+            jobs.extend(functools.partial(self._build_interfaces, package, compilers) for package in missing)
             with self.steps.step("interfaces and numerical kernels" if missing or SOURCED else "package and kernels"):
                 self.steps.together(jobs)
+                self._install()
                 for package in missing:
-                    self._install_one(package.name)
                     package.keep()
-                if packages:  # byte code is not kept: it holds the paths of where it was made
-                    folders = [package.python_package for package in packages]
-                    self.steps.run([PYTHON, "-m", "compileall", "-q", *folders], run_environment())
-                self._install(["rfly_suite"])  # last: it writes a few files again that the interfaces have too
         except SetupError:
             self._write_state(building=None, built="failed")  # not interrupted: the build tree is sound
             raise
         self._write_state(building=None, built=configured, files=files, **kernels)
 
-    def _prepare_to_build(self) -> list[str]:
-        """CMake's options that name the compilers, where they are not its own choice."""
-        if not SOURCED:
-            read_paths_as_utf8(VENV)
-        tools = self._install_zig() if machine.prepare(self.steps, need_compiler=True).zig else {}
-        return [f"-D{variable}={tool}" for variable, tool in tools.items()]
+    def _prepare_to_build(self) -> dict[str, Path]:
+        """CMake's variables that name the compilers, where they are not the machine's own."""
+        return self._install_zig() if machine.prepare(self.steps, need_compiler=True).zig else {}
 
     def _install_zig(self) -> dict[str, Path]:
         with self.steps.step("compiler (zig, as there is none; its first use takes a minute)"):
@@ -299,27 +283,39 @@ class Environment:
             self.steps.run([*pip, "-r", WHEELS / "requirements-zig.txt"], run_environment())
             return machine.make_zig_compilers(BUILD / "zig", PYTHON)
 
-    def _configure_and_build(self, package: str, source: Path, options: Sequence[str]) -> None:
+    def _build_interfaces(self, package: InterfacePackage, compilers: dict[str, Path]) -> None:
+        remove(BUILD / package.name)
+        command = [PYTHON, BUILDER, package.name, package.source, BUILD / package.name, VENV]
+        variables = {"CC": "CMAKE_C_COMPILER", "CXX": "CMAKE_CXX_COMPILER"}
+        chosen = {name: shlex.quote(str(compilers[key])) for name, key in variables.items() if key in compilers}
+        self.steps.run(command, {**run_environment(), **chosen}, job=package.name)
+
+    def _configure_and_build(self, compilers: dict[str, Path]) -> None:
+        """The whole package, with CMake, as colcon does."""
         env = run_environment()
         generator = ["-G", "Ninja"] if shutil.which("ninja", path=env["PATH"]) else []
         configure = [
-            "cmake", *generator, "-S", source, "-B", BUILD / package, f"-DCMAKE_INSTALL_PREFIX={VENV}",
-            f"-DPython3_EXECUTABLE={PYTHON}", "-DBUILD_TESTING=OFF", *options,
+            "cmake", *generator, "-S", ROOT, "-B", BUILD / "rfly_suite", f"-DCMAKE_INSTALL_PREFIX={VENV}",
+            f"-DPython3_EXECUTABLE={PYTHON}", "-DBUILD_TESTING=OFF", "-DAMENT_CMAKE_SYMLINK_INSTALL=ON",
+            *(f"-D{variable}={tool}" for variable, tool in compilers.items()),
         ]  # fmt: skip
-        self.steps.run(configure, env, job=package)
-        build = ["cmake", "--build", BUILD / package, "--parallel", str(os.cpu_count() or 1)]
-        self.steps.run(build, env, job=package)
+        self.steps.run(configure, env, job="rfly_suite")
+        build = ["cmake", "--build", BUILD / "rfly_suite", "--parallel", str(os.cpu_count() or 1)]
+        self.steps.run(build, env, job="rfly_suite")
 
-    def _install_one(self, package: str) -> None:
-        # ament writes its manifest of links into the current folder.
-        self.steps.run(["cmake", "--install", BUILD / package], run_environment(), cwd=BUILD / package)
-
-    def _install(self, packages: Iterable[str]) -> None:
-        """Install, then remove what an earlier install put there and this one did not (CMake never does)."""
-        for package in packages:
-            self._install_one(package)
-        manifests = [*BUILD.glob("*/install_manifest.txt"), *BUILD.glob("*/symlink_install_manifest.txt")]
-        installed = {line for manifest in manifests for line in manifest.read_text(encoding="utf-8").splitlines()}
+    def _install(self) -> None:
+        """Install, then remove what an earlier install put there and this one did not."""
+        if SOURCED:
+            # ament writes its manifest of links into the current folder, and neither it nor CMake removes anything
+            folder = BUILD / "rfly_suite"
+            self.steps.run(["cmake", "--install", folder], run_environment(), cwd=folder)
+            manifests = [folder / "install_manifest.txt", folder / "symlink_install_manifest.txt"]
+            linked = set()
+        else:
+            manifests = [package.manifest for package in interface_packages()]
+            linked = link_sources()
+        files = [manifest.read_text(encoding="utf-8").splitlines() for manifest in manifests if manifest.exists()]
+        installed = linked.union(*files)
         if INSTALLED.exists():
             for line in INSTALLED.read_text(encoding="utf-8").splitlines():
                 if line and line not in installed:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from layout import ROOT, WHEELS
+from layout import ROOT, SITE_PACKAGES, VENV, WHEELS
 
 
 def cmake_inputs() -> Iterator[Path]:
     """What the build was made of: a change in any of them means configure and build."""
     yield from (ROOT / name for name in ("CMakeLists.txt", "package.xml"))
-    yield from (WHEELS / name for name in ("setup_env.py", "scripts.py", "rfly_suite_environment.py"))
+    yield from (
+        WHEELS / name for name in ("build_interfaces.py", "setup_env.py", "scripts.py", "rfly_suite_environment.py")
+    )
     for folder in ("action", "cmake", "msg", "srv", "wheels/interfaces"):
         yield from (file for file in (ROOT / folder).rglob("*") if file.is_file())
 
@@ -21,6 +24,20 @@ def cmake_inputs() -> Iterator[Path]:
 def installed_sources() -> Iterator[Path]:
     for folder in (*ROOT.glob("rfly_*/"), *(ROOT / name for name in ("config", "launch", "rviz", "urdf"))):
         yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+
+
+def link_sources() -> set[str]:
+    """Install the Python packages and the shared folders as links to each of their files; the links."""
+    links = set()
+    for file in installed_sources():
+        name = file.relative_to(ROOT)
+        link = (SITE_PACKAGES if name.parts[0].startswith("rfly_") else VENV / "share" / "rfly_suite") / name
+        if not link.is_symlink() or os.readlink(link) != str(file):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(file)
+        links.add(str(link))
+    return links
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -32,18 +49,6 @@ def digest(files: Iterable[Path]) -> str:
 
 def digest_names(files: Iterable[Path]) -> str:
     return hashlib.sha256("\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()).hexdigest()
-
-
-def read_paths_as_utf8(venv: Path) -> None:
-    """Let rosidl build in a folder whose name is not ASCII: CMake's file(STRINGS) cuts a line at such a letter."""
-    script = venv / "share" / "rosidl_adapter" / "cmake" / "rosidl_adapt_interfaces.cmake"
-    text = script.read_text(encoding="utf-8")
-    as_ascii = 'file(STRINGS "${idl_output}" idl_tuples)'
-    if as_ascii in text:
-        as_utf8 = f"{as_ascii[:-1]} ENCODING UTF-8)"
-        part = script.with_suffix(".part")  # a new file: the old one may be shared with uv's cache
-        part.write_text(text.replace(as_ascii, as_utf8), encoding="utf-8")
-        part.replace(script)
 
 
 def remove(folder: Path) -> None:
