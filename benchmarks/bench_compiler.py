@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.bench_amphibious import hills as waves
 from benchmarks.bench_collision import DENSE, SPARSE, Boxes
 from benchmarks.bench_collision import SIZE as BOX
-from benchmarks.bench_planning import rough_ground
+from benchmarks.bench_planning import RADIUS, rough_ground, walls
 from benchmarks.bench_rays import Rays, hills, lidar_sweep, long_rays, one_core
 from benchmarks.cpp import PEER, compiled, cpp_call, cpp_ground, cpp_library, cpp_struct
 from benchmarks.harness import DISAGREES, Row, agreement, measure, same
@@ -31,7 +31,8 @@ from rfly_common.arrays import Floats
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map import kernels as terrain_kernels
 from rfly_terrain.planning import kernels as plan_kernels
-from rfly_terrain.planning.drive import weights
+from rfly_terrain.planning import search_kernels
+from rfly_terrain.planning.drive import MOST_NODES, weights
 from rfly_terrain.planning.planner import warm_up as warm_up_planning
 from rfly_terrain.warm_up import warm_up
 from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
@@ -59,6 +60,7 @@ def rows() -> Iterator[Row]:
         yield cost_to_go(library)
         yield packets(library)
         yield from land_air_steps()
+        yield from hybrid_astar()
 
 
 def _row(name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = "") -> Row:
@@ -176,3 +178,45 @@ def land_air_steps() -> Iterator[Row]:
         done = theirs()
         agree = agreement(ours().x, x, 1e-6, "any unit") if done == steps else f"{DISAGREES}: it crashed in C++"
         yield _row(f"C++: land-air vehicle {case}, RK4 1 ms", ours, theirs, agree, "1,000 steps")
+
+
+class CppGrid(ctypes.Structure):
+    """Costs as `hybrid_astar.cpp` takes them."""
+
+    _fields_ = (
+        ("weight", ctypes.c_void_p),
+        ("to_go", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+        *((name, ctypes.c_double) for name in ("x", "y", "cell")),
+    )
+
+
+def hybrid_astar() -> Iterator[Row]:
+    """The search alone from corner to corner, over the same cost to go."""
+    library = compiled("hybrid_astar")
+    library.hybrid_astar.restype = ctypes.c_double
+    for name, grid in (("rough ground", rough_ground()), ("walls", walls())):
+        weight = weights(grid)
+        size = len(weight)
+        to_go = plan_kernels.cost_to_go(weight, (size - 10, size - 10), (9, 9), np.inf)
+        costs = search_kernels.Costs(weight, (0.0, 0.0, 1.0), to_go)
+        start, goal = np.array([9.5, 9.5, 0.0]), np.array([size - 9.5, size - 9.5, 0.0])
+        lattice = search_kernels.lattice_of(costs, RADIUS)
+        cpp = cpp_call(
+            library.hybrid_astar,
+            CppGrid(weight.ctypes.data, to_go.ctypes.data, size, size, 0.0, 0.0, 1.0),
+            *(start, goal, RADIUS, lattice.length, lattice.cell, lattice.across, lattice.turns, lattice.turns.size),
+        )
+
+        def ours(costs: search_kernels.Costs = costs, start: Floats = start, goal: Floats = goal) -> Any:
+            end = search_kernels.Goal(goal, False)
+            return search_kernels.search(costs, start[None], end, RADIUS, MOST_NODES)
+
+        found = ours()
+        cost = sum(
+            plan_kernels.piece_cost(weight, costs.grid, *pose, *piece, np.inf)
+            for pose, piece in zip(found.poses, found.pieces, strict=False)
+        )
+        agree = agreement(cost, cpp(), 0.01 * cost, "of cost")
+        yield _row(f"C++: hybrid A* on 1,000 x 1,000, {name}", ours, cpp, agree, f"a path of cost {cost:,.0f}")

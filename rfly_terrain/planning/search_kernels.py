@@ -63,6 +63,17 @@ def _slot(keys: Any, key: int) -> int:
 
 
 @kernel
+def _larger_table(keys: Any, values: Any) -> tuple[Any, Any]:
+    """The same entries in four times the slots."""
+    more_keys, more_values = np.zeros(4 * keys.size, np.int64), np.empty(4 * keys.size, np.int32)
+    for old in range(keys.size):
+        if keys[old] != 0:
+            slot = _slot(more_keys, keys[old])
+            more_keys[slot], more_values[slot] = keys[old], values[old]
+    return more_keys, more_values
+
+
+@kernel
 def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, float, float, float, float, float]:
     """The shortest path from a pose to the goal where nothing is in between."""
     if free_goal:
@@ -124,7 +135,7 @@ class Lattice(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Poses of a search, the table of the best one in each lattice cell, and the heap of open ones."""
+    """Poses of a search, and the heap of open ones."""
 
     pose: Floats
     """(n, 3)"""
@@ -132,9 +143,7 @@ class Nodes(NamedTuple):
     """(n, 2) length of the arc that led there, signed by its turn, and of the line after it"""
     cost: Floats
     parent: Ints
-    keys: Ints
-    """0 where free"""
-    values: NDArray[np.int32]
+    """-1: none"""
     heap_f: Floats
     heap_n: Ints
 
@@ -150,6 +159,18 @@ class Found(NamedTuple):
     """(k - 1, 2) length, curvature"""
 
 
+def lattice_of(costs: Costs, radius: float) -> Lattice:
+    """The lattice on a grid for turns of a radius (m)."""
+    resolution, sector = costs.grid[2], 2.0 * math.pi / HEADINGS
+    length = max(1.5 * resolution, 1.01 * sector * radius)
+    at_most, eighth = length / radius, 0.25 * math.pi
+    turns = [0.0, min(at_most, eighth), -min(at_most, eighth)]
+    if at_most > eighth:
+        turns += [min(at_most, 2 * eighth), -min(at_most, 2 * eighth)]
+    cell = max(resolution, length / 1.5)
+    return Lattice(radius, length, cell, int(costs.weight.shape[1] * resolution / cell) + 2, np.array(turns))
+
+
 def search(costs: Costs, starts: Floats, goal: Goal, radius: float, most_nodes: int) -> Found:
     """Hybrid A* from one of several poses (s, 3) to the goal.
 
@@ -161,49 +182,22 @@ def search(costs: Costs, starts: Floats, goal: Goal, radius: float, most_nodes: 
     of two. After D. Dolgov et al., Path planning for autonomous vehicles in unknown semi-structured environments,
     IJRR 29 (2010), sections 2.1-2.3.
     """
-    resolution, sector = costs.grid[2], 2.0 * math.pi / HEADINGS
-    length = max(1.5 * resolution, 1.01 * sector * radius)
-    at_most, eighth = length / radius, 0.25 * math.pi
-    turns = [0.0, min(at_most, eighth), -min(at_most, eighth)]
-    if at_most > eighth:
-        turns += [min(at_most, 2 * eighth), -min(at_most, 2 * eighth)]
+    lattice = lattice_of(costs, radius)
     # memory that is not written to costs nothing: it is never grown
     nodes = Nodes(
         pose=np.empty((most_nodes, 3)),
         made_by=np.empty((most_nodes, 2)),
         cost=np.empty(most_nodes),
         parent=np.empty(most_nodes, np.int64),
-        keys=np.zeros(4 * most_nodes, np.int64),
-        values=np.empty(4 * most_nodes, np.int32),
         heap_f=np.empty(most_nodes),
         heap_n=np.empty(most_nodes, np.int64),
     )
-    cell = max(resolution, length / 1.5)
-    across = int(costs.weight.shape[1] * resolution / cell) + 2
-    for node in range(len(starts)):
-        nodes.pose[node], nodes.cost[node], nodes.parent[node] = starts[node], 0.0, -1
-        nodes.heap_f[node], nodes.heap_n[node] = 0.0, node
-        key = _key(nodes.pose[node], costs.grid, cell, across)
-        slot = _slot(nodes.keys, key)
-        nodes.keys[slot], nodes.values[slot] = key, node
+    nodes.pose[: len(starts)] = starts
     word = np.zeros(6)
-    last = expand(costs, goal, Lattice(radius, length, cell, across, np.array(turns)), len(starts), nodes, word)
+    last = expand(costs, goal, lattice, len(starts), nodes, word)
     if last < 0:
         return Found(UNREACHABLE if last == -1 else GAVE_UP, np.empty((0, 3)), np.empty((0, 2)))
-    path = [last]
-    while nodes.parent[path[-1]] >= 0:
-        path.append(int(nodes.parent[path[-1]]))
-    pieces = []
-    for node in path[-2::-1]:
-        arc, line = nodes.made_by[node].tolist()
-        pieces += [(abs(arc), math.copysign(1.0 / radius, arc)), (line, 0.0)]
-    pieces += [(word[k], word[3 + k] / radius) for k in range(3)]
-    pieces = [(float(piece), float(curvature)) for piece, curvature in pieces if piece > 0.0]
-    x, y, heading = nodes.pose[path[-1]].tolist()
-    poses = [(x, y, heading)]
-    for piece, curvature in pieces:
-        poses.append(piece_end(*poses[-1], piece, curvature))
-    return Found(FOUND, np.array(poses), np.array(pieces))
+    return Found(FOUND, *_traced(nodes, last, word, radius))
 
 
 @kernel
@@ -230,11 +224,16 @@ def _moved(
 def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes, best_word: Any) -> int:
     """The search itself: the node from which `best_word` leads to the goal; -1: there is none, -2: no more room.
 
-    The first `starts` nodes are there already.
+    The poses of the first `starts` nodes are there already.
     """
     weight, grid, to_go = costs
     radius, length, cell, across, turns = lattice
-    pose, made_by, cost, parent, keys, values, heap_f, heap_n = nodes
+    pose, made_by, cost, parent, heap_f, heap_n = nodes
+    keys, values = np.zeros(1 << 12, np.int64), np.empty(1 << 12, np.int32)  # the best node of each lattice cell
+    for node in range(starts):
+        cost[node], parent[node], heap_f[node], heap_n[node] = 0.0, -1, 0.0, node
+        slot = _slot(keys, _key(pose[node], grid, cell, across))
+        keys[slot], values[slot] = _key(pose[node], grid, cell, across), node
     count, waiting, expanded, next_shot = starts, starts, 0, 0
     best_goal, goal_parent = math.inf, -1
     while waiting > 0:
@@ -256,6 +255,8 @@ def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes
                     best_word[k] = word[k]
             next_shot = expanded + int(0.05 * (f - cost[node]) / length)
         expanded += 1
+        if 2 * (count + turns.size) > keys.size:
+            keys, values = _larger_table(keys, values)
         for m in range(turns.size):
             x, y, heading, total = _moved(weight, grid, lattice, turns[m], pose[node], cost[node], best_goal)
             if total == math.inf:
@@ -347,32 +348,53 @@ def _short_cut(start: Any, end: Any, free_start: bool, free_end: bool, radius: f
 
 @kernel
 def _nodes_to(parent: Any, last: int) -> Any:
-    """The nodes that lead from node 0 to `last`, both included."""
-    steps, j = 0, last
-    while j > 0:
+    """The nodes that lead to `last` from one without a parent, both included."""
+    steps, node = 0, last
+    while parent[node] >= 0:
         steps += 1
-        j = parent[j]
+        node = parent[node]
     path = np.empty(steps + 1, np.int64)
-    j = last
+    node = last
     for i in range(steps, -1, -1):
-        path[i] = j
-        j = parent[j]
+        path[i] = node
+        node = parent[node]
     return path
+
+
+@kernel
+def _extended(poses: Any, pieces: Any, count: int, length: float, curvature: float) -> int:
+    """Puts one more piece behind `count` pieces, unless it has no length; returns how many they are then."""
+    if length <= 1e-9:
+        return count
+    pieces[count, 0], pieces[count, 1] = length, curvature
+    x, y, heading = piece_end(poses[count, 0], poses[count, 1], poses[count, 2], length, curvature)
+    poses[count + 1, 0], poses[count + 1, 1], poses[count + 1, 2] = x, y, heading
+    return count + 1
+
+
+@kernel
+def _traced(nodes: Nodes, last: int, word: Any, radius: float) -> tuple[Any, Any]:
+    """Poses (k, 3) and pieces (k - 1, 2) from a start to node `last`, and by a Dubins word from there to the goal."""
+    path = _nodes_to(nodes.parent, last)
+    poses, pieces = np.empty((2 * path.size + 2, 3)), np.empty((2 * path.size + 1, 2))
+    poses[0] = nodes.pose[path[0]]
+    count = 0
+    for i in range(1, path.size):
+        arc, line = nodes.made_by[path[i], 0], nodes.made_by[path[i], 1]
+        count = _extended(poses, pieces, count, abs(arc), math.copysign(1.0 / radius, arc))
+        count = _extended(poses, pieces, count, line, 0.0)
+    for k in range(3):
+        count = _extended(poses, pieces, count, word[k], word[3 + k] / radius)
+    return poses[: count + 1].copy(), pieces[:count].copy()
 
 
 @kernel
 def _joined_words(words: Any, path: Any, start: Any, heading: float, radius: float) -> tuple[Any, Any]:
     """Poses (k, 3) and pieces (k - 1, 2) of the words of the nodes of a path after the first, one after the other."""
-    steps = path.size - 1
-    made, parts = np.empty((3 * steps + 1, 3)), np.empty((3 * steps, 2))
-    x, y = start[0], start[1]
-    made[0, 0], made[0, 1], made[0, 2] = x, y, heading
-    n = 0
-    for i in range(1, steps + 1):
+    poses, pieces = np.empty((3 * path.size - 2, 3)), np.empty((3 * path.size - 3, 2))
+    poses[0, 0], poses[0, 1], poses[0, 2] = start[0], start[1], heading
+    count = 0
+    for i in range(1, path.size):
         for k in range(3):
-            if words[path[i], k] > 1e-9:
-                parts[n, 0], parts[n, 1] = words[path[i], k], words[path[i], 3 + k] / radius
-                x, y, heading = piece_end(x, y, heading, parts[n, 0], parts[n, 1])
-                n += 1
-                made[n, 0], made[n, 1], made[n, 2] = x, y, heading
-    return made[: n + 1].copy(), parts[:n].copy()
+            count = _extended(poses, pieces, count, words[path[i], k], words[path[i], 3 + k] / radius)
+    return poses[: count + 1].copy(), pieces[:count].copy()
