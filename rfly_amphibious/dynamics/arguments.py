@@ -58,6 +58,10 @@ class WindSeries(NamedTuple):
     """(3,)"""
     add: Floats
     """(3,)"""
+    turbulence: float
+    """m/s: of the mean wind at 6 m, which tells Dryden's turbulence; 0: gusts by keep and add"""
+    period: float
+    """s: of the gusts"""
 
 
 class Samples(NamedTuple):

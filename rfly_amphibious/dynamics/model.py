@@ -23,7 +23,7 @@ from rfly_amphibious.dynamics.arguments import (
 )
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.obstacles import obstacles_of
-from rfly_amphibious.dynamics.wind import Wind, gust_times
+from rfly_amphibious.dynamics.wind import GUST_PERIOD, Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
@@ -120,7 +120,7 @@ class ModelState:
     x: Floats
     """(38 + rotors,) or (n, 38 + rotors): `state_layout`"""
     memory: Floats
-    """(9,) or (n, 9): brake torques that acted, gust, crash latch"""
+    """(MEMORY,) or (n, MEMORY): brake torques that acted, gust, crash latch"""
     time: float = 0.0
     """s"""
 
@@ -479,7 +479,7 @@ class AmphibiousModel:
             stepping.simulate(
                 Vehicles(x[piece], memory[piece], status[piece]),
                 HeldControls(rows[piece], controls.torques, steps),
-                WindSeries(mean[piece], noise[piece], new, keep, add),
+                WindSeries(mean[piece], noise[piece], new, keep, add, float(wind.turbulence), GUST_PERIOD),
                 Integrator(dt, code),
                 self._records,
                 self._ground,

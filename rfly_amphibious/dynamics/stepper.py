@@ -15,7 +15,7 @@ from rfly_amphibious.dynamics.arguments import (
     WindSeries,
 )
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, Method, ModelState, Outputs
-from rfly_amphibious.dynamics.wind import Wind, gust_times
+from rfly_amphibious.dynamics.wind import GUST_PERIOD, Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats
 
@@ -55,7 +55,7 @@ class Stepper:
         self._noise = np.ascontiguousarray(noise[:, periods[1:][self._new] - periods[0] - 1])
         self._gusts = np.concatenate([[0], np.cumsum(self._new)])
         self._keep, self._add = wind.gust_coefficients()
-        self._mean = np.array(wind.mean, float)
+        self._mean, self._turbulence = np.array(wind.mean, float), float(wind.turbulence)
 
     @property
     def state(self) -> ModelState:
@@ -69,7 +69,7 @@ class Stepper:
 
     @property
     def step_states(self) -> tuple[Floats, Floats]:
-        """States (k, states) and memories (k, 9) after every step of the last `advance`, where they are kept."""
+        """States (k, states) and memories (k, MEMORY) after every step of the last `advance`, where they are kept."""
         return self._samples.states[0], self._samples.memories[0]
 
     def _room(self, samples: int) -> Samples:
@@ -94,7 +94,15 @@ class Stepper:
         self._simulate(
             self._vehicle,
             HeldControls(self._row, controls.torques, steps),
-            WindSeries(np.add(self._mean, more_wind)[None], gusts, self._new[first:last], self._keep, self._add),
+            WindSeries(
+                np.add(self._mean, more_wind)[None],
+                gusts,
+                self._new[first:last],
+                self._keep,
+                self._add,
+                self._turbulence,
+                GUST_PERIOD,
+            ),
             self._integrator,
             self._model._records,
             self._model._ground,

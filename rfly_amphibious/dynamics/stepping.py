@@ -13,6 +13,7 @@ import numpy as np
 from rfly_amphibious.dynamics.arguments import RK4, HeldControls, Inputs, Integrator, Samples, Vehicles, WindSeries
 from rfly_amphibious.dynamics.equations_of_motion import state_derivative
 from rfly_amphibious.dynamics.scratch import new_scratch
+from rfly_amphibious.dynamics.turbulence import next_turbulence
 from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, scaled
 from rfly_amphibious.vehicle import state_layout as at
@@ -48,7 +49,10 @@ def simulate(
         gust = sample = 0
         for step in range(wind.gust_begins.size):
             if wind.gust_begins[step]:
-                for k in range(3):
+                if wind.turbulence > 0.0:
+                    mean, noise = wind.mean[v], wind.noise[v, gust]
+                    next_turbulence(x, memory, mean, noise, wind.turbulence, wind.period, ground)
+                for k in range(0 if wind.turbulence > 0.0 else 3):
                     memory[at.GUST + k] = wind.keep[k] * memory[at.GUST + k] + wind.add[k] * wind.noise[v, gust, k]
                 gust += 1
             for k in range(3):

@@ -1,4 +1,4 @@
-"""Wind model: mean and gusts. Eq. 3.5."""
+"""Wind model: mean and gusts. Eq. 3.5, 3.6."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from rfly_common.errors import ConfigError
 GUST_PERIOD = 0.01
 """s: gusts change this often, whatever the step of the integration, and so do not depend on it"""
 
+MOST_TURBULENCE = 50.0
+"""m/s"""
 _HASH = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 @dataclasses.dataclass(frozen=True)
 class Wind:
-    """Mean wind and first-order Gauss–Markov gusts, world axes (ENU), m/s.
+    """Mean wind and gusts, first-order Gauss–Markov or Dryden's, world axes (ENU), m/s.
 
     `mean` (3,) or (n, 3), one for each vehicle of a batch. Gusts depend on `seed`, the vehicle's index and the time
     only: the same seed gives the same gusts, for any step and however a run is cut into pieces.
@@ -31,12 +33,18 @@ class Wind:
     gust_time: tuple[float, float, float] = (2.0, 2.0, 1.0)
     """correlation time by axis, s"""
     seed: int = 0
+    turbulence: float = 0.0
+    """m/s: of the mean wind at 6 m above the ground, which tells how strong Dryden's gusts are; 0: Gauss–Markov's"""
 
     def __post_init__(self) -> None:
         for name, least in (("mean", -math.inf), ("gust_sigma", 0.0), ("gust_time", GUST_PERIOD)):
             values = np.asarray(getattr(self, name), float)
             if values.shape[-1:] != (3,) or not np.isfinite(values).all() or (values < least).any():
                 raise ConfigError(f"wind: {name} is {values.tolist()}, expected three finite numbers ≥ {least:g}")
+        if not 0.0 <= self.turbulence <= MOST_TURBULENCE:
+            raise ConfigError(f"wind: turbulence is {self.turbulence}, expected 0 … {MOST_TURBULENCE:g} m/s")
+        if self.turbulence and any(self.gust_sigma):
+            raise ConfigError("wind: turbulence is Dryden's gusts, gust_sigma Gauss–Markov's: expected one of them")
 
     def gust_coefficients(self) -> tuple[Floats, Floats]:
         """(keep, add), each (3,): gust ← keep · gust + add · ξ over one period, the exact solution."""
@@ -45,7 +53,7 @@ class Wind:
 
     def gust_noise(self, vehicles: int, first: int, count: int) -> Floats:
         """(vehicles, count, 3) unit normal numbers of the periods `first`, `first` + 1, …"""
-        if not any(self.gust_sigma):
+        if not (any(self.gust_sigma) or self.turbulence):
             return np.zeros((vehicles, count, 3))
         axis, period, vehicle = np.meshgrid(
             np.arange(6, dtype=np.uint64),

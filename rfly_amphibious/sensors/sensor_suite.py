@@ -247,7 +247,7 @@ class SensorSuite:
     def observe(
         self, before: ModelState, x: Floats, memory: Floats, controls: Controls, wind: Wind = STILL
     ) -> SensorSamples:
-        """What is sensed in a tick that has been simulated already: `x` (k, states) and `memory` (k, 9) of every step.
+        """What is sensed in a tick that has been simulated already: `x` (k, states), `memory` (k, MEMORY), every step.
 
         `before` is the state at its beginning, where the tick before has ended. Raises ConfigError where it is not.
         """

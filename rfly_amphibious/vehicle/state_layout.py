@@ -57,7 +57,9 @@ WHEEL_BROKEN = 10
 """and the wheel's number, from 0"""
 ROTOR_BROKEN = 20
 """and the rotor's number, from 0"""
-MEMORY = 9
+TURBULENCE = 9
+"""5: of the filters of Eq. 3.6, u, v (two) and w (two)"""
+MEMORY = 14
 
 # outputs of one evaluation
 SPECIFIC_FORCE = 0

@@ -1,0 +1,110 @@
+"""Dryden's gusts beside the spectra of MIL-F-8785C, worked out here in feet as the specification has them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from amphibious_cases import model
+
+from rfly_amphibious import Controls, Wind
+from rfly_amphibious.dynamics.ground import ground_of
+from rfly_amphibious.vehicle import state_layout as at
+from rfly_common.errors import ConfigError
+
+pytestmark = pytest.mark.needs("numba")
+
+FOOT = 0.3048
+PERIOD = 0.01
+
+
+@pytest.fixture(scope="module")
+def blow():
+    """(steps, 3) gusts at a held height and velocity, over level ground."""
+    import numba
+
+    from rfly_amphibious.dynamics.turbulence import next_turbulence
+
+    @numba.njit
+    def simulate(x, mean, noise, wind_at_6_m, ground, out):
+        memory = np.zeros(at.MEMORY)
+        for n in range(len(noise)):
+            next_turbulence(x, memory, mean, noise[n], wind_at_6_m, PERIOD, ground)
+            out[n] = memory[at.GUST : at.GUST + 3]
+
+    def gusts(height, velocity, mean, wind_at_6_m, seconds):
+        x = np.zeros(at.FIXED_STATES)
+        x[at.POSITION + 2], x[at.VELOCITY : at.VELOCITY + 3] = height, velocity
+        noise = np.random.default_rng(5).standard_normal((round(seconds / PERIOD), 3))
+        out = np.empty_like(noise)
+        simulate(x, np.array(mean, float), noise, wind_at_6_m, ground_of(None), out)
+        return out
+
+    return gusts
+
+
+def spectra(height, airspeed, wind_at_6_m, frequency):
+    """(3, n) (m/s)²/Hz, one-sided, along, across, up: 3.7.1.2 with the lengths and intensities of 3.7.3.4."""
+    h = min(max(height / FOOT, 10.0), 1000.0)
+    length_u, length_w = h / (0.177 + 0.000823 * h) ** 1.2, h
+    sigma_w = 0.1 * wind_at_6_m / FOOT
+    sigma_u = sigma_w / (0.177 + 0.000823 * h) ** 0.4
+    omega = 2 * math.pi * frequency / (airspeed / FOOT)  # rad/ft
+
+    def across(sigma, length):
+        a = (length * omega) ** 2
+        return sigma**2 * length / math.pi * (1 + 3 * a) / (1 + a) ** 2
+
+    along = sigma_u**2 * 2 * length_u / math.pi / (1 + (length_u * omega) ** 2)
+    # per rad/ft to per Hz, (ft/s)² to (m/s)²
+    return (
+        np.stack([along, across(sigma_u, length_u), across(sigma_w, length_w)])
+        * 2
+        * math.pi
+        / (airspeed / FOOT)
+        * FOOT**2
+    )
+
+
+@pytest.mark.parametrize(
+    ("height", "velocity", "mean"),
+    [
+        pytest.param(50.0, (15.0, 0.0, 0.0), (0.0, 0.0, 0.0), id="15 m/s at 50 m in calm air"),
+        pytest.param(0.3, (0.0, 0.0, 0.0), (0.0, 8.0, 0.0), id="parked in a wind from the south"),
+        pytest.param(400.0, (3.0, -20.0, 0.0), (3.0, 4.0, 0.0), id="above 1,000 ft against the wind"),
+    ],
+)
+def test_spectra_are_those_of_the_specification(blow, height, velocity, mean):
+    """By Welch, in bands of a third of an octave, within 10 %."""
+    from scipy.signal import welch
+
+    gusts = blow(height, velocity, mean, 12.0, 20_000.0)
+    east, north = (mean[0] / math.hypot(*mean[:2]), mean[1] / math.hypot(*mean[:2])) if any(mean) else (1.0, 0.0)
+    turned = np.stack([gusts[:, 0] * east + gusts[:, 1] * north, gusts[:, 1] * east - gusts[:, 0] * north, gusts[:, 2]])
+    frequency, power = welch(turned, 1 / PERIOD, nperseg=16384)
+    expected = spectra(height, math.dist(velocity, mean), 12.0, frequency)
+    edges = 0.02 * 2 ** np.arange(0.0, 8.7, 1 / 3)  # to 7.4 Hz
+    for low, high in itertools.pairwise(edges):
+        band = (frequency >= low) & (frequency < high)
+        if band.sum() >= 3:
+            ratio = power[:, band].mean(axis=1) / expected[:, band].mean(axis=1)
+            assert ratio == pytest.approx(np.ones(3), abs=0.1), (low, high)
+
+
+def test_a_vehicle_feels_them_however_a_run_is_cut():
+    """A parked one: the same seed, the same gusts and states, bit by bit; another seed, others."""
+    wind = Wind((0.0, 6.0, 0.0), seed=3, turbulence=9.0)
+    m = model("scale")
+    whole = m.step(m.standing(), Controls(brake_torque=5.0), steps=700, wind=wind)
+    cut = m.standing()
+    for steps in (1, 299, 33, 367):
+        cut = m.step(cut, Controls(brake_torque=5.0), steps=steps, wind=wind)
+    assert np.array_equal(whole.memory, cut.memory)
+    assert np.array_equal(whole.x, cut.x)
+    assert np.abs(whole.memory[at.GUST : at.GUST + 3]).min() > 0.0
+    other = m.step(m.standing(), Controls(), steps=700, wind=Wind((0.0, 6.0, 0.0), seed=4, turbulence=9.0))
+    assert not np.array_equal(other.memory, whole.memory)
+    with pytest.raises(ConfigError, match="expected one of them"):
+        Wind(gust_sigma=(1.0, 1.0, 1.0), turbulence=2.0)
