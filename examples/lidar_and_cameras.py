@@ -72,7 +72,7 @@ def main() -> None:
         newest |= {due.sensor: due for due in sensors.advance(times, position, orientation)}
     sweep = sensors.sweep(newest[LIDAR], scene, weather)
     depth, infrared = sensors.depth_images(newest[DEPTH_CAMERA], scene, weather)
-    color = sensors.color_image(newest[COLOR_CAMERA], scene, weather)
+    color = sensors.color_images(newest[COLOR_CAMERA], scene, weather).color
 
     points = sweep.points()
     print(f"{len(points)} points of {sweep.ranges.size} beams")

@@ -48,6 +48,7 @@ from rfly_amphibious.sensors.cameras import DepthCamera as DepthCamera
 from rfly_amphibious.sensors.cameras import Gimbal as Gimbal
 from rfly_amphibious.sensors.lidar import Lidar as Lidar
 from rfly_amphibious.sensors.lidar import VehicleTrack as VehicleTrack
+from rfly_amphibious.sensors.neighbours import world_bodies as world_bodies
 from rfly_amphibious.sensors.noise import NoiseModel as NoiseModel
 from rfly_amphibious.sensors.noise import NoiseSource as NoiseSource
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA as COLOR_CAMERA

@@ -48,6 +48,8 @@ def warm_up_rays() -> None:
         return
     import numpy as np
 
+    from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera
+    from rfly_amphibious.sensors.range_sensor_parameters import ColorCameraParameters
     from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
     from rfly_collision.shapes.shape import Box
     from rfly_terrain.warm_up import warm_up as warm_up_terrain
@@ -62,4 +64,5 @@ def warm_up_rays() -> None:
         np.zeros(1),
         np.ones(1, np.int64),
     )
-    SceneRays(None, body).cast(np.array([[0.0, 0.0, 1.0]]), np.array([[1.0, 0.0, 0.0]]), 10.0)
+    pose = CameraPose(np.array((0.0, 0.0, 1.0)), np.eye(3))
+    ColorCamera(ColorCameraParameters(width=1, height=1)).image(0, pose, SceneRays(None, body))

@@ -21,11 +21,12 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     GimbalParameters,
     ImageParameters,
 )
-from rfly_amphibious.sensors.scene_rays import NOTHING, Hits, SceneRays
+from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, Hits, SceneRays
+from rfly_amphibious.sensors.shading import Air, Bodies, Ground, Seen, shade
 from rfly_amphibious.sensors.weather import Weather
-from rfly_common.arrays import Floats, Ints
+from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
-from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate
+from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
 
 GROUND_REFLECTIVITY, BODY_REFLECTIVITY = 0.3, 0.6
 """in the infrared"""
@@ -33,6 +34,8 @@ SUN_SHARE = 0.25
 """of the infrared image's full scale: a white surface that faces the sun at full light"""
 FULL_SCALE_RANGE = 0.5
 """m at which a white surface fills the infrared image's scale by the camera's own light"""
+GROUND_CLASS, SKY_CLASS = 254, 255
+"""in the semantic image, beside what objects may be"""
 SKY = np.array((0.56, 0.72, 0.90))
 FOG = np.array((0.78, 0.80, 0.82))
 
@@ -130,17 +133,30 @@ class DepthCamera:
         ranges, normals = hits.ranges[found], hits.normals[found]
         facing = np.abs(np.einsum("ij,ij->i", directions[found], normals))
         own = facing * np.square(FULL_SCALE_RANGE / np.maximum(ranges, 1e-3)) * weather.transmission(2.0 * ranges)
-        sun = SUN_SHARE * weather.light * np.maximum(normals @ SUN, 0.0) * weather.transmission(ranges)
+        sun = SUN_SHARE / 0.7 * weather.sunlight * np.maximum(normals @ SUN, 0.0) * weather.transmission(ranges)
         reflectivity = np.where(hits.body[found] >= 0, BODY_REFLECTIVITY, GROUND_REFLECTIVITY)
         out = np.zeros(len(hits.ranges), np.uint16)
         out[found] = np.rint(65535.0 * np.minimum(reflectivity * (own + sun), 1.0))
         return out
 
 
-class ColorCamera:
-    """Colour: ground by height and light, bodies each in a colour of its id, sky. Image k as with the depth camera.
+class ColorImages(NamedTuple):
+    """Of one instant, by the same rays."""
 
-    A surface of colour C at range r is seen as light · (C · T + fog · (1 - T)) with T = exp(-α r) (Koschmieder).
+    color: NDArray[np.uint8]
+    """(height, width, 3) RGB"""
+    semantic: NDArray[np.uint8]
+    """(height, width) what is seen: a place in `rfly_terrain.world.models.CLASSES`, GROUND_CLASS or SKY_CLASS"""
+    instance: NDArray[np.int32]
+    """(height, width) the id of the vehicle or object, or GROUND or NOTHING"""
+
+
+class ColorCamera:
+    """Colour, classes and ids. Image k as with the depth camera.
+
+    Ground has colours by height, bodies their own or one of the id, both a grain. A surface is lit by the sky and, out
+    of shadows, by the sun. One of colour C at range r is seen as C · T + haze · (1 - T) with T = exp(-α r)
+    (Koschmieder).
     """
 
     def __init__(self, parameters: ColorCameraParameters, *, seed: int | Sequence[int] = 0, noise: bool = True) -> None:
@@ -149,23 +165,70 @@ class ColorCamera:
 
     def image(
         self, number: int, pose: CameraPose, scene: SceneRays, weather: Weather | None = None, *, time: float = 0.0
-    ) -> NDArray[np.uint8]:
-        """(height, width, 3) RGB of image `number`, taken at `time` (s)."""
+    ) -> ColorImages:
+        """Image `number`, taken at `time` (s)."""
         p, weather = self.parameters, weather or Weather()
         hits, directions = self.pinhole.cast(pose, scene, p.max_range, time)
-        found = hits.body != NOTHING
-        picture = np.empty((len(found), 3))
-        picture[~found] = SKY
-        points = pose.position + hits.ranges[found, None] * directions[found]
-        picture[found] = surface_colors(scene, points, hits.normals[found], hits.body[found])
-        if not math.isinf(weather.visibility):
-            left = weather.transmission(hits.ranges)[:, None]
-            picture = picture * left + FOG * (1.0 - left)
-        picture *= 255.0 * weather.light
+        picture = 255.0 * self._picture(pose, hits, directions, scene, weather, time)
         if self.noise:
             draw = _generator(self._seed, "color_camera", number).standard_normal(picture.shape, dtype=np.float32)
             picture += p.noise * draw
-        return np.clip(np.rint(picture), 0, 255).astype(np.uint8).reshape(p.height, p.width, 3)
+        shape = p.height, p.width
+        color = np.clip(np.rint(picture), 0, 255).astype(np.uint8).reshape(*shape, 3)
+        kinds, ids = (np.empty(0, np.int64),) * 2
+        if scene.bodies is not None:
+            ids = scene.bodies.id
+            kinds = np.zeros(len(ids)) if scene.bodies.class_id is None else scene.bodies.class_id
+        # GROUND and NOTHING count from the end
+        semantic = np.array([*kinds, SKY_CLASS, GROUND_CLASS], np.uint8)[hits.body]
+        instance = np.array([*ids, NOTHING, GROUND], np.int32)[hits.body]
+        return ColorImages(color, semantic.reshape(shape), instance.reshape(shape))
+
+    def _picture(
+        self, pose: CameraPose, hits: Hits, directions: Floats, scene: SceneRays, weather: Weather, time: float
+    ) -> Floats:
+        """(pixels, 3) RGB 0 … 1, without noise."""
+        brightness = weather.skylight + weather.sunlight
+        sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)
+        low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
+        sun = np.zeros(len(hits.ranges))
+        if weather.sunlight:
+            sun = sun_on(scene, pose.position, directions, hits, time)
+        picture = np.empty((len(hits.ranges), 3))
+        shade(
+            Seen(pose.position, directions, hits.ranges, hits.body, sun, 1.0 / self.pinhole.focal_x),
+            _bodies(scene, time),
+            Ground(low, max(high, low + 1e-6), TINTS),
+            Air(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky),
+            picture,
+        )
+        return picture
+
+
+def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: float) -> Floats:
+    """(n,) cosine of the sun's incidence on what rays from `eye` have met; 0 in shadows, and where it is nothing."""
+    cosine = hits.normals @ SUN
+    facing = np.flatnonzero(cosine > 0.0)  # not so where NaN
+    origins = eye + hits.ranges[facing, None] * directions[facing] + SHADOW_GAP * hits.normals[facing]
+    in_sun = facing
+    if len(facing):
+        ranges = scene.cast(origins, np.repeat(SUN[None], len(facing), 0), SHADOW_RANGE, time).ranges
+        in_sun = facing[np.isinf(ranges)]
+    sun = np.zeros(len(cosine))
+    sun[in_sun] = cosine[in_sun]
+    return sun
+
+
+def _bodies(scene: SceneRays, time: float) -> Bodies:
+    bodies = scene.bodies
+    if bodies is None or not len(bodies):
+        return Bodies(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3)))
+    which, inverse = np.unique(bodies.id, return_inverse=True)
+    color = np.array([body_color(number) for number in which.tolist()])[inverse.reshape(-1)]
+    if bodies.color is not None:
+        color = np.where(np.isnan(bodies.color), color, bodies.color)
+    position = bodies.position + bodies.velocity * (time - bodies.time)[:, None]
+    return Bodies(position, np.ascontiguousarray(rotation_matrix(bodies.orientation)), color)
 
 
 def _generator(seed: int | Sequence[int], name: str, number: int) -> np.random.Generator:
@@ -215,29 +278,11 @@ TINTS = (
 """from the lowest ground to the highest, those of `rfly_terrain.plots.relief`"""
 SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
 """towards it: in the north-west, at 45°"""
-DARK = 0.35
-"""of a colour, where the sun does not reach"""
+SHADOW_GAP, SHADOW_RANGE = 2e-3, 500.0
+"""m: how far from a surface the way to the sun begins, and where it ends"""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def body_color(number: int) -> tuple[float, float, float]:
     """RGB 0 … 1 of an id: hues of neighbouring ids lie far apart."""
     return colorsys.hsv_to_rgb(GOLDEN * number % 1.0, 0.75, 0.95)
-
-
-def surface_colors(scene: SceneRays, points: Floats, normals: Floats, body: Ints) -> Floats:
-    """(n, 3) RGB 0 … 1 of points on the ground (body < 0) and on bodies, with unit normals; in daylight."""
-    low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
-    share = (points[:, 2] - low) / max(high - low, 1e-6)
-    at = np.linspace(0.0, 1.0, len(TINTS))
-    colors = np.stack([np.interp(share, at, TINTS[:, channel]) for channel in range(3)], axis=1)
-    if scene.bodies is not None and len(scene.bodies):
-        which, inverse = np.unique(scene.bodies.id, return_inverse=True)
-        own = np.array([body_color(number) for number in which.tolist()])[inverse.reshape(-1)]
-        if scene.bodies.color is not None:
-            own = np.where(np.isnan(scene.bodies.color), own, scene.bodies.color)
-        hit = body >= 0
-        colors[hit] = own[body[hit]]
-    light: Floats = DARK + (1.0 - DARK) * np.maximum(normals @ SUN, 0.0)
-    lit: Floats = colors * np.minimum(light, 1.0)[:, None]
-    return lit

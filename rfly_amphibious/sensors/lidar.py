@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -153,7 +152,7 @@ class Lidar:
         cosine = np.abs(np.einsum("ij,ij->i", directions, hits.normals))
         reflectivity = np.where(hits.body >= 0, p.body_reflectivity, p.ground_reflectivity)
         intensity = 255.0 * reflectivity * cosine
-        if not math.isinf(weather.visibility):
+        if weather.extinction:
             intensity *= weather.transmission(2.0 * ranges)
         intensity[~found] = 0.0
         if self.noise:

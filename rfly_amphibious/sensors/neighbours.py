@@ -1,4 +1,4 @@
-"""Other vehicles and placed objects as bodies in a vehicle's sensor scene. No clock, no ROS."""
+"""Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene. No clock, no ROS."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
-from rfly_collision.shapes.shape import Shape
+from rfly_collision.shapes.shape import ConvexHull, Shape
 from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_common.arrays import Ints
+from rfly_common.frames import euler_to_quat
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.models import CLASSES
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.world.world import World
 
 
 class Neighbours:
@@ -106,6 +108,28 @@ class Neighbours:
             class_id=np.full(len(table), CLASSES.index("vehicle")),
         )
         return joined([vehicles, self._placed]) if len(self._objects) else vehicles
+
+
+def world_bodies(world: World) -> SceneBodies:
+    """What stands in a world, on its terrain. Ids count its objects from 1; each convex part is a body."""
+    parts = [(row, part) for row, o in enumerate(world.objects) for part in o.scaled_model.parts]
+    row = np.array([at for at, _ in parts], np.int64)
+    different = {id(part): part for _, part in parts}
+    which = {key: index for index, key in enumerate(different)}
+    turns = np.zeros((len(world.objects), 3))
+    turns[:, 2] = [o.yaw for o in world.objects]
+    models = [o.model for o in world.objects]
+    return SceneBodies(
+        tuple(ConvexHull(part) for part in different.values()),
+        np.array([which[id(part)] for _, part in parts], np.int64),
+        world.positions[row],
+        np.asarray(euler_to_quat(turns), float)[row],
+        np.zeros((len(row), 3)),
+        np.zeros(len(row)),
+        row + 1,
+        np.array([model.color for model in models], float).reshape(-1, 3)[row] / 255.0,
+        np.array([model.class_id for model in models], np.int64)[row],
+    )
 
 
 def _whole(shape: VehicleShape) -> VehicleShape:

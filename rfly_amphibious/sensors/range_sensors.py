@@ -12,9 +12,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera, DepthImages, Gimbal, camera_pose
+from rfly_amphibious.sensors.cameras import (
+    CameraPose,
+    ColorCamera,
+    ColorImages,
+    DepthCamera,
+    DepthImages,
+    Gimbal,
+    camera_pose,
+)
 from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
@@ -104,7 +112,7 @@ class RangeSensors:
         assert self.depth_camera is not None
         return self.depth_camera.image(due.number, self.camera_pose(due), scene, weather, time=due.time)
 
-    def color_image(self, due: Due, scene: SceneRays, weather: Weather) -> NDArray[np.uint8]:
+    def color_images(self, due: Due, scene: SceneRays, weather: Weather) -> ColorImages:
         """Of the colour camera."""
         assert self.color_camera is not None
         return self.color_camera.image(due.number, self.camera_pose(due), scene, weather, time=due.time)

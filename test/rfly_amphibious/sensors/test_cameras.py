@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rfly_amphibious.sensors.cameras import (
     FOG,
+    GROUND_CLASS,
     SKY,
+    SKY_CLASS,
     CameraPose,
     ColorCamera,
     DepthCamera,
@@ -24,7 +27,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     GimbalParameters,
     ImageParameters,
 )
-from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
+from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.weather import Weather
 from rfly_collision.shapes.shape import Box
@@ -134,18 +137,28 @@ def test_limits_and_noise_of_depth():
     assert np.isposinf(fog.depth).all()  # 4 m through fog in which one sees 3 m
 
 
+@pytest.mark.needs("numba")
 def test_colours():
     """The sky above, each vehicle in the colour of its id, however they are ordered; noise of 2 of 255."""
     camera = ColorCamera(ColorCameraParameters(), noise=False)
-    scene = SceneRays(None, boxes((10.0, 3.0, 2.0), (10.0, -3.0, 2.0), ids=[605, 602]))
-    image = camera.image(0, at_height(2.0), scene)
+    scene = SceneRays(None, replace(boxes((10.0, 3.0, 2.0), (10.0, -3.0, 2.0), ids=[605, 602]), class_id=np.full(2, 5)))
+    images = camera.image(0, at_height(2.0), scene)
+    image = images.color
     assert image.shape == (180, 320, 3)
     assert image[0, 160].tolist() == np.rint(255 * SKY).tolist()
+    assert (images.semantic[0, 160], images.instance[0, 160]) == (SKY_CLASS, NOTHING)
+    assert (images.semantic[179, 160], images.instance[179, 160]) == (GROUND_CLASS, GROUND)
+    fx, fy = camera.pinhole.focal_x, camera.pinhole.focal_y
     for column, number in ((160 - 62, 605), (160 + 62, 602)):
-        # its face to the west is lit at 60° from the sun
-        light = 0.35 + 0.65 * 0.5
-        assert image[90, column].tolist() == pytest.approx(255 * light * np.array(body_color(number)), abs=0.51)
-    noisy = ColorCamera(ColorCameraParameters(), seed=1).image(0, at_height(2.0), scene)
+        # its face to the west is lit at 60° from the sun, and has a grain
+        light = 0.3 + 0.7 * 0.5
+        face = image[84:97, column - 5 : column + 6].reshape(-1, 3) / 255
+        assert face.mean(axis=0) == pytest.approx(light * np.array(body_color(number)), rel=0.15)
+        assert 0.01 < (face / face.mean(axis=0)).std() < 0.3
+        # 2 m x 2 m, 9 m away, seen a little from the side
+        assert (images.instance == number).sum() == pytest.approx(fx * fy * 4 / 81 * (1 + 2 / 11), rel=0.1)
+    assert set(images.semantic[images.instance > 0]) == {5}
+    noisy = ColorCamera(ColorCameraParameters(), seed=1).image(0, at_height(2.0), scene).color
     assert (noisy.astype(float) - image).std() == pytest.approx(2.0, rel=0.05)
 
 
@@ -154,18 +167,63 @@ def test_light_and_fog():
     """Night darkens in proportion; fog leaves exp(-α r) of a surface and puts its own grey before it."""
     scene = SceneRays(None, boxes((31.0, 0.0, 20.0), size=(2.0, 400.0, 400.0)))
     camera = ColorCamera(ColorCameraParameters(), noise=False)
-    day, dusk, fog = (
-        camera.image(0, at_height(20.0), scene, weather)[90, 160].astype(float)
-        for weather in (Weather(), Weather(light=0.4), Weather(visibility=60.0))
+    day, dusk, fog, rain = (
+        camera.image(0, at_height(20.0), scene, weather).color[90, 160].astype(float)
+        for weather in (Weather(), Weather(light=0.4), Weather(visibility=60.0), Weather(rain_rate=50.0))
     )
     np.testing.assert_allclose(dusk, 0.4 * day, atol=0.8)
     left = math.exp(-math.log(20.0) * 30.0 / 60.0)
     np.testing.assert_allclose(fog, left * day + (1 - left) * 255 * FOG, atol=1.5)
+    left = 10 ** (-0.1 * 1.076 * 50**0.67 * 0.030)  # dB of 30 m
+    np.testing.assert_allclose(rain, left * day + (1 - left) * 255 * FOG, atol=1.0)
     eye = DepthCamera(FAR, noise=False)
     by_day, by_night = (eye.image(0, at_height(20.0), scene, Weather(light)).infrared[106, 128] for light in (1, 0))
     sun, own = 65535 * 0.6 * 0.25 * 0.5, 65535 * 0.6 * 0.25 / 900
     assert by_day == pytest.approx(own + sun, abs=2)
     assert by_night == pytest.approx(own, abs=2)
+
+
+DOWN = math.pi / 2
+
+
+@pytest.mark.needs("numba")
+def test_the_grain_stays_on_the_ground():
+    """From 4 m above level ground, 20 pixels further on: the same picture, shifted by 20 rows."""
+    camera = ColorCamera(ColorCameraParameters(), noise=False)
+    first = camera.image(0, at_height(4.0, DOWN), LEVEL).color.astype(int)
+    ahead = CameraPose(np.array((20 * 4.0 / camera.pinhole.focal_y, 0, 4.0)), at_height(4.0, DOWN).rotation)
+    second = camera.image(0, ahead, LEVEL).color.astype(int)
+    assert np.abs(second[20:] - first[:-20]).max() <= 1
+    assert first.mean(axis=2).std() > 10.0
+
+
+@pytest.mark.needs("numba")
+def test_the_sun_casts_shadows():
+    """Of a cube of 2 m: to the south-east, lit by the sky alone. None in clouds."""
+    camera = ColorCamera(
+        ColorCameraParameters(width=200, height=200, horizontal_fov=1.2, vertical_fov=1.2), noise=False
+    )
+    pose, cube = at_height(12.0, DOWN), SceneRays(None, boxes((0.0, 0.0, 1.0)))
+    bare, seen = (camera.image(0, pose, scene).color.astype(float).sum(axis=2) for scene in (LEVEL, cube))
+    shaded = seen / bare < 0.6
+
+    def at(x, y):  # rows go back from the front, columns from left to right
+        return round(99.5 - x / 12 * camera.pinhole.focal_y), round(99.5 - y / 12 * camera.pinhole.focal_x)
+
+    along = math.sqrt(0.5) * 2  # of the shadow of its top, x and -y
+    for x, y, dark in (
+        (1 + along - 0.1, -1 - along + 0.1, True),  # the farthest corner
+        (1 + along + 0.1, -1 - along - 0.1, False),
+        (1.5, 0.0, True),
+        (1.5, 0.6, False),  # beyond the edge from (1, 1) to the shadow of the corner above it
+        (-1.5, 0.0, False),
+        (0.0, 1.5, False),
+    ):
+        assert shaded[at(x, y)] == dark, (x, y)
+    assert seen[at(1.5, 0.0)] / bare[at(1.5, 0.0)] == pytest.approx(0.3 / (0.3 + 0.7 * math.sqrt(0.5)), abs=0.02)
+    overcast = Weather(cloud_cover=1.0)
+    bare, seen = (camera.image(0, pose, scene, overcast).color.astype(float).sum(axis=2) for scene in (LEVEL, cube))
+    assert seen[at(1.5, 0.0)] == bare[at(1.5, 0.0)] > 0
 
 
 def test_the_gimbal_lags():

@@ -11,8 +11,9 @@ import pytest
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
 from rfly_amphibious.control.commands import RotorCommand
-from rfly_amphibious.sensors.cameras import body_color, surface_colors
+from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, body_color
 from rfly_amphibious.sensors.neighbours import Neighbours
+from rfly_amphibious.sensors.range_sensor_parameters import ColorCameraParameters
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.weather import Weather
@@ -156,7 +157,7 @@ def test_parts_and_colours_of_objects():
     both = PlacedBodies(
         np.array([900, 901]), np.array([40, 40]), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
         np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), np.ones((2, 3)), np.array([(10.0, 0, 0), (0, 10.0, 0)]),
-        np.ones((2, 3)), color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]),
+        np.ones((2, 3)), color=np.array([(1.0, 0.0, 0.0), (np.nan,) * 3]), class_id=np.array([7, 0]),
     )  # fmt: skip
     neighbours = Neighbours(load_shapes(), own_id=601)
     neighbours.set_objects(both.rows(np.array([0, 0, 1]), hulls, np.array([0, 1, -1])))
@@ -166,9 +167,13 @@ def test_parts_and_colours_of_objects():
     hits = scene.cast(np.array([(0, 0, 2.0), (0, 2.0, 2.0), (0, 0, 0.5)]), directions, 30.0)
     assert np.isinf(hits.ranges[0])
     assert hits.ranges[1:] == pytest.approx([9.5, 9.0])  # half way up the cone is half as wide
-    points = np.array([(9.5, 2.0, 2.0), (0, 9.0, 0.5)])
-    upright = np.tile([0.0, 0.0, 1.0], (2, 1))
-    red, own = surface_colors(scene, points, upright, np.asarray(hits.body[1:]))
-    assert red[1:] == pytest.approx([0.0, 0.0])
-    assert red[0] > 0.5
-    assert own / own.max() == pytest.approx(np.array(body_color(901)) / max(body_color(901)))
+    assert scene.bodies.class_id.tolist() == [7, 7, 0]
+    camera = ColorCamera(ColorCameraParameters(width=96, height=54), noise=False)
+    for turn, number, color in ((0.0, 900, (1.0, 0.0, 0.0)), (math.pi / 2, 901, body_color(901))):
+        c, s = math.cos(turn), math.sin(turn)
+        images = camera.image(
+            0, CameraPose(np.array((0.0, 0, 1.0)), np.array(((c, -s, 0), (s, c, 0), (0, 0, 1)))), scene
+        )
+        seen = images.color[images.instance == number].mean(axis=0)
+        assert len(images.color[images.instance == number]) > 20
+        assert seen / seen.max() == pytest.approx(np.array(color) / max(color), abs=0.01)

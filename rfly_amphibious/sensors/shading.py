@@ -1,0 +1,143 @@
+"""Colours of what a camera's rays have met: grain, sun and shadow, skylight, haze. Eq. 11.8, 11.9."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from rfly_amphibious.sensors.scene_rays import NOTHING
+from rfly_common.arrays import Floats, Ints
+from rfly_common.kernels.jit import inner_kernel, kernel
+
+WAVELENGTHS = (27.0, 7.3, 2.1, 0.62, 0.19, 0.055)
+"""m of the grain's octaves, no multiples of each other"""
+LONGEST_ON_BODIES = 1.0
+"""m"""
+CONTRAST = 0.16
+"""of an octave: a colour varies by ± so much of itself"""
+
+
+class Seen(NamedTuple):
+    """What n rays from one place have met."""
+
+    eye: Floats
+    """(3,) m, ENU"""
+    directions: Floats
+    """(n, 3) unit vectors"""
+    ranges: Floats
+    """(n,) m"""
+    body: Ints
+    """(n,) row of `Bodies`, GROUND or NOTHING"""
+    sun: Floats
+    """(n,) cosine of the sun's incidence, 0 in a shadow"""
+    pixel: float
+    """rad"""
+
+
+class Bodies(NamedTuple):
+    """b bodies; the grain of each goes with it."""
+
+    position: Floats
+    """(b, 3) m"""
+    rotation: Floats
+    """(b, 3, 3), columns are the body's axes"""
+    color: Floats
+    """(b, 3) RGB 0 … 1"""
+
+
+class Ground(NamedTuple):
+    """Colours by height."""
+
+    low: float
+    """m: of the first tint"""
+    high: float
+    """m: of the last"""
+    tints: Floats
+    """(t, 3) RGB 0 … 1, evenly from low to high"""
+
+
+class Air(NamedTuple):
+    """What lights the scene, and what is seen in between and behind it."""
+
+    skylight: float
+    """0 … 1"""
+    sunlight: float
+    """0 … 1, what the sun adds where it falls at right angles"""
+    extinction: float
+    """1/m"""
+    haze: Floats
+    """(3,) RGB"""
+    sky: Floats
+    """(3,) RGB"""
+
+
+@inner_kernel
+def lattice(i: int, j: int, k: int) -> float:
+    """0 … 1 of a lattice point, without relation to its neighbours'."""
+    h = (i * 73856093 ^ j * 19349663 ^ k * 83492791 ^ 0x5BD1E995) & 0xFFFFFFFF
+    h = ((h ^ (h >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
+    h = ((h ^ (h >> 12)) * 0x297A2D39) & 0xFFFFFFFF
+    return float(h ^ (h >> 15)) / 4294967296.0
+
+
+@inner_kernel
+def value_noise(x: float, y: float, z: float) -> float:
+    """-1 … 1: smooth between lattice points, 1 apart."""
+    x0, y0, z0 = math.floor(x), math.floor(y), math.floor(z)
+    i, j, k = int(x0), int(y0), int(z0)
+    u, v, w = x - x0, y - y0, z - z0
+    u, v, w = u * u * (3.0 - 2.0 * u), v * v * (3.0 - 2.0 * v), w * w * (3.0 - 2.0 * w)
+    total = 0.0
+    for c in range(2):
+        near = lattice(i, j, k + c) * (1.0 - u) + lattice(i + 1, j, k + c) * u
+        far = lattice(i, j + 1, k + c) * (1.0 - u) + lattice(i + 1, j + 1, k + c) * u
+        total += (near * (1.0 - v) + far * v) * (w if c else 1.0 - w)
+    return 2.0 * total - 1.0
+
+
+@inner_kernel
+def grain(x: float, y: float, z: float, size: float, longest: float) -> float:
+    """Factor on a colour at a place (m) of which a pixel covers `size` (m): octaves finer than two pixels fade out."""
+    factor = 1.0
+    for wavelength in WAVELENGTHS:
+        if wavelength > longest:
+            continue
+        share = min(0.5 * wavelength / size - 1.0, 1.0)
+        if share <= 0.0:
+            break
+        apart = 7.7 * wavelength  # so that no two octaves have a lattice point in one place
+        factor += CONTRAST * share * value_noise(x / wavelength + apart, y / wavelength + apart, z / wavelength)
+    return max(factor, 0.0)
+
+
+@kernel
+def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> None:
+    """out (n, 3) <- RGB, 0 … 1."""
+    eye, directions, ranges, body, sun, pixel = seen
+    position, rotation, color = bodies
+    low, high, tints = ground
+    skylight, sunlight, extinction, haze, sky = air
+    last = tints.shape[0] - 1
+    for n in range(ranges.size):
+        at, b = ranges[n], body[n]
+        left = math.exp(-extinction * at) if extinction > 0.0 else 1.0
+        if b == NOTHING:
+            for c in range(3):
+                out[n, c] = sky[c] * left + haze[c] * (1.0 - left)
+            continue
+        x, y, z = eye[0] + at * directions[n, 0], eye[1] + at * directions[n, 1], eye[2] + at * directions[n, 2]
+        first, share = 0, 0.0
+        if b >= 0:
+            dx, dy, dz = x - position[b, 0], y - position[b, 1], z - position[b, 2]
+            x = rotation[b, 0, 0] * dx + rotation[b, 1, 0] * dy + rotation[b, 2, 0] * dz
+            y = rotation[b, 0, 1] * dx + rotation[b, 1, 1] * dy + rotation[b, 2, 1] * dz
+            z = rotation[b, 0, 2] * dx + rotation[b, 1, 2] * dy + rotation[b, 2, 2] * dz
+        else:
+            height = min(max((z - low) / (high - low), 0.0), 1.0) * last
+            first = min(int(height), last - 1)
+            share = height - first
+        longest = LONGEST_ON_BODIES if b >= 0 else math.inf
+        level = grain(x, y, z, pixel * at + 1e-6, longest) * (skylight + sunlight * sun[n])
+        for c in range(3):
+            own = color[b, c] if b >= 0 else tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
+            out[n, c] = own * level * left + haze[c] * (1.0 - left)
