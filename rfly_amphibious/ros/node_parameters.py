@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 from rfly_amphibious.control import chassis_controller, flight_controller
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
+from rfly_amphibious.dynamics.wind import MOST_TURBULENCE
 from rfly_amphibious.links import ardupilot_session, mavlink_hil_session, session
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapParameters
 from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
+from rfly_amphibious.sensors.weather import MOST_RAIN
 from rfly_amphibious.simulation import simulation
 from rfly_collision.shapes.shape_file import DEFAULT_SET
 from rfly_common.ros.node_parameters import FrameParameters, parameter
@@ -49,6 +51,9 @@ class WorldParameters:
     start: list[float] = parameter([], "x east, y north (m), heading (rad from east); default: the scenario's")
     wind: list[float] = parameter([], "mean, m/s towards east, north, up; default: the scenario's, or none")
     gust_sigma: list[float] = parameter([], "standard deviation of gusts by axis, m/s; default as of wind")
+    turbulence: float = parameter(
+        -1.0, "wind at 6 m for Dryden's gusts, m/s; 0: none of them; -1: the scenario's", low=-1.0, high=MOST_TURBULENCE
+    )
     seed: int = parameter(-1, "of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1)
 
 
@@ -92,6 +97,8 @@ class RangeSensorNodeParameters:
     visibility: float = parameter(
         0.0, "m in fog, for lidar and cameras; 0: clear air", low=0.0, high=1e6, changeable=True
     )
+    cloud_cover: float = parameter(0.0, "0 … 1 of the sky, for the cameras", low=0.0, high=1.0, changeable=True)
+    rain_rate: float = parameter(0.0, "mm/h, for lidar and cameras", low=0.0, high=MOST_RAIN, changeable=True)
     shapes: str = parameter(DEFAULT_SET, "shapes of other vehicles' types: a file, or the name of a shipped set")
 
 
@@ -280,11 +287,6 @@ class VoxelParameters:
     max_range: float = parameter(OctomapParameters().max_range, "what is farther is free up to there", unit="m")
     max_voxels: int = parameter(
         OctomapParameters().max_voxels, "then those farthest from the sensor make room; 16 to 32 bytes each"
-    )
-    forget_after: float = parameter(
-        OctomapParameters().forget_after,
-        "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it",
-        unit="s",
     )
 
 

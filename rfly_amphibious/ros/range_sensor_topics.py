@@ -6,6 +6,7 @@ thread is too late for are left out and reported on /diagnostics.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 import time
@@ -13,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
-from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
+from rclpy.parameter import Parameter as RosParameter
+from rfly_suite.msg import Environment, PlacedObjectArray, VehicleStateArray
 from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2
 from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
@@ -35,7 +37,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.warm_up import warm_up_rays
 from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_common.errors import PlacementError, VehicleStatesError
+from rfly_common.errors import ConfigError, PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -56,7 +58,8 @@ class RangeSensorTopics:
     """Publishes lidar/points, scan, camera/…, and the transforms of their frames, all below `vehicle`.
 
     `restart` where the simulation begins or jumps, `follow` after each tick, `close` before the node goes. Declares
-    the parameters `light`, `visibility` and `shapes`. `own_id`: the vehicle's own id in vehicle_states.
+    the parameters of the weather (by default `weather`; the topic environment changes them) and `shapes`. `own_id`: the
+    vehicle's own id in vehicle_states.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class RangeSensorTopics:
         *,
         vehicle: str,
         own_id: int,
+        weather: Weather,
         seed: int | Sequence[int] = 0,
         noise: bool = True,
         lock_step: bool = False,
@@ -74,7 +78,10 @@ class RangeSensorTopics:
         self._terrain: HeightMap | None = None
         self._sensors = RangeSensors(parameters, seed=seed, noise=noise)
         self._prefix = f"{vehicle}/" if vehicle else ""
-        shapes = declare_parameters(node, RangeSensorNodeParameters).shapes
+        defaults = dataclasses.asdict(weather)
+        if math.isinf(weather.visibility):
+            defaults["visibility"] = 0.0
+        shapes = declare_parameters(node, RangeSensorNodeParameters, defaults=defaults).shapes
         self._own_id = own_id
         self._neighbours = Neighbours(load_shapes(shapes), own_id)
         self._time = 0.0
@@ -85,11 +92,12 @@ class RangeSensorTopics:
         self._gimbal_at = -math.inf
         self._publish_fixed_frames(parameters)
         self._diagnostics = Diagnostics(node, "lidar and cameras", vehicle, self._update_diagnostics, check_peers=False)
-        self._diagnostics.counters = {"refused_states": 0, "refused_objects": 0, "refused_gimbal": 0}
+        self._diagnostics.counters = dict.fromkeys(_REFUSALS, 0)
         self._made = dict.fromkeys(self._sensors.periods, 0)
         self._left_out = dict.fromkeys(self._sensors.periods, 0)
         self._left_out_before = dict(self._left_out)
         subscription(node, Float64, "gimbal/cmd", self._on_gimbal_cmd, COMMANDS)
+        subscription(node, Environment, "environment", self._on_environment, COMMANDS)
         subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
         subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         warm_up_rays()
@@ -108,9 +116,10 @@ class RangeSensorTopics:
         if p.scan is not None:
             topics["scan"] = LaserScan
         if p.depth_camera is not None:
-            topics |= {f"camera/{kind}/{what}": t for kind in ("depth", "ir") for what, t in _IMAGES}
+            topics |= dict(zip(_image_topics("depth", "ir"), (Image, CameraInfo) * 2, strict=True))
         if p.color_camera is not None:
-            topics |= {f"camera/color/{what}": t for what, t in _IMAGES}
+            kinds = tuple(_COLOR_IMAGES)
+            topics |= dict(zip(_image_topics(*kinds), (Image, CameraInfo) * len(kinds), strict=True))
         for topic, kind in topics.items():
             # reliable: of messages of a megabyte, best effort loses many; subscriptions of both kinds match
             self._publishers[topic] = publisher(self._node, kind, topic, STATE_OUT)
@@ -182,8 +191,7 @@ class RangeSensorTopics:
         return self._is_heard(*_TOPICS[sensor])
 
     def _weather(self) -> Weather:
-        light, visibility = (self._node.get_parameter(name).value for name in ("light", "visibility"))
-        return Weather(light, visibility or math.inf)
+        return Weather.told(*(self._node.get_parameter(name).value for name in _WEATHER))
 
     def _work(self) -> None:
         while True:
@@ -227,8 +235,10 @@ class RangeSensorTopics:
     def _color(self, due: Due, scene: SceneRays, weather: Weather) -> None:
         camera = self._sensors.color_camera
         assert camera is not None
-        image = self._sensors.color_image(due, scene, weather)
-        self._publish_image("color", due, camera.pinhole, image, "rgb8")
+        images = self._sensors.color_images(due, scene, weather)
+        for kind, encoding in _COLOR_IMAGES.items():
+            if self._is_heard(*_image_topics(kind)):
+                self._publish_image(kind, due, camera.pinhole, getattr(images, kind), encoding)
 
     def _publish_image(self, kind: str, due: Due, pinhole: Any, pixels: Any, encoding: str) -> None:
         stamp_ns, frame = round(due.time * 1e9), self._prefix + "camera_optical"
@@ -253,6 +263,17 @@ class RangeSensorTopics:
             self._sensors.gimbal.look(message.data)
         except ValueError as error:
             self._refuse("refused_gimbal", str(error))
+
+    def _on_environment(self, message: Environment) -> None:
+        told = {name: getattr(message, name) for name in _WEATHER}
+        try:
+            Weather.told(**told)
+        except ConfigError as error:
+            self._refuse("refused_environment", f"environment: {error}")
+            return
+        result = self._node.set_parameters_atomically([RosParameter(name, value=value) for name, value in told.items()])
+        if not result.successful:
+            self._refuse("refused_environment", f"environment: {result.reason}")
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         # a fleet's states take time from the simulation: they are read while somebody looks
@@ -296,9 +317,18 @@ class RangeSensorTopics:
         )
 
 
-_IMAGES = (("image_raw", Image), ("camera_info", CameraInfo))
+_WEATHER = ("light", "visibility", "cloud_cover", "rain_rate")
+_REFUSALS = ("refused_states", "refused_objects", "refused_gimbal", "refused_environment")
+
+
+def _image_topics(*kinds: str) -> tuple[str, ...]:
+    return tuple(f"camera/{kind}/{what}" for kind in kinds for what in ("image_raw", "camera_info"))
+
+
+_COLOR_IMAGES = {"color": "rgb8", "semantic": "mono8", "instance": "32SC1"}
+"""encodings of a `ColorImages`"""
 _TOPICS = {
     LIDAR: ("lidar/points", "scan"),
-    DEPTH_CAMERA: tuple(f"camera/{kind}/{what}" for kind in ("depth", "ir") for what, _ in _IMAGES),
-    COLOR_CAMERA: tuple(f"camera/color/{what}" for what, _ in _IMAGES),
+    DEPTH_CAMERA: _image_topics("depth", "ir"),
+    COLOR_CAMERA: _image_topics(*_COLOR_IMAGES),
 }

@@ -62,6 +62,7 @@ def _wind(given: WorldParameters, base: Wind) -> Wind:
             (sigma[0], sigma[1], sigma[2]) if sigma else base.gust_sigma,
             base.gust_time,
             base.seed if given.seed < 0 else given.seed,
+            base.turbulence if given.turbulence < 0 else given.turbulence,
         )
     except ConfigError as error:
-        raise ConfigError(f"parameters wind, gust_sigma: {error}") from None
+        raise ConfigError(f"parameters wind, gust_sigma, turbulence: {error}") from None

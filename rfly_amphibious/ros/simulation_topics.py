@@ -15,6 +15,7 @@ from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sample_topics import SHOW_RATE, SamplePublisher, VehicleShow
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.weather import CLEAR
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import CLOCK, LATCHED, STATE_OUT
@@ -44,6 +45,7 @@ class SimulationTopics:
             setup.sensors,
             vehicle=vehicle,
             own_id=given.id,
+            weather=CLEAR if setup.scenario is None else setup.scenario.weather,
             seed=setup.wind.seed,
             noise=given.noise,
             lock_step=given.lock_step,

@@ -19,6 +19,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.weather import CLEAR, Weather
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameter_files import (
@@ -68,6 +69,8 @@ class Scenario:
     """in place of legs"""
     world: World | None = None
     """what stands on the ground; None: nothing"""
+    weather: Weather = CLEAR
+    """for lidar and cameras"""
 
     def __post_init__(self) -> None:
         for event in self.events:
@@ -151,6 +154,11 @@ def shipped_scenarios() -> list[str]:
     return shipped_sets("scenarios")
 
 
+def _weather(given: dict[str, float]) -> Weather:
+    keys = (("light", 1.0), ("visibility_m", 0.0), ("cloud_cover", 0.0), ("rain_mmph", 0.0))
+    return Weather.told(*(float(given.get(key, default)) for key, default in keys))
+
+
 def _no_rotor(number: int, params: VehicleParameters) -> str:
     return f"rotor {number}: {params.name!r} has rotors 1 … {params.rotors}"
 
@@ -214,6 +222,7 @@ class _Reader:
                     tuple(wind.get("mean_mps", (0.0, 0.0, 0.0))),
                     tuple(wind.get("gust_sigma_mps", (0.0, 0.0, 0.0))),
                     seed=whole.get("seed", 0),
+                    turbulence=float(wind.get("turbulence_mps", 0.0)),
                 ),
                 events,
                 end.get("when", "mission_done"),
@@ -222,6 +231,7 @@ class _Reader:
                 tuple(notes),
                 self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None,
                 world,
+                _weather(whole.get("environment", {})),
             )
 
     def _manoeuvre(self, items: Sequence[dict[str, Any]]) -> Manoeuvre:

@@ -295,7 +295,7 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         of_a_vehicle = [SIMULATION, ESTIMATOR, by]
     if given["mapping"] == "true":
         of_a_vehicle.append(MAPPING)
-    to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects")}
+    to_all = {topic: f"/{topic}" for topic in ("vehicle_states", "terrain_map", "placed_objects", "environment")}
     return [
         StartedNode(
             node.executable,

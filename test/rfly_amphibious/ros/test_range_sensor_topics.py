@@ -163,18 +163,27 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
 
     from rfly_common.ros.qos import COMMANDS, TF, TF_STATIC_IN
 
-    heard = {kind: watcher.receive(Image, f"camera/{kind}/image_raw") for kind in ("depth", "ir", "color")}
+    expected = {
+        "depth": ("32FC1", 256, 212, 4),
+        "ir": ("mono16", 256, 212, 2),
+        "color": ("rgb8", 320, 180, 3),
+        "semantic": ("mono8", 320, 180, 1),
+        "instance": ("32SC1", 320, 180, 4),
+    }
+    heard = {kind: watcher.receive(Image, f"camera/{kind}/image_raw") for kind in expected}
     infos = {kind: watcher.receive(CameraInfo, f"camera/{kind}/camera_info") for kind in heard}
     frames = watcher.peer.receive(TFMessage, "/tf", TF)
     fixed = watcher.peer.receive(TFMessage, "/tf_static", TF_STATIC_IN)
     watcher.until(lambda: all(heard.values()) and all(infos.values()))
-    expected = {"depth": ("32FC1", 256, 212, 4), "ir": ("mono16", 256, 212, 2), "color": ("rgb8", 320, 180, 3)}
     for kind, (encoding, width, height, size) in expected.items():
         image, info = heard[kind][-1], infos[kind][-1]
         assert (image.encoding, image.width, image.height, image.step) == (encoding, width, height, size * width)
         assert image.header.frame_id == info.header.frame_id == "seer/camera_optical"
         assert (info.width, info.height, len(info.d)) == (width, height, 5)
         assert len(image.data) == size * width * height
+
+    assert {heard["semantic"][-1].data[0], heard["semantic"][-1].data[-1]} == {255, 254}  # sky above, ground below
+    assert set(np.frombuffer(heard["instance"][-1].data, np.int32)) == {-2, -1}
 
     def row_depths(message):
         return np.frombuffer(message.data, np.float32).reshape(212, 256)[:, 128]
@@ -209,10 +218,13 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
 
 
 def test_fog_comes_while_it_runs(watcher) -> None:
-    """The parameter `visibility`: what was seen 18 m away is gone."""
+    """The parameter `visibility`, and the topic: what was seen 18 m away is gone. What no weather can be is refused."""
     from rcl_interfaces.msg import Parameter, ParameterValue
     from rcl_interfaces.srv import SetParameters
+    from rfly_suite.msg import Environment
     from sensor_msgs.msg import PointCloud2
+
+    from rfly_common.ros.qos import COMMANDS
 
     clouds = watcher.receive(PointCloud2, "lidar/points")
 
@@ -230,6 +242,13 @@ def test_fog_comes_while_it_runs(watcher) -> None:
             .successful
         )
         watcher.until(lambda ready=ready: ready(farthest()))
+    weather = watcher.peer.publisher(Environment, "/seer/environment", COMMANDS)
+    for told, ready in ((10.0, lambda far: far < 9.0), (0.0, lambda far: far > 18.0)):
+        weather.publish(Environment(light=1.0, visibility=told, rain_rate=1.0))
+        watcher.until(lambda ready=ready: ready(farthest()))
+    for wrong in (Environment(light=2.0), Environment(light=1.0, visibility=math.nan)):
+        weather.publish(wrong)
+    watcher.said(lambda level, text, values: values["refused_environment"] == "2")
 
 
 def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_id) -> None:

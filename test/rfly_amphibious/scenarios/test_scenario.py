@@ -13,6 +13,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg
 from rfly_amphibious.scenarios.scenario import Scenario, shipped_scenarios
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.weather import Weather
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Gust, RotorFails, SensorOff
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap
@@ -54,6 +55,11 @@ def test_what_a_file_says_is_there():
     assert (scenario.start, scenario.heading, scenario.end_time) == ((1, 2), math.pi / 2, 60.0)
     assert (scenario.end, scenario.method, scenario.terrain) == ("mission_done", "rk4", None)
     assert scenario.with_seed(6).wind.seed == 6
+    assert (scenario.weather, scenario.wind.turbulence) == (Weather(), 0.0)
+    foggy = "environment: {light: 0.5, visibility_m: 400, cloud_cover: 0.25, rain_mmph: 2}\nmission:"
+    assert parse(GOOD.replace("mission:", foggy, 1)).weather == Weather(0.5, 400.0, 0.25, 2.0)
+    gusty = parse(GOOD.replace("gust_sigma_mps: [0.1, 0.2, 0.3]", "turbulence_mps: 7"))
+    assert gusty.wind == Wind((1, 2, 0), seed=5, turbulence=7.0)
 
 
 def test_what_stands_there_is_a_world_beside_it_and_of_its_map(tmp_path):
@@ -85,7 +91,7 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("seed: 5", "seeds: 5", "s.yaml:4: seeds: unknown key; did you mean seed? allowed: end, events, "),
+        ("seed: 5", "seeds: 5", "s.yaml:4: seeds: unknown key; did you mean seed? allowed: end, environment, "),
         ("seed: 5", "seed: x", "s.yaml:4: seed: 'x', expected a whole number"),
         ("vehicle: scale\n", "", "s.yaml:1: the key vehicle is missing"),
         (
@@ -106,6 +112,7 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
             "s.yaml:11: mission.items[3]: a take-off in flight; expected a",
         ),
         ("takeoff, height_m: 3", "land", "s.yaml:9: mission.items[1]: a landing on the ground; expected a take-off"),
+        ("gust_sigma", "turbulence_mps: 3, gust_sigma", "s.yaml:1: wind: turbulence is Dryden's gusts, gust_sigma"),
         ("rotor_fails: 6", "rotor_fails: 7", "s.yaml:14: events[0].rotor_fails: rotor 7: 'scale' has rotors 1 … 6"),
         (
             "rotor_fails: 6",
