@@ -27,6 +27,8 @@ SPEED, RATE, RADIUS = 2.0, 10.0, 12.0
 """m/s, Hz, m"""
 DRIFT = 0.03
 """of the way"""
+UNIT = 5.0
+"""m that OpenCV is told as 1: depths above 10 it takes for those of another unit"""
 
 
 def rows() -> Iterator[Row]:
@@ -83,8 +85,9 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     depth = DepthCamera(DepthCameraParameters(**size, min_range=0.3, max_range=40.0, noise_square=0.0005), seed=1)
     settings = cv2.OdometrySettings()
     settings.setCameraMatrix(np.array(color.pinhole.matrix, np.float32).reshape(3, 3))
-    settings.setMinDepth(0.3)
-    settings.setMaxDepth(40.0)
+    settings.setMinDepth(0.3 / UNIT)
+    settings.setMaxDepth(40.0 / UNIT)
+    settings.setMaxPointsPart(0.5)
     settings.setMaxTranslation(1.0)
     odometry = cv2.Odometry(cv2.OdometryType_RGB_DEPTH, settings, cv2.OdometryAlgoType_COMMON)
     optical = rotation_matrix(np.asarray(QUAT_FLU_OPTICAL_XYZW))
@@ -96,12 +99,13 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
         here = transform(true, optical)
         seen = depth.image(number, true, scene).depth
         gray = cv2.cvtColor(color.image(number, true, scene).color, cv2.COLOR_RGB2GRAY)
-        frame = cv2.OdometryFrame(np.where(np.isfinite(seen), seen, 0.0).astype(np.float32), gray)
+        frame = cv2.OdometryFrame((np.where(np.isfinite(seen), seen, 0.0) / UNIT).astype(np.float32), gray)
         odometry.prepareFrame(frame)
         if before is not None:
             found, step = odometry.compute(before, frame)
             if not found:
                 return math.inf, way
+            step[:3, 3] *= UNIT
             pose = pose @ np.linalg.inv(step)
         before = frame
     return float(np.linalg.norm((begin @ pose)[:3, 3] - here[:3, 3])), way

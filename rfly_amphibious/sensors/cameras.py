@@ -175,10 +175,9 @@ class ColorCamera:
             picture += p.noise * draw
         shape = p.height, p.width
         color = np.clip(np.rint(picture), 0, 255).astype(np.uint8).reshape(*shape, 3)
-        kinds, ids = (np.empty(0, np.int64),) * 2
-        if scene.bodies is not None:
-            ids = scene.bodies.id
-            kinds = np.zeros(len(ids)) if scene.bodies.class_id is None else scene.bodies.class_id
+        bodies = scene.bodies
+        ids = [] if bodies is None else bodies.id.tolist()
+        kinds = [0] * len(ids) if bodies is None or bodies.class_id is None else bodies.class_id.tolist()
         # GROUND and NOTHING count from the end
         semantic = np.array([*kinds, SKY_CLASS, GROUND_CLASS], np.uint8)[hits.body]
         instance = np.array([*ids, NOTHING, GROUND], np.int32)[hits.body]
