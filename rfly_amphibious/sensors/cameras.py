@@ -34,6 +34,8 @@ SUN_SHARE = 0.25
 """of the infrared image's full scale: a white surface that faces the sun at full light"""
 FULL_SCALE_RANGE = 0.5
 """m at which a white surface fills the infrared image's scale by the camera's own light"""
+STRIP = 14_400
+"""pixels"""
 GROUND_CLASS, SKY_CLASS = 254, 255
 """in the semantic image, beside what objects may be"""
 SKY = np.array((0.56, 0.72, 0.90))
@@ -80,9 +82,11 @@ class Pinhole:
         """K row by row, as CameraInfo has it."""
         return (self.focal_x, 0.0, self.center_x, 0.0, self.focal_y, self.center_y, 0.0, 0.0, 1.0)
 
-    def cast(self, pose: CameraPose, scene: SceneRays, max_range: float, time: float) -> tuple[Hits, Floats]:
-        """What each pixel sees, and the directions (pixels, 3) in the world."""
-        directions = self._directions @ pose.rotation.T
+    def cast(
+        self, pose: CameraPose, scene: SceneRays, max_range: float, time: float, pixels: slice = slice(None)
+    ) -> tuple[Hits, Floats]:
+        """What each of these pixels sees, and the directions (pixels, 3) in the world."""
+        directions = self._directions[pixels] @ pose.rotation.T
         origins = np.repeat(np.asarray(pose.position, float)[None], len(directions), 0)
         return scene.cast(origins, directions, max_range, time), directions
 
@@ -168,40 +172,31 @@ class ColorCamera:
     ) -> ColorImages:
         """Image `number`, taken at `time` (s)."""
         p, weather = self.parameters, weather or Weather()
-        hits, directions = self.pinhole.cast(pose, scene, p.max_range, time)
-        picture = 255.0 * self._picture(pose, hits, directions, scene, weather, time)
-        if self.noise:
-            draw = _generator(self._seed, "color_camera", number).standard_normal(picture.shape, dtype=np.float32)
-            picture += p.noise * draw
-        shape = p.height, p.width
-        color = np.clip(np.rint(picture), 0, 255).astype(np.uint8).reshape(*shape, 3)
+        size = p.width * p.height
+        color, body = np.empty((size, 3), np.uint8), np.empty(size, np.int64)
+        generator, look = _generator(self._seed, "color_camera", number), _look(scene, weather, time)
+        for first in range(0, size, STRIP):  # arrays of whole images would take most of the time to come and go
+            pixels = slice(first, min(first + STRIP, size))
+            hits, directions = self.pinhole.cast(pose, scene, p.max_range, time, pixels)
+            sun = np.zeros(len(directions))
+            if weather.sunlight:
+                sun = sun_on(scene, pose.position, directions, hits, time)
+            picture = np.empty((len(directions), 3), np.float32)
+            seen = Seen(pose.position, directions, hits.ranges, hits.body, sun, 1.0 / self.pinhole.focal_x)
+            shade(seen, *look, picture)
+            picture *= 255.0
+            if self.noise:
+                picture += np.float32(p.noise) * generator.standard_normal(picture.shape, dtype=np.float32)
+            color[pixels] = np.clip(np.rint(picture), 0, 255)
+            body[pixels] = hits.body
         bodies = scene.bodies
         ids = [] if bodies is None else bodies.id.tolist()
         kinds = [0] * len(ids) if bodies is None or bodies.class_id is None else bodies.class_id.tolist()
         # GROUND and NOTHING count from the end
-        semantic = np.array([*kinds, SKY_CLASS, GROUND_CLASS], np.uint8)[hits.body]
-        instance = np.array([*ids, NOTHING, GROUND], np.int32)[hits.body]
-        return ColorImages(color, semantic.reshape(shape), instance.reshape(shape))
-
-    def _picture(
-        self, pose: CameraPose, hits: Hits, directions: Floats, scene: SceneRays, weather: Weather, time: float
-    ) -> Floats:
-        """(pixels, 3) RGB 0 … 1, without noise."""
-        brightness = weather.skylight + weather.sunlight
-        sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)
-        low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
-        sun = np.zeros(len(hits.ranges))
-        if weather.sunlight:
-            sun = sun_on(scene, pose.position, directions, hits, time)
-        picture = np.empty((len(hits.ranges), 3))
-        shade(
-            Seen(pose.position, directions, hits.ranges, hits.body, sun, 1.0 / self.pinhole.focal_x),
-            _bodies(scene, time),
-            Ground(low, max(high, low + 1e-6), TINTS),
-            Air(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky),
-            picture,
-        )
-        return picture
+        semantic = np.array([*kinds, SKY_CLASS, GROUND_CLASS], np.uint8)[body]
+        instance = np.array([*ids, NOTHING, GROUND], np.int32)[body]
+        shape = p.height, p.width
+        return ColorImages(color.reshape(*shape, 3), semantic.reshape(shape), instance.reshape(shape))
 
 
 def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: float) -> Floats:
@@ -218,16 +213,23 @@ def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: 
     return sun
 
 
-def _bodies(scene: SceneRays, time: float) -> Bodies:
+def _look(scene: SceneRays, weather: Weather, time: float) -> tuple[Bodies, Ground, Air]:
+    """Of what is there at `time` (s), in this weather."""
+    low, high = (0.0, 1.0) if scene.terrain is None else (scene.terrain.z_min, scene.terrain.z_max)
+    ground = Ground(low, max(high, low + 1e-6), TINTS)
+    brightness = weather.skylight + weather.sunlight
+    sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)
+    air = Air(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky)
     bodies = scene.bodies
     if bodies is None or not len(bodies):
-        return Bodies(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3)))
+        return Bodies(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty((0, 3))), ground, air
     which, inverse = np.unique(bodies.id, return_inverse=True)
     color = np.array([body_color(number) for number in which.tolist()])[inverse.reshape(-1)]
     if bodies.color is not None:
         color = np.where(np.isnan(bodies.color), color, bodies.color)
     position = bodies.position + bodies.velocity * (time - bodies.time)[:, None]
-    return Bodies(position, np.ascontiguousarray(rotation_matrix(bodies.orientation)), color)
+    rotation = np.ascontiguousarray(rotation_matrix(bodies.orientation))
+    return Bodies(position, rotation, np.ascontiguousarray(color)), ground, air
 
 
 def _generator(seed: int | Sequence[int], name: str, number: int) -> np.random.Generator:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rfly_amphibious.sensors.scene_rays import NOTHING
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inner_kernel, kernel
@@ -13,6 +15,8 @@ WAVELENGTHS = (27.0, 7.3, 2.1, 0.62, 0.19, 0.055)
 """m of the grain's octaves, no multiples of each other"""
 LONGEST_ON_BODIES = 1.0
 """m"""
+LATTICE = np.random.default_rng(11).uniform(-1.0, 1.0, 4096)
+"""drawn once: the same ground in every run"""
 CONTRAST = 0.16
 """of an octave: a colour varies by ± so much of itself"""
 
@@ -73,11 +77,8 @@ class Air(NamedTuple):
 
 @inner_kernel
 def lattice(i: int, j: int, k: int) -> float:
-    """0 … 1 of a lattice point, without relation to its neighbours'."""
-    h = (i * 73856093 ^ j * 19349663 ^ k * 83492791 ^ 0x5BD1E995) & 0xFFFFFFFF
-    h = ((h ^ (h >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
-    h = ((h ^ (h >> 12)) * 0x297A2D39) & 0xFFFFFFFF
-    return float(h ^ (h >> 15)) / 4294967296.0
+    """-1 … 1 of a lattice point, without relation to its neighbours'."""
+    return LATTICE[(i * 73856093 ^ j * 19349663 ^ k * 83492791) & (LATTICE.size - 1)]
 
 
 @inner_kernel
@@ -92,7 +93,7 @@ def value_noise(x: float, y: float, z: float) -> float:
         near = lattice(i, j, k + c) * (1.0 - u) + lattice(i + 1, j, k + c) * u
         far = lattice(i, j + 1, k + c) * (1.0 - u) + lattice(i + 1, j + 1, k + c) * u
         total += (near * (1.0 - v) + far * v) * (w if c else 1.0 - w)
-    return 2.0 * total - 1.0
+    return total
 
 
 @inner_kernel
