@@ -17,7 +17,7 @@ LONGEST_ON_BODIES = 1.0
 """m"""
 LATTICE = np.random.default_rng(11).uniform(-1.0, 1.0, 4096)
 """drawn once: the same ground in every run"""
-CONTRAST = 0.16
+CONTRAST = 0.24
 """of an octave: a colour varies by ± so much of itself"""
 
 
