@@ -193,7 +193,9 @@ def test_the_grain_stays_on_the_ground():
     first = camera.image(0, at_height(4.0, DOWN), LEVEL).color.astype(int)
     ahead = CameraPose(np.array((20 * 4.0 / camera.pinhole.focal_y, 0, 4.0)), at_height(4.0, DOWN).rotation)
     second = camera.image(0, ahead, LEVEL).color.astype(int)
-    assert np.abs(second[20:] - first[:-20]).max() <= 1
+    apart = np.abs(second[20:] - first[:-20])
+    assert apart.max() <= 3  # what is seen from farther away is smoothed more
+    assert apart.mean() < 0.3
     assert first.mean(axis=2).std() > 10.0
 
 
