@@ -48,6 +48,7 @@ from rfly_terrain.sdk import matlab_mapping as matlab_mapping
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData
 from rfly_terrain.sdk.matlab_tools import getTerrainAltData as getTerrainAltData
 from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe
+from rfly_terrain.world.osm import import_osm as import_osm
 from rfly_terrain.world.solids import ObjectBoxes as ObjectBoxes
 from rfly_terrain.world.solids import Solids as Solids
 from rfly_terrain.world.world import World as World

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
-PATIENCE = 120.0
+PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
 """s of wall time after which a condition is not waited for any more: far beyond what a busy machine needs"""
 
 

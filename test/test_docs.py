@@ -80,6 +80,11 @@ def files_of_a_user(tmp_path_factory) -> Path:
     (folder / "excite.yaml").write_text(
         f"version: 1\nvehicle: scale\nmission: {{manoeuvre: {signals}}}\nend: {{when: time, time_s: 1.5}}\n"
     )
+    latitude, longitude, _ = origin
+    nodes = [(latitude + north, longitude + east) for north, east in ((0, 0), (0, 2e-4), (1e-4, 2e-4))]
+    places = "".join(f'<node id="{k}" lat="{lat:.7f}" lon="{lon:.7f}"/>' for k, (lat, lon) in enumerate(nodes))
+    way = "".join(f'<nd ref="{k}"/>' for k in (0, 1, 2, 0)) + '<tag k="building" v="yes"/>'
+    (folder / "city.osm").write_text(f'<osm version="0.6">{places}<way id="1">{way}</way></osm>')
     if importlib.util.find_spec("rasterio"):
         from rfly_terrain.exports.geotiff import write_geotiff
 

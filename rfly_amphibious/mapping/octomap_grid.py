@@ -40,6 +40,8 @@ class OctomapParameters:
     """m; what is farther is free up to there"""
     max_voxels: int = 1_500_000
     """16 to 32 bytes each; then those that lie farthest from the sensor make room"""
+    forget_after: float = 0.0
+    """s after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it"""
 
     def __post_init__(self) -> None:
         allowed = (
@@ -50,6 +52,7 @@ class OctomapParameters:
             ("clamp_max", self.clamp_max, 0.01, 20.0),
             ("max_range", self.max_range, self.resolution, 10_000.0),
             ("max_voxels", self.max_voxels, 1, 1_000_000_000),
+            ("forget_after", self.forget_after, 0.0, 1e6),
         )
         for name, value, low, high in allowed:
             if not low <= value <= high:
@@ -117,6 +120,16 @@ class OctomapGrid:
         self._voxels, self._count = kernels.fuse(cloud, change, self._voxels, self._count)
         hit, passed = (int(np.count_nonzero(cloud.values == kind)) for kind in (kernels.OCCUPIED, kernels.FREE))
         return Inserted(hit, passed, left_out, dropped)
+
+    def age(self, seconds: float) -> int:
+        """So much time has passed: occupied voxels become less so where `forget_after` says how fast, from `clamp_max`
+        to unknown in that time. Returns how many are forgotten."""
+        p = self.parameters
+        if not p.forget_after or not seconds > 0.0:
+            return 0
+        forgotten = kernels.fade(self._voxels, min(seconds / p.forget_after, 2.0) * p.clamp_max)
+        self._count -= forgotten
+        return forgotten
 
     def voxels(self, occupied: bool = True) -> Floats:
         """(n, 3) m: centres of all occupied, or of all free voxels, sorted by x, y, z."""
@@ -192,3 +205,4 @@ def warm_up() -> None:
     grid.insert((0.0, 0.0, 0.0), [(1.0, 1.0, 1.0)])
     grid.log_odds([(0.0, 0.0, 0.0)])
     grid.binary_data()
+    OctomapGrid(OctomapParameters(forget_after=1.0)).age(1.0)

@@ -222,6 +222,37 @@ def count_new(cloud: Voxels, voxels: Voxels) -> int:
 
 
 @kernel
+def close_gaps(table: Ints, values: Any, start: int) -> None:
+    """After voxels were dropped: each other one again where a search ends, from a gap on that was there before."""
+    for n in range(start, start + table.size):
+        at = n & (table.size - 1)
+        if table[at] != 0:
+            key, value = table[at], values[at]
+            table[at] = 0
+            there = find(table, int(key) - 1)
+            table[there], values[there] = key, value
+
+
+@kernel
+def fade(voxels: Voxels, amount: float) -> int:
+    """Lower all log-odds of occupied voxels, and drop those that are no longer so; returns how many are dropped."""
+    table, odds = voxels
+    start, dropped = 0, 0
+    for n in range(table.size):
+        if table[n] == 0:
+            start = n
+    for n in range(table.size):
+        if table[n] != 0 and odds[n] >= 0.0:
+            odds[n] -= np.float32(amount)
+            if odds[n] < 1e-3:  # many small amounts leave a little
+                table[n] = 0
+                dropped += 1
+    if dropped:
+        close_gaps(table, odds, start)
+    return dropped
+
+
+@kernel
 def shell(packed: int, place: Floats) -> int:
     """How far a voxel's centre lies from a place (3,), in voxels from the octree's corner; rounded down."""
     x, y, z = (packed >> 32) - place[0], (packed >> 16 & 0xFFFF) - place[1], (packed & 0xFFFF) - place[2]
@@ -247,14 +278,7 @@ def drop_far(voxels: Voxels, place: Floats, keep: int) -> int:
     for n in range(table.size):
         if table[n] != 0 and shell(int(table[n]) - 1, place) >= radius:
             table[n] = 0
-    # each of the others is put again where a search ends: from a gap on, so that all before it are in their places
-    for n in range(start, start + table.size):
-        at = n & (table.size - 1)
-        if table[at] != 0:
-            key, value = table[at], values[at]
-            table[at] = 0
-            there = find(table, int(key) - 1)
-            table[there], values[there] = key, value
+    close_gaps(table, values, start)
     return left
 
 

@@ -165,11 +165,14 @@ class MappingNode(Node):
         start = position + quat_rotate(turn, mount.translation)
         placed = quat_rotate(mount.quat_xyzw, points) + mount.translation
         begin, end = start[which], position[which] + quat_rotate(turn[which], placed)
+        before_ns = self._stamp_ns
         if len(moments):
             self._stamp_ns = int(moments[-1])
         self._elevation.insert(begin, end, self._stamp_ns)
         if self._keeps_voxels:
+            forgotten = self._grid.age((self._stamp_ns - before_ns) / 1e9) if before_ns else 0
             inserted = self._grid.insert(begin, end)
+            self._diagnostics.count("forgotten_voxels", forgotten)
             self._diagnostics.count("rays_left_out", inserted.left_out)
             self._diagnostics.count("dropped_voxels", inserted.dropped)
             self._changed = dict.fromkeys(self._changed, True)

@@ -288,6 +288,11 @@ class VoxelParameters:
     max_voxels: int = parameter(
         OctomapParameters().max_voxels, "then those farthest from the sensor make room; 16 to 32 bytes each"
     )
+    forget_after: float = parameter(
+        OctomapParameters().forget_after,
+        "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: rays alone clear it",
+        unit="s",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`rfly world`: what stands on a map: made, counted, drawn.
+"""`rfly world`: what stands on a map: made, imported, counted, drawn.
 
 No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot read annotations that are still text.
 """
@@ -35,6 +35,9 @@ MapOfWorld = Annotated[
 ]
 
 
+OutPicture = Annotated[options.MaybeText, typer.Option(metavar="PICTURE", help="draw it too: .png, .pdf, .svg …")]
+
+
 class Kind(str, Enum):
     """What is made."""
 
@@ -55,9 +58,7 @@ def make(
     out: Annotated[
         options.MaybeText, typer.Option("--out", "--output", "-o", metavar="FILE", help="default: NAME.yaml")
     ] = None,
-    picture: Annotated[
-        options.MaybeText, typer.Option(metavar="PICTURE", help="draw it too: .png, .pdf, .svg …")
-    ] = None,
+    picture: OutPicture = None,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
 ) -> None:
@@ -75,12 +76,7 @@ def make(
     from rfly_terrain.world.world_file import write_world
 
     target = Path(out or f"{kind.value}.yaml")
-    options.check_target(target, overwrite)
-    if picture is not None:
-        from rfly_terrain.plots.relief import check_picture_format
-
-        check_picture_format(picture)
-        options.check_target(Path(picture), overwrite)
+    _check_targets(target, picture, overwrite)
     terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
     corners = options.given(region, "--region")
     with options.status(f"making {target}"):
@@ -88,6 +84,51 @@ def make(
         world = make_world(kind.value, terrain, seed, area=where, density=density)
     write_world(world, target)
     print(f"{target}  {len(world.objects)} objects on {terrain.name}")
+    if picture is not None:
+        _draw(world, Path(picture))
+
+
+@world_app.command(name="import")
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="FILE.osm", help="OpenStreetMap's XML")],
+    map_name: Annotated[
+        str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map that it lies on")
+    ],
+    out: Annotated[
+        options.MaybeText,
+        typer.Option("--out", "--output", "-o", metavar="FILE", help="default: the source's name.yaml"),
+    ] = None,
+    region: options.RegionOption = options.NO_QUADRUPLE,
+    height: Annotated[float, typer.Option(help="of buildings that tell neither height nor levels, m")] = 6.0,
+    geo_origin: options.GeoOrigin = options.NO_TRIPLE,
+    picture: OutPicture = None,
+    overwrite: options.Overwrite = False,
+    search_path: options.SearchPath = None,
+) -> None:
+    """Make a world of the buildings on OpenStreetMap.
+
+    Footprints (ways and multipolygons, also with courtyards) become prisms, as high as their tags height or
+    building:levels (3 m each) say. The map's geo origin says where they stand; --geo-origin where it has none.
+
+    Examples:
+
+        rfly world import city.osm --map ./map/MyTerrain --picture city.png
+    """
+    from rfly_terrain.world.osm import import_osm
+    from rfly_terrain.world.populate import Area
+    from rfly_terrain.world.world_file import write_world
+
+    target = Path(out or f"{source.stem}.yaml")
+    _check_targets(target, picture, overwrite)
+    terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+    corners, origin = options.given(region, "--region"), options.given(geo_origin, "--geo-origin")
+    where = None if corners is None else Area(*corners)
+    with options.status(f"making {target}"):
+        world, left_out = import_osm(source, terrain, geo_origin=origin, area=where, default_height=height)
+    write_world(world, target)
+    print(f"{target}  {len(world.objects)} buildings on {terrain.name}")
+    for why, count in left_out.items():
+        print(f"left out: {count} {why}")
     if picture is not None:
         _draw(world, Path(picture))
 
@@ -142,6 +183,15 @@ def world_on_map(name: str, map_name: str | None, search_path: list[str] | None)
         raise ConfigError(f"world {name!r}: it is made for no map: give one by --map")
     folders = [*(search_path or ()), *([world.folder] if world.folder else [])]
     return world.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
+
+
+def _check_targets(target: Path, picture: str | None, overwrite: bool) -> None:
+    options.check_target(target, overwrite)
+    if picture is not None:
+        from rfly_terrain.plots.relief import check_picture_format
+
+        check_picture_format(picture)
+        options.check_target(Path(picture), overwrite)
 
 
 def _draw(world: "World", out: Path) -> None:

@@ -133,9 +133,15 @@ def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
 def write_world(world: World, path: StrPath) -> None:
     """Writes the world, each model once. Meshes and cylinders are written as the hulls that they count as.
 
-    Positions are rounded to centimetres, yaws to hundredths of a degree.
+    Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError where the file would
+    be too large to be read again.
     """
-    Path(path).write_text(world_to_yaml(world), encoding="utf-8")
+    data = world_to_yaml(world).encode()
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(
+            f"{path}: {len(data):,} bytes, a world file has at most {MAX_FILE_BYTES:,}: take fewer objects"
+        )
+    Path(path).write_bytes(data)
 
 
 def world_to_yaml(world: World) -> str:

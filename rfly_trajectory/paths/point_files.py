@@ -8,11 +8,8 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree.ElementTree import ParseError
 
 import numpy as np
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import DefusedXMLParser
 
 from rfly_common.arrays import Floats
 from rfly_common.config.documents import decode_text, read_limited
@@ -21,13 +18,12 @@ from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_common.readers.numpy_files import read_npy_header, read_npy_values
 from rfly_common.readers.reader_errors import reader_errors
+from rfly_common.readers.xml_elements import XmlElements
 from rfly_trajectory.paths.nav_path import MAX_COORDINATE, parse_nav_path, without_repeats
 
 MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000
 MAX_ELEMENTS = 500_000
-MAX_DEPTH = 100
-"""of elements in a GPX"""
 _COLUMNS = {
     "x": ("x", "east", "easting"),
     "y": ("y", "north", "northing"),
@@ -139,59 +135,35 @@ def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     return np.array(array[:, : 3 if heights and shape[1] == 3 else 2]), False
 
 
-class _GpxPoints:
-    """The parser's target: of each kind of point its latitude, longitude and height as they are written."""
+class _GpxPoints(XmlElements):
+    """Of each kind of point its latitude, longitude and height as they are written."""
 
     def __init__(self, name: str) -> None:
+        super().__init__(name, MAX_ELEMENTS)
         self.found: dict[str, list[list[str]]] = {kind: [] for kind in _GPX_POINTS}
-        self._name = name
-        self._elements = 0
-        self._open: list[str] = []
         self._text: list[str] = []
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        kind = tag.rpartition("}")[2]
-        self._open.append(kind)
-        self._elements += 1
-        if self._elements > MAX_ELEMENTS:
-            raise ConfigError(f"file: {self._name!r} holds more than {MAX_ELEMENTS:,} elements")
-        if len(self._open) > MAX_DEPTH:
-            raise ConfigError(f"file: {self._name!r}: nested more than {MAX_DEPTH} elements deep")
-        points = self.found.get(kind)
+    def opened(self, tag: str, attributes: dict[str, str]) -> None:
+        points = self.found.get(tag)
         if points is not None:
             points.append([attributes.get("lat", ""), attributes.get("lon", ""), ""])
             if len(points) > MAX_POINTS:
-                raise ConfigError(f"file: {self._name!r} holds more points than the {MAX_POINTS} that are taken")
+                raise self.error(f"more points than the {MAX_POINTS} that are taken")
         self._text.clear()
 
     def data(self, text: str) -> None:
         if self._open and self._open[-1] == "ele":
             self._text.append(text)
 
-    def end(self, tag: str) -> None:
-        kind = self._open.pop()
+    def closed(self, tag: str) -> None:
         points = self.found.get(self._open[-1]) if self._open else None
-        if kind == "ele" and points:
+        if tag == "ele" and points:
             points[-1][2] = "".join(self._text)
-
-    def close(self) -> None:
-        return None
 
 
 def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
-    target = _GpxPoints(name)
-    parser = DefusedXMLParser(target=target, forbid_dtd=True, forbid_entities=True, forbid_external=True)
-    try:
-        with reader_errors(lambda text: ConfigError(f"file: {name!r}: cannot be read as XML: {text}")):
-            parser.feed(data)
-            parser.close()
-    except ConfigError as error:
-        if isinstance(error.__cause__, ParseError):
-            line = error.__cause__.position[0]
-            raise ConfigError(f"file: {name}:{line}: not valid XML: {error.__cause__}") from None
-        if isinstance(error.__cause__, DefusedXmlException):
-            raise ConfigError(f"file: {name!r}: document types and entities are not taken") from None
-        raise
+    target = _GpxPoints(f"file: {name}")
+    target.read(data)
     kind = next((kind for kind in _GPX_POINTS if target.found[kind]), None)
     if kind is None:
         raise ConfigError(f"file: {name!r} holds no track, no route and no waypoint")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ from rfly_trajectory.fleet.follow_path import (
 from rfly_trajectory.paths.path import Path
 
 FRAME_TIMEOUT_S = 2.0
-"""how long a path waits for the transform of its frame"""
+"""after which it is told that a path waits for the transform of its frame"""
 
 
 class _Wanted(NamedTuple):
@@ -60,7 +61,7 @@ class FollowPaths:
         self._newest: dict[str, int] = {}
         """by name, the number of the last message"""
         self._unplaced: dict[str, tuple[PathMessage, float]] = {}
-        """messages whose frame is not connected yet, and until when they wait"""
+        """messages whose frame is not connected yet, and when that is told: inf once it was"""
         self._points: dict[str, Floats] = {}
         """by name, (k, 3) ENU: what the next path is made of"""
         self._making: set[str] = set()
@@ -148,15 +149,15 @@ class FollowPaths:
             self._add_path(name, message, time.monotonic() + FRAME_TIMEOUT_S)
 
     def _add_path(self, name: str, message: Any, deadline: float) -> None:
-        """Bring a message's poses to ENU and have its path made; without a transform of its frame it waits for one."""
+        """Bring a message's poses to ENU and have its path made; without a transform of its frame it waits."""
         frame = message.header.frame_id or self._frame_id
         try:
             to_world = self.frames.resolve(frame, stamp_to_ns(message.header.stamp))
         except FrameError as error:
             self.frames.listen()
-            self._unplaced[name] = (message, deadline)
-            if time.monotonic() > deadline:
-                del self._unplaced[name]
+            late = time.monotonic() > deadline
+            self._unplaced[name] = (message, math.inf if late else deadline)
+            if late:
                 self._refuse(name, str(error))
             return
         self._unplaced.pop(name, None)

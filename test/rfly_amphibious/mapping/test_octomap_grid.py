@@ -302,3 +302,73 @@ def test_a_full_map_is_still_found_voxel_by_voxel():
     before = len(grid)
     grid.insert((math.nan, 0.0, 0.0), [(1.0, 1.0, 1.0)])
     assert len(grid) == before, "a ray from nowhere drops nothing"
+
+
+def person_crossing(grid, sees_background):
+    """Ten clouds a second for 5 s: a person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6 m before a lidar,
+    and is out of sight after 3 s. Without a background rays that meet nobody return nothing, and the ground does so
+    far away. Returns occupied voxels at x < 7 m after each cloud."""
+    azimuth, elevation = np.meshgrid(np.radians(np.arange(-60, 60, 0.5)), np.radians(np.arange(-16, 16, 1.0)))
+    rays = np.stack([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)], -1)
+    rays = rays.reshape(-1, 3) / (rays[..., :1].reshape(-1, 1))  # to the plane x = 1
+    eye, seen = np.array([0.05, 0.05, 1.05]), []
+    for number in range(50):
+        y = -2.1 + 0.14 * number if number < 30 else math.inf
+        at_person = eye + 6.0 * rays
+        hits = (np.abs(at_person[:, 1] - y) < 0.25) & (at_person[:, 2] > 0.0) & (at_person[:, 2] < 1.8)
+        ends = np.where(hits[:, None], at_person, eye + 12.0 * rays)
+        # the vehicle drives on, so that other voxels lie between the rays
+        step = np.array([0.013 * number, 0.007 * number, 0.0])
+        grid.age(0.1)
+        grid.insert(eye + step, (ends if sees_background else np.concatenate([ends[hits], ends[:1]])) + step)
+        seen.append(int((grid.voxels()[:, 0] < 7.0).sum()))
+    return seen
+
+
+def test_a_person_who_crossed_leaves_no_voxels():
+    """With a wall behind, rays clear most of them, but not those that lie between the rays of later clouds."""
+    seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=True)
+    assert min(seen[5:29]) > 5
+    assert seen[49] == 0, "2 s later"
+    seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=False)
+    assert min(seen[5:29]) > 5
+    assert seen[49] == 0, "in front of the sky, too"
+    assert person_crossing(OctomapGrid(), sees_background=False)[49] > 100, "by default a map keeps what it has seen"
+
+
+def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
+    """From 3.5 down to below 0 in 2 s: 0.175 in each tenth, hits of 0.85 keep up with it."""
+    grid = OctomapGrid(OctomapParameters(forget_after=2.0))
+    ends = [(4.1, 0.1, 0.1), (4.1, 2.1, 0.1)]
+    for _ in range(10):
+        grid.insert((0.1, 0.1, 0.1), ends)
+    assert grid.log_odds(ends) == pytest.approx([3.5, 3.5])
+    known = len(grid)
+    for _ in range(19):
+        assert grid.age(0.1) == 0
+        grid.insert((0.1, 0.1, 0.1), ends[:1])
+    assert grid.log_odds(ends) == pytest.approx([3.5, 3.5 - 19 * 0.175], abs=1e-5)
+    assert grid.age(0.2) == 1
+    assert np.isnan(grid.log_odds(ends)).tolist() == [False, True]
+    assert len(grid) == known - 1
+    assert grid.log_odds([(2.1, 0.1, 0.1)])[0] < 0.0, "rays passed it"
+    assert grid.age(-5.0) == grid.age(math.nan) == 0, "a clock that jumps back"
+    for _ in range(5):
+        grid.insert((0.1, 0.1, 0.1), ends)
+    assert grid.age(1e9) == 2
+    assert not len(grid.voxels())
+
+
+def test_forgetting_loses_no_other_voxel():
+    """A crowded hash, of which half is forgotten: every other voxel is found where it was."""
+    grid = OctomapGrid(OctomapParameters(forget_after=1.0, max_range=1e4))
+    rng = np.random.default_rng(3)
+    first, second = np.unique(rng.integers(-60, 60, (2, 20_000, 3)), axis=1) * SIDE + SIDE / 2
+    grid.insert(first, first)
+    grid.age(0.2)
+    grid.insert(second, second)
+    expected = cells(second)
+    assert grid.age(0.05) > 10_000
+    assert cells(grid.voxels()) == expected
+    assert np.isfinite(grid.log_odds(second)).all()
+    assert len(grid) == len(expected)

@@ -372,6 +372,48 @@ def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id, name, 
         assert "Traceback" not in node.output
 
 
+def test_who_went_away_leaves_no_voxels(domain_id):
+    """A wall is seen all the time, a person up to 0.4 s, in front of nothing that rays end in: forgotten at 2.4 s."""
+    from node_harness import NodeProcess, Peer
+
+    from rfly_common.ros.stamps import ns_to_stamp
+    from rfly_terrain.ros.terrain_msgs import msg_to_cloud
+
+    side, up = (axis.reshape(-1) for axis in np.meshgrid(np.arange(-0.95, 1.0, 0.1), np.arange(0.15, 1.9, 0.1)))
+    wall_points = np.column_stack([np.full(len(side), 8.1), 5.0 + side, up])
+    person = np.column_stack([np.full(len(side), 5.1), 0.25 * side, up])
+    with NodeProcess("mapping_node", domain_id, {"forget_after": "2.0", "publish_rate": "50.0"}) as node:
+        peer = Peer(domain_id)
+        try:
+            rig = Rig(peer)
+            for number in range(25):
+                points = np.concatenate([wall_points, person]) if number < 5 else wall_points
+                stamp = START + number * 10**8
+                message = cloud(points, np.zeros(len(points)), stamp, "amphibious/base_link")
+
+                def told(message=message, stamp=stamp):
+                    rig.clouds.publish(message)
+                    for later in (-(10**7), 0, 10**7):
+                        rig.odometry.publish(pose_east(0.0, ns_to_stamp(stamp + later)))
+                    return rig.voxels and rig.voxels[-1].header.stamp == ns_to_stamp(stamp)
+
+                peer.spin_until(told)
+                if number < 5:
+                    assert len(people(rig.voxels[-1], msg_to_cloud)) > 20
+            assert not len(people(rig.voxels[-1], msg_to_cloud))
+            assert cells(msg_to_cloud(rig.voxels[-1]).reshape(-1, 3)) == cells(wall_points)
+            peer.spin_until(lambda: rig.counter("forgotten_voxels") > 20)
+        finally:
+            peer.close()
+        assert node.stop() == 0, node.output
+
+
+def people(message, read):
+    """Voxels before the wall."""
+    points = read(message).reshape(-1, 3)
+    return points[points[:, 0] < 6.0]
+
+
 def memory(node, field):
     """Bytes of the node's process, by /proc/PID/status."""
     with open(f"/proc/{node.process.pid}/status", encoding="ascii") as status:

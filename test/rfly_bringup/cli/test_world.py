@@ -42,6 +42,24 @@ def test_an_area_beyond_the_map(monkeypatch, capsys, tmp_path):
     assert not (tmp_path / "f.yaml").exists()
 
 
+def test_imported_from_openstreetmap(monkeypatch, capsys, tmp_path):
+    """At the geo origin of RollingHills, 40° N 116.3° E: a square of about 10 m, and one far away."""
+    nodes = [(40.0, 116.3), (40.0, 116.30012), (40.00009, 116.30012), (40.00009, 116.3), (41.0, 116.3)]
+    lines = [f'<node id="{k}" lat="{lat}" lon="{lon}"/>' for k, (lat, lon) in enumerate(nodes)]
+    for number, ids in ((1, (0, 1, 2, 3, 0)), (2, (4, 0, 1, 4))):
+        refs = "".join(f'<nd ref="{each}"/>' for each in ids)
+        lines.append(f'<way id="{number}">{refs}<tag k="building" v="yes"/></way>')
+    (tmp_path / "city.osm").write_text("<osm>" + "".join(lines) + "</osm>", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    code, out, err = rfly(monkeypatch, capsys, "world", "import", "city.osm", "--map", "RollingHills", "--height", "20")
+    assert (code, err) == (0, "")
+    assert out == "city.yaml  1 buildings on RollingHills\nleft out: 1 outside the area\n"
+    (house,) = load_world("city.yaml").objects
+    assert (house.x, house.y) == pytest.approx((5.1, 5.0), abs=0.1)
+    code, _, err = rfly(monkeypatch, capsys, "world", "import", "no.osm", "--map", "RollingHills")
+    assert (code, err.count("\n"), "'no.osm': No such file" in err) == (2, 1, True)
+
+
 def test_told(monkeypatch, capsys):
     code, out, _ = rfly(monkeypatch, capsys, "world", "info", "village")
     assert code == 0

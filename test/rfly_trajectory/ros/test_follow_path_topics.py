@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -56,11 +57,17 @@ def running(shared_domain_id, tmp_path_factory):
 def driving(running):
     """The same, all on their rings at full speed."""
     peer, states, diagnostics, _ = running
-    states.clear()
     reset(peer, diagnostics)
-    peer.spin_until(lambda: any(not velocities(message).any() for message in states))  # before: states of the last run
+    begin = time.time()  # before: states of the last run
     states.clear()
-    peer.spin_until(lambda: states and np.hypot(*velocities(states[-1])[:, :2].T).min() > SPEED * PACE - 1e-2)
+    peer.spin_until(
+        lambda: (
+            states
+            and stamp(states[-1].header) > begin
+            and np.hypot(*velocities(states[-1])[:, :2].T).min() > SPEED * PACE - 1e-2
+        )
+    )
+    del states[:-1]
     return running
 
 
@@ -169,20 +176,22 @@ def test_a_drone_follows_heights_given_in_map_ned(driving):
 
 
 def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
-    """A frame 100 m east of map, turned by 90°: its x is north. The transform comes after the path."""
+    """A frame 100 m east of map, turned by 90°: its x is north. The transform comes after the wait has been told."""
     from geometry_msgs.msg import TransformStamped
     from tf2_msgs.msg import TFMessage
 
     from rfly_common.ros.qos import TF_STATIC_OUT
 
-    peer, states, _, tell = driving
+    peer, states, diagnostics, tell = driving
     tell("car_1", [[0.0, 0.0, 0.0], [60.0, 0.0, 0.0]], "site")
+    peer.spin_until(lambda: (d := told(diagnostics)) and "'site'" in d[1])
     transform = TransformStamped(child_frame_id="site")
     transform.header.frame_id = "map"
     transform.transform.translation.x = 100.0
     transform.transform.rotation.z = transform.transform.rotation.w = math.sqrt(0.5)
     peer.node.create_publisher(TFMessage, "/tf_static", TF_STATIC_OUT).publish(TFMessage(transforms=[transform]))
     peer.spin_until(lambda: np.hypot(*(positions(states[-1])[CAR_1, :2] - [100.0, 60.0])) < 1e-6)
+    peer.spin_until(lambda: "'site'" not in told(diagnostics)[1])
 
 
 @pytest.mark.parametrize(

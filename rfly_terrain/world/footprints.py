@@ -1,0 +1,77 @@
+"""Footprints, also with corners that turn in and with courtyards, as convex pieces."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from rfly_common.arrays import Floats
+
+GRID = 0.05
+"""m, to which corners are rounded: walls that are nearly along an axis lie along it"""
+MAX_PIECES = 100
+MAX_CORNERS = 4_000
+_SIMPLIFIED = (GRID, 0.2, 0.5, 1.0)
+"""m, by which an outline may be off: the next one where the pieces are too many"""
+_FILLED = 0.01
+"""m², by which two pieces may grow that become one"""
+
+
+def convex_pieces(rings: Sequence[Floats]) -> list[Floats]:
+    """(k, 2) corners of each convex piece of what lies within an odd number of the rings, each (n, 2), m.
+
+    Corners may be off by GRID, and by up to 1 m where the pieces would be more than MAX_PIECES. Nothing comes back for
+    what has no area or too many corners.
+    """
+    if sum(map(len, rings)) > MAX_CORNERS:
+        return []
+    for tolerance in _SIMPLIFIED:
+        simpler = [cv2.approxPolyDP(ring.astype(np.float32), tolerance, True)[:, 0] for ring in rings]
+        pieces = _slabs([np.round(ring.astype(float) / GRID) * GRID for ring in simpler if len(ring) > 2])
+        if len(pieces) <= MAX_PIECES:
+            return pieces
+    return []
+
+
+def _slabs(rings: list[Floats]) -> list[Floats]:
+    """Trapezoids between the levels of all corners, joined to those below them where that stays convex."""
+    if not rings:
+        return []
+    edges = np.concatenate([np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in rings])
+    falling = edges[:, 0, 1] > edges[:, 1, 1]
+    edges[falling] = edges[falling][:, ::-1]
+    (x_low, y_low), (x_high, y_high) = edges[:, 0].T, edges[:, 1].T
+    done: list[Floats] = []
+    below: list[Floats] = []
+    for low, high in itertools.pairwise(np.unique(edges[..., 1]).tolist()):
+        across = np.flatnonzero((y_low <= low) & (y_high >= high))
+        slope = (x_high[across] - x_low[across]) / (y_high[across] - y_low[across])
+        x = x_low[across] + slope * (np.array([[low], [high]]) - y_low[across])
+        x = x[:, np.argsort(x.sum(axis=0), kind="stable")]
+        here: list[Floats] = []
+        for (a, b), (c, d) in zip(x[:, ::2].T.tolist(), x[:, 1::2].T.tolist(), strict=True):
+            piece = np.array([(a, low), (c, low), (d, high), (b, high)])
+            for index, other in enumerate(below):
+                joined = _joined(other, piece)
+                if joined is not None:
+                    piece = joined
+                    del below[index]
+                    break
+            if _area(piece) > _FILLED:
+                here.append(piece)
+        done += below
+        below = here
+    return done + below
+
+
+def _joined(a: Floats, b: Floats) -> Floats | None:
+    """(k, 2) the hull of two pieces, None where it is more than they are."""
+    hull: Floats = cv2.convexHull(np.concatenate([a, b]).astype(np.float32))[:, 0].astype(float)
+    return hull if _area(hull) - _area(a) - _area(b) < _FILLED else None
+
+
+def _area(polygon: Floats) -> float:
+    return float(cv2.contourArea(polygon.astype(np.float32)))
