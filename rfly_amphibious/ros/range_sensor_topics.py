@@ -296,7 +296,7 @@ class RangeSensorTopics:
         try:
             if axes is None:
                 raise PlacementError(f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned")
-            self._neighbours.set_objects(msg_to_placed(message, axes))
+            self._neighbours.set_objects(msg_to_placed(message, axes, seen=True))
         except PlacementError as error:
             self._refuse("refused_objects", str(error))
 

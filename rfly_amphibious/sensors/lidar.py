@@ -15,10 +15,23 @@ from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, rotation_matrix
+from rfly_terrain.world.models import CLASSES
 
 POINT_WORDS = 6
 """32-bit words of a point: x, y, z, intensity, ring, time"""
 
+
+REFLECTIVITY = {
+    "building": 0.35,
+    "vegetation": 0.5,
+    "rock": 0.3,
+    "wall": 0.35,
+    "pole": 0.4,
+    "person": 0.4,
+    "barrier": 0.4,
+    "bridge": 0.3,
+}
+"""of 1, diffuse, at 0.9 µm: round values assumed; other classes have `body_reflectivity`"""
 
 SLACK = 1e-6
 """s by which a time may lie outside of a track"""
@@ -150,8 +163,7 @@ class Lidar:
         ranges = hits.ranges
         found = np.isfinite(ranges)
         cosine = np.abs(np.einsum("ij,ij->i", directions, hits.normals))
-        reflectivity = np.where(hits.body >= 0, p.body_reflectivity, p.ground_reflectivity)
-        intensity = 255.0 * reflectivity * cosine
+        intensity = 255.0 * self._reflectivity(scene)[hits.body] * cosine
         if weather.extinction:
             intensity *= weather.transmission(2.0 * ranges)
         intensity[~found] = 0.0
@@ -173,6 +185,16 @@ class Lidar:
             self._azimuth,
             unit,
         )
+
+    def _reflectivity(self, scene: SceneRays) -> Floats:
+        """Of each body; the last two are for GROUND and NOTHING."""
+        p, bodies = self.parameters, scene.bodies
+        by_class = np.full(256, p.body_reflectivity)
+        by_class[: len(CLASSES)] = [REFLECTIVITY.get(name, p.body_reflectivity) for name in CLASSES]
+        classes = np.zeros(0 if bodies is None else len(bodies), np.int64)
+        if bodies is not None and bodies.class_id is not None:
+            classes = bodies.class_id
+        return np.append(by_class[classes], [p.ground_reflectivity] * 2)
 
     def _errors(self, number: int) -> tuple[NDArray[np.float32], Bools]:
         """(columns, beams) errors of the ranges (m), and which returns are lost."""

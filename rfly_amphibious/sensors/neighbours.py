@@ -9,6 +9,7 @@ import numpy as np
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
 from rfly_collision.shapes.shape import ConvexHull, Shape
+from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable
@@ -111,8 +112,8 @@ class Neighbours:
 
 
 def world_bodies(world: World) -> SceneBodies:
-    """What stands in a world, on its terrain. Ids count its objects from 1; each convex part is a body."""
-    parts = [(row, part) for row, o in enumerate(world.objects) for part in o.scaled_model.parts]
+    """What stands in a world, on its terrain. Ids count its objects from 1; each convex part, or mesh, is a body."""
+    parts = [(row, part) for row, o in enumerate(world.objects) for part in o.scaled_model.seen]
     row = np.array([at for at, _ in parts], np.int64)
     different = {id(part): part for _, part in parts}
     which = {key: index for index, key in enumerate(different)}
@@ -120,7 +121,7 @@ def world_bodies(world: World) -> SceneBodies:
     turns[:, 2] = [o.yaw for o in world.objects]
     models = [o.model for o in world.objects]
     return SceneBodies(
-        tuple(ConvexHull(part) for part in different.values()),
+        tuple(ConvexHull(part) if part.ndim == 2 else TriangleMesh(part) for part in different.values()),
         np.array([which[id(part)] for _, part in parts], np.int64),
         world.positions[row],
         np.asarray(euler_to_quat(turns), float)[row],

@@ -12,6 +12,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from rfly_collision.shapes.shape import ConvexHull
+from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.contact_tracker import GROUND, MAX_ID, STATIC, ContactEvents, PairContacts
 from rfly_collision.world.placed_bodies import PlacedBodies
@@ -21,7 +22,7 @@ from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_flu_to_ned_frd, 
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
-from rfly_terrain.ros.placed_objects_msgs import parts_of_solids
+from rfly_terrain.ros.placed_objects_msgs import parts_of_solids, surfaces_of_solids
 
 _OBJECT_COLUMNS = {
     "id": (1, 0, MAX_ID),
@@ -57,11 +58,11 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
     return message
 
 
-def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
+def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodies:
     """The objects, in ENU, of a message in a world frame whose axes are enu or ned.
 
-    One of several convex parts makes several rows. Raises PlacementError for lengths that disagree, numbers that no
-    object can have, and quaternions of another length than 1.
+    One of several convex parts makes several rows; `seen`: as rays meet it, by its triangles where it has any. Raises
+    PlacementError for lengths that disagree, numbers that no object can have, and quaternions of another length than 1.
     """
     n = len(message.id)
     columns: dict[str, NDArray[Any]] = {}
@@ -86,7 +87,7 @@ def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
     if axes == "ned":
         position, box = np.asarray(ned_to_enu(position)), np.asarray(ned_to_enu(box))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
-    hulls, row, hull = _hulls(message)
+    hulls, row, hull = _hulls(message, seen)
     placed = PlacedBodies(
         id=columns["id"][:, 0].astype(np.int64),
         vehicle_type=columns["vehicle_type"][:, 0].astype(np.int64),
@@ -101,14 +102,18 @@ def msg_to_placed(message: Any, axes: str) -> PlacedBodies:
     return placed.rows(row, hulls, hull)
 
 
-def _hulls(message: Any) -> tuple[tuple[ConvexHull, ...], Ints, Ints]:
+def _hulls(message: Any, seen: bool) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints]:
     """(different hulls, (m,) which object each body is of, (m,) which of the hulls it is, or -1)."""
     parts, solid = parts_of_solids(message)
+    surfaces = surfaces_of_solids(message) if seen else [None] * len(parts)
+    shapes: list[list[ConvexHull | TriangleMesh]] = []
     try:
-        hulls = tuple(ConvexHull(part) for each in parts for part in each)
+        for each, surface in zip(parts, surfaces, strict=True):
+            shapes.append([ConvexHull(part) for part in each] if surface is None else [TriangleMesh(surface)])
     except ShapeError as error:
         raise PlacementError(f"placed_objects: {error}") from None
-    counts = np.array([*(len(each) for each in parts), 1])  # the last is what -1 finds: a box
+    hulls = tuple(shape for each in shapes for shape in each)
+    counts = np.array([*map(len, shapes), 1])  # the last is what -1 finds: a box
     first = np.concatenate([np.cumsum(counts) - counts])
     times = counts[solid]
     row = np.repeat(np.arange(len(solid)), times)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rfly_collision.shapes.shape import Box, ConvexHull, Shape
+from rfly_collision.shapes.shape import Box, ConvexHull
+from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
 from rfly_common.arrays import Bools, Floats, Ints
 
@@ -28,8 +30,8 @@ class PlacedBodies:
     """(n, 3) middle of the box"""
     box_half_extent: Floats
     """(n, 3) along the object's own axes; 0 0 0: not known"""
-    hulls: tuple[ConvexHull, ...] = ()
-    """different convex parts, about the models' origins"""
+    hulls: tuple[ConvexHull | TriangleMesh, ...] = ()
+    """different convex parts, or surfaces that rays meet, about the models' origins"""
     hull: Ints | None = None
     """(n,) which of them each is, -1 for none; None: nobody has one. An object of several parts is several rows"""
     color: Floats | None = None
@@ -40,7 +42,7 @@ class PlacedBodies:
     def __len__(self) -> int:
         return len(self.id)
 
-    def rows(self, row: Ints, hulls: tuple[ConvexHull, ...], hull: Ints) -> PlacedBodies:
+    def rows(self, row: Ints, hulls: tuple[ConvexHull | TriangleMesh, ...], hull: Ints) -> PlacedBodies:
         """Bodies of these objects: (m,) of which each is, and which of the hulls, or -1: its box."""
         columns = ("id", "vehicle_type", "position", "orientation", "scale", "box_origin", "box_half_extent")
         values = {name: getattr(self, name)[row] for name in columns}
@@ -64,7 +66,7 @@ class PlacedBodies:
         """(n,) which are told apart from their types' shapes: by a box or a hull."""
         return self.has_box | (self.hull_index >= 0)
 
-    def shapes(self, table: VehicleShapes) -> tuple[tuple[Shape, ...], Ints]:
+    def shapes(self, table: VehicleShapes) -> tuple[tuple[Any, ...], Ints]:
         """The different shapes, and (n,) which of them each object has, about `places`."""
         boxed, hull = self.has_box, self.hull_index
         other = ~self.has_shape

@@ -44,6 +44,20 @@ def parts_of_solids(message: Any) -> tuple[list[list[Floats]], Ints]:
     return [[next(parts) for _ in range(count)] for count in counts.tolist()], solid
 
 
+def surfaces_of_solids(message: Any) -> list[Floats | None]:
+    """(t, 3, 3) triangles that rays meet of each solid; None: its parts' faces. Raises PlacementError as above."""
+    counts, corners = np.asarray(message.solid_triangles, np.int64), np.asarray(message.triangles, float)
+    if not len(counts):
+        counts = np.zeros(len(message.solid_parts), np.int64)
+    if len(counts) != len(message.solid_parts) or (counts < 0).any():
+        raise PlacementError(f"placed_objects: solid_triangles: expected {len(message.solid_parts)} counts or none")
+    if 9 * counts.sum() != len(corners) or not (np.abs(corners) <= MAX_DISTANCE).all():
+        wanted = f"expected {9 * counts.sum()} numbers within {MAX_DISTANCE:.0f} m"
+        raise PlacementError(f"placed_objects: triangles: {len(corners)} numbers, {wanted}")
+    surfaces = np.split(corners.reshape(-1, 3, 3), np.cumsum(counts)[:-1])
+    return [surface if count else None for surface, count in zip(surfaces, counts, strict=False)]
+
+
 def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
     """All that stands in the scene, in ENU; `frame` is that of the message. Raises ValueError as above."""
     parts, solid = parts_of_solids(message)

@@ -47,6 +47,13 @@ class Model:
     """red, green, blue, 0 … 255"""
     vehicle_type: int = 0
     """RflySim3D's ClassID; 0: none of its models, a box of that size in `rfly view`"""
+    surface: Floats | None = None
+    """(t, 3, 3) corners of the triangles that rays meet; None: the faces of the parts"""
+
+    @property
+    def seen(self) -> tuple[Floats, ...]:
+        """What rays meet: the surface, or each part."""
+        return self.parts if self.surface is None else (self.surface,)
 
     @functools.cached_property
     def bounds(self) -> tuple[Floats, Floats]:
@@ -59,7 +66,8 @@ class Model:
         """Whether it is one box along its own axes."""
         low, high = self.bounds
         corners = np.unique(self.parts[0], axis=0)
-        return len(self.parts) == 1 and len(corners) == 8 and bool(((corners == low) | (corners == high)).all())
+        one = self.surface is None and len(self.parts) == 1
+        return one and len(corners) == 8 and bool(((corners == low) | (corners == high)).all())
 
 
 @functools.lru_cache(maxsize=4096)
@@ -67,7 +75,8 @@ def scaled(model: Model, factor: float) -> Model:
     """The same, larger by a factor; the same object for the same factor, so that its shapes are made once."""
     if factor == 1.0:
         return model
-    return dataclasses.replace(model, parts=tuple(_frozen(part * factor) for part in model.parts))
+    surface = None if model.surface is None else _frozen(model.surface * factor)
+    return dataclasses.replace(model, parts=tuple(_frozen(part * factor) for part in model.parts), surface=surface)
 
 
 def box_part(length: float, width: float, height: float) -> Floats:
@@ -129,7 +138,7 @@ def part_triangles(part: Floats) -> Floats:
 
 
 def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
-    """The part turned about z (rad, counter-clockwise from above), then moved by (x, y, z), m."""
+    """The part, or a surface, turned about z (rad, counter-clockwise from above), then moved by (x, y, z), m."""
     c, s = math.cos(yaw), math.sin(yaw)
     turned = part if yaw == 0.0 else part @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
     return _frozen(turned + np.asarray(offset, float))
@@ -149,8 +158,16 @@ _FORWARD_LEFT_UP = {".glb": (2, 0, 1), ".obj": (0, 1, 2)}
 """which of a file's axes point forward, left and up: glTF 2.0, section 3.4, has z forward, x left and y up"""
 
 
-def mesh_parts(name: str, folder: str) -> list[Floats]:
-    """(v, 3) corners of each convex part, m, in the model's axes; of a file below the folder.
+def part_faces(part: Floats) -> Floats:
+    """(t, 3, 3) corners of the triangles around a convex part."""
+    from scipy.spatial import ConvexHull
+
+    return np.asarray(part[ConvexHull(part).simplices], float)
+
+
+def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
+    """(v, 3) corners of each convex part, and (t, 3, 3) of all triangles, m, in the model's axes; of a file below the
+    folder.
 
     A part is the hull of what hangs together: a house with wings is made of several pieces. Pieces without a volume are
     left out. An .obj is taken as it is, with z up. Raises ConfigError that names the file and what is wrong.
@@ -170,7 +187,7 @@ def mesh_parts(name: str, folder: str) -> list[Floats]:
     if not 1 <= len(pieces) <= MAX_PIECES:
         raise ConfigError(f"mesh {name!r}: {len(pieces)} pieces with a volume, expected 1 … {MAX_PIECES}")
     try:
-        return [hull_part(piece) for piece in pieces]
+        return [hull_part(piece) for piece in pieces], vertices[triangles]
     except ShapeError as error:
         raise ConfigError(f"mesh {name!r}: {error}") from None
 

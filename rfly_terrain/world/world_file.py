@@ -10,18 +10,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rfly_common.arrays import Floats
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping, read_config, shipped_names
 from rfly_common.config.marked_yaml import Document, Key
 from rfly_common.errors import ConfigError, ShapeError
 from rfly_common.files import StrPath
-from rfly_terrain.world.models import CLASSES, GREY, Model, box_part, cylinder_part, hull_part, mesh_parts, placed_part
+from rfly_terrain.world.models import (
+    CLASSES,
+    GREY,
+    Model,
+    box_part,
+    cylinder_part,
+    hull_part,
+    mesh_parts,
+    part_faces,
+    placed_part,
+)
 from rfly_terrain.world.world import World, WorldObject
 
 MAX_FILE_BYTES = 4_000_000
 MAX_OBJECTS = 20_000
 MAX_CORNERS = 2_000_000
-"""of all convex parts"""
+"""of all convex parts, and of the surfaces of meshes in each size"""
 _SHAPES = ("box", "cylinder", "hull", "mesh")
 
 
@@ -53,8 +65,10 @@ class _Reader:
 
     def __init__(self, document: Document, folder: str) -> None:
         self._document, self._folder = document, folder
-        self._meshes: dict[str, list[Floats]] = {}
+        self._meshes: dict[str, tuple[list[Floats], Floats]] = {}
         self._corners = 0
+        self._sizes: set[tuple[int, float]] = set()
+        """models and scales, whose surfaces are kept"""
 
     def objects(self) -> tuple[WorldObject, ...]:
         value: dict[str, Any] = self._document.value
@@ -79,6 +93,10 @@ class _Reader:
                 raise self._document.error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
             found.append(_object(entry, model))
             self._corners += sum(map(len, model.parts))
+            size = id(model), found[-1].scale
+            if model.surface is not None and size not in self._sizes:
+                self._corners += 3 * len(model.surface)
+            self._sizes.add(size)
             if self._corners > MAX_CORNERS:
                 raise self._document.error(path, f"the objects have more than {MAX_CORNERS:,} corners")
         return tuple(found)
@@ -87,12 +105,18 @@ class _Reader:
         self, name: str, entry: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], path: tuple[Key, ...]
     ) -> Model:
         corners: list[Floats] = []
+        faces: list[Floats] = []
+        has_mesh = any("mesh" in part for part in parts)
         for index, part in enumerate(parts):
             inner = path if part is entry else (*path, "parts", index)
             placed = part is not entry  # x, y, z of an object are where the whole of it stands
             offset = [float(part.get(axis, 0.0)) if placed else 0.0 for axis in "xyz"]
             yaw = math.radians(part.get("yaw_deg", 0.0)) if placed else 0.0
-            corners += [placed_part(each, offset, yaw) for each in self._shapes(part, inner)]
+            shapes = self._shapes(part, inner)
+            corners += [placed_part(each, offset, yaw) for each in shapes]
+            if has_mesh:
+                seen = [self._meshes[part["mesh"]][1]] if "mesh" in part else map(part_faces, shapes)
+                faces += [placed_part(each, offset, yaw) for each in seen]
         color = entry.get("color", GREY)
         return Model(
             name,
@@ -100,6 +124,7 @@ class _Reader:
             CLASSES.index(entry.get("class", "unknown")),
             (color[0], color[1], color[2]),
             int(entry.get("type", 0)),
+            np.concatenate(faces) if faces else None,
         )
 
     def _shapes(self, part: Mapping[str, Any], path: tuple[Key, ...]) -> list[Floats]:
@@ -114,7 +139,7 @@ class _Reader:
                 return [hull_part(value)]
             if value not in self._meshes:
                 self._meshes[value] = mesh_parts(value, self._folder)
-            return self._meshes[value]
+            return self._meshes[value][0]
         except (ShapeError, ConfigError) as error:
             raise self._document.error((*path, kind), str(error)) from None
 
@@ -131,7 +156,7 @@ def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
 
 
 def write_world(world: World, path: StrPath) -> None:
-    """Writes the world, each model once. Meshes and cylinders are written as the hulls that they count as.
+    """Writes the world, each model once. Meshes and cylinders are written as the hulls that they collide as.
 
     Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError where the file would
     be too large to be read again.

@@ -235,4 +235,5 @@ def _about_middle(model: Model) -> tuple[Model, float]:
     low, high = model.bounds
     offset = 0.5 * float(low[2] + high[2])
     parts = tuple(placed_part(part, (0.0, 0.0, -offset), 0.0) for part in model.parts)
-    return dataclasses.replace(model, parts=parts), offset
+    surface = None if model.surface is None else placed_part(model.surface, (0.0, 0.0, -offset), 0.0)
+    return dataclasses.replace(model, parts=parts, surface=surface), offset

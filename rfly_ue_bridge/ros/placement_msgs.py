@@ -51,6 +51,7 @@ def placement_to_msg(
     solids = {id(model): model for model in models if model is not None and not model.is_box}
     row = {key: index for index, key in enumerate(solids)}
     parts = [part for model in solids.values() for part in model.parts]
+    surfaces = [np.empty((0, 3, 3)) if model.surface is None else model.surface for model in solids.values()]
     position, orientation = poses_in_frame(placement.position, placement.yaw, FrameToWorld(axes))
     box = placement.box_origin
     message = PlacedObjectArray(
@@ -69,6 +70,8 @@ def placement_to_msg(
         solid_parts=flat("i", [len(model.parts) for model in solids.values()]),
         part_vertices=flat("i", [len(part) for part in parts]),
         vertices=flat("d", np.concatenate(parts) if parts else ()),
+        solid_triangles=flat("i", [len(surface) for surface in surfaces]),
+        triangles=flat("f", np.concatenate(surfaces) if surfaces else ()),
         version=version % 2**32,
     )
     message.header.frame_id = frame_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from rfly_amphibious.sensors.weather import Weather
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Sphere
 from rfly_common.frames import euler_to_quat, quat_rotate
 from rfly_terrain import HeightMap
+from rfly_terrain.world.models import CLASSES
 
 AHEAD = 900
 """column that looks forward: a sweep of 1,800 begins to the rear"""
@@ -325,3 +327,26 @@ def test_a_track_knows_its_limits():
     )
     _, rotations = half_turn.at(np.array([0.25]))
     assert math.atan2(rotations[0, 1, 0], rotations[0, 0, 0]) == pytest.approx(0.25)  # the short way, at an even rate
+
+
+def test_intensity_by_class_and_incidence():
+    """Lambert: 255 · reflectivity · cosine, whatever the range; other classes by the sensor file's."""
+    parameters = LidarParameters(beams=1, lowest=0.0, highest=0.0, columns=8, body_reflectivity=0.7)
+    turn = math.radians(35.0)
+    place = [(9.0 * math.cos(k * math.pi / 4), 9.0 * math.sin(k * math.pi / 4), 2.0) for k in range(8)]
+    yaw = np.arange(8) * math.pi / 4 + turn
+    walls = bodies((Box((0.2, 4.0, 4.0)),), place, euler_to_quat(np.stack([0 * yaw, 0 * yaw, yaw], 1)), None, [0] * 8)
+    classes = ["building", "vegetation", "rock", "person", "vehicle", "unknown", "wall"]
+    walls = dataclasses.replace(walls, class_id=np.array([*map(CLASSES.index, classes), 200]))
+    lidar = Lidar(parameters, noise=False)
+    sweep = lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, walls))
+    column = (4 - np.arange(8)) % 8  # clockwise from the rear
+    exact = 255.0 * math.cos(turn) * np.array([0.35, 0.5, 0.3, 0.4, 0.7, 0.7, 0.35, 0.7])
+    np.testing.assert_allclose(sweep.intensity[column, 0], exact, rtol=1e-6)
+    near = dataclasses.replace(walls, position=walls.position * (0.5, 0.5, 1.0))
+    np.testing.assert_allclose(
+        lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, near)).intensity[column, 0], exact, rtol=1e-6
+    )
+    unclassed = dataclasses.replace(walls, class_id=None)
+    told = lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, unclassed)).intensity
+    np.testing.assert_allclose(told, 255.0 * 0.7 * math.cos(turn), rtol=1e-6)

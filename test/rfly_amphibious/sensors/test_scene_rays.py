@@ -9,10 +9,13 @@ import pytest
 from scipy.spatial import ConvexHull as QuickHull
 
 from rfly_amphibious.sensors.box_tree import DEPTH, box_tree
+from rfly_amphibious.sensors.neighbours import world_bodies
 from rfly_amphibious.sensors.scene_rays import PIECE, SceneBodies, SceneRays, joined
 from rfly_collision.shapes.shape import Box, ConvexHull
 from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_common.frames import euler_to_quat, rotation_matrix
+from rfly_terrain.world.models import Model, box_part, cylinder_part, part_faces, placed_part
+from rfly_terrain.world.world import World, WorldObject
 
 HIGH = 1e4
 """m: all is so far up that the level ground at 0 is out of reach"""
@@ -167,3 +170,22 @@ def test_trees_hold_each_box_once_whatever_lies_in_one_place():
                 waiting.append((child, depth + 1))
         assert sorted(held) == list(range(len(middles)))
         assert deepest <= DEPTH
+
+
+def test_a_world_is_seen_part_by_part_or_by_its_surface():
+    """A pillar 10 m to the north, and a gate 20 m to the east that stands askew: ranges, ids, classes, colours."""
+    slab = box_part(1.0, 1.0, 4.0)
+    posts = [placed_part(slab, (0.0, y, 0.0), 0.0) for y in (-3.0, 3.0)]
+    pillar = Model("pillar", (cylinder_part(0.5, 4.0), placed_part(slab, (0.0, 0.0, 4.0), 0.0)), 5, (255, 0, 51))
+    gate = Model("gate", (box_part(1.0, 7.0, 4.0),), 4, surface=np.concatenate([part_faces(post) for post in posts]))
+    world = World("w", (WorldObject(pillar, 0.0, 10.0, z=0.0), WorldObject(gate, 20.0, 0.0, 0.1, z=0.0, scale=2.0)))
+    seen = world_bodies(world)
+    assert seen.id.tolist() == [1, 1, 2]
+    assert seen.class_id.tolist() == [5, 5, 4]
+    assert seen.color[0].tolist() == [1.0, 0.0, 0.2]
+    origins = np.array([(0.0, 0.0, 1.0), (0.0, 0.0, 6.0), (0.0, 0.0, 1.0), (20.0, 0.0, 1.0)])
+    directions = np.array([(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)])
+    hits = SceneRays(None, seen).cast(origins, directions, 50.0)
+    # a side of the prism around the cylinder looks south, as far as the cylinder itself
+    assert hits.ranges == pytest.approx([9.5, 9.5, math.inf, 5.0])
+    assert hits.body.tolist() == [0, 1, -2, 2]

@@ -119,6 +119,47 @@ def objects(scene):
 
 
 @pytest.mark.ros
+@pytest.mark.parametrize("axes", ["enu", "ned"])
+def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
+    """Boxes, parts, and a hollow surface in two sizes: the same ranges with and without messages between."""
+    from rfly_amphibious.sensors.neighbours import Neighbours, world_bodies
+    from rfly_amphibious.sensors.scene_rays import SceneRays
+    from rfly_collision import load_shapes
+    from rfly_collision.ros.contact_msgs import msg_to_placed
+    from rfly_terrain.world.models import Model, box_part, cylinder_part, part_faces, placed_part
+    from rfly_terrain.world.world import World, WorldObject
+    from rfly_ue_bridge.objects.placement import Placement, world_to_placed
+    from rfly_ue_bridge.ros.placement_msgs import placement_to_msg
+
+    slab = box_part(1.0, 1.0, 4.0)
+    posts = [part_faces(placed_part(slab, (0.0, y, 0.0), 0.0)) for y in (-3.0, 3.0)]
+    gate = Model("gate", (box_part(1.0, 7.0, 4.0),), 4, surface=np.concatenate(posts))
+    lamp = Model("lamp", (cylinder_part(0.3, 5.0), placed_part(slab, (0.0, 0.0, 5.0), 0.3)), 5)
+    models = gate, gate, lamp, Model("crate", (box_part(2.0, 3.0, 2.0),))
+    places = ((12.0, 0.0), (-15.0, 4.0), (0.0, 9.0), (3.0, -8.0))
+    world = World("w", tuple(
+        WorldObject(model, x, y, 0.4 * k, 0.0, 2.0 if k == 1 else 1.0)
+        for k, (model, (x, y)) in enumerate(zip(models, places, strict=True))
+    ))  # fmt: skip
+    placed = tuple(world_to_placed(world))
+    placement = Placement(placed, np.array([(o.x, o.y, o.z) for o in placed]), np.ones(4, bool))
+    told = placement_to_msg(placement, "map" if axes == "enu" else "map_ned", axes, 0)
+    neighbours = Neighbours(load_shapes(), own_id=1)
+    neighbours.set_objects(msg_to_placed(told, axes, seen=True))
+    turn = np.linspace(-math.pi, math.pi, 1441)
+    directions = np.column_stack([np.cos(turn), np.sin(turn), 0.6 * np.sin(200 * turn)])
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    origins = np.tile([0.0, 0.0, 1.5], (1441, 1))
+    by_topic, in_world = (
+        SceneRays(None, bodies).cast(origins, directions, 50.0)
+        for bodies in (neighbours.bodies(None, 0), world_bodies(world))
+    )
+    np.testing.assert_allclose(by_topic.ranges, in_world.ranges, atol=1e-5)  # triangles are told as float32
+    assert math.isinf(by_topic.ranges[720])  # through the gate ahead
+    assert len(np.unique(in_world.body)) == 6 + 1  # a lamp's two parts, three others, ground and nothing
+
+
+@pytest.mark.ros
 def test_one_topic_tells_of_it(objects):
     assert list(objects.id) == [1001, 1002, 1003]
     assert list(objects.class_id) == [1, 5, 1]

@@ -131,6 +131,29 @@ def test_contacts_take_the_same_parts():
         msg_to_placed(message(class_id=[1]), "enu")
 
 
+def test_rays_take_triangles_where_there_are_any():
+    """One row for the object of two parts; contacts stay with its parts; counts and numbers that disagree."""
+    from rfly_collision.ros.contact_msgs import msg_to_placed
+
+    sheet = [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (2.0, 0.0, 0.0), (2.0, 1.0, 0.0), (0.0, 1.0, 0.0)]
+    told = message(solid_triangles=[2], triangles=[number for corner in sheet for number in corner])
+    seen = msg_to_placed(told, "enu", seen=True)
+    assert seen.id.tolist() == [7, 8]
+    shapes, index = seen.shapes(of_types())
+    assert shapes[index[1]].triangles.reshape(-1, 3).tolist() == [list(corner) for corner in sheet]
+    assert msg_to_placed(told, "enu").id.tolist() == [7, 8, 8]
+    assert msg_to_placed(message(solid_triangles=[0]), "enu", seen=True).id.tolist() == [7, 8, 8]
+    for changes, words in (
+        ({"solid_triangles": [1, 1]}, "solid_triangles: expected 1 counts"),
+        ({"solid_triangles": [-1]}, "solid_triangles"),
+        ({"solid_triangles": [2]}, "triangles: 0 numbers, expected 18"),
+        ({"triangles": [0.0] * 9}, "triangles: 9 numbers, expected 0"),
+        ({"solid_triangles": [1], "triangles": [math.nan] * 9}, "triangles: 9 numbers, expected 9 numbers within"),
+    ):
+        with pytest.raises(PlacementError, match=words):
+            msg_to_placed(message(**changes), "enu", seen=True)
+
+
 def of_types():
     from rfly_collision import load_shapes
 

@@ -160,6 +160,39 @@ def test_a_mesh_counts_as_the_hulls_of_its_pieces(tmp_path):
     assert sorted(map(tuple, other.tolist())) == [(20, 0, 0), (20, 0, 2), (20, 2, 0), (22, 0, 0)]
 
 
+@pytest.mark.needs("trimesh")
+def test_rays_meet_all_triangles_of_a_mesh(tmp_path):
+    """Also that without a volume, and a box beside it by its twelve; in the object's size, moved and turned in it."""
+    (tmp_path / "two.obj").write_text(OBJ)
+    parts = "{mesh: two.obj, x: 1, yaw_deg: 90}, {box: [2, 2, 2], y: -50}"
+    text = f"version: 1\nmodels: {{a: {{parts: [{parts}]}}}}\nobjects: [{{model: a, x: 0, y: 0, scale: 2}}]\n"
+    world = parse_world(text.encode(), "w.yaml", "w", str(tmp_path))
+    surface = world.objects[0].scaled_model.surface
+    assert surface.shape == (9 + 12, 3, 3)
+    assert surface[8].tolist() == pytest.approx(np.array([(-16, 18, 18), (-16, 20, 18), (-18, 18, 18)]))
+    box = surface[9:]
+    area = np.linalg.norm(np.cross(box[:, 1] - box[:, 0], box[:, 2] - box[:, 0]), axis=1).sum() / 2
+    assert area == pytest.approx(6 * 4.0**2)
+    assert (box.min(axis=(0, 1)), box.max(axis=(0, 1))) == (pytest.approx([-2, -102, 0]), pytest.approx([2, -98, 4]))
+    assert parse_world(b"version: 1\nobjects: [{box: [1, 1, 1], x: 0, y: 0}]\n", "w").objects[0].model.surface is None
+
+
+@pytest.mark.needs("trimesh")
+def test_surfaces_in_too_many_sizes(tmp_path):
+    """A mesh of 2,000 triangles in one size is kept once, in 500 it would be three million corners."""
+    line = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n" + 500 * line)
+
+    def objects(sizes):
+        many = ",".join(f"{{model: a, x: 0, y: 0, scale: {scale}}}" for scale in sizes)
+        text = f"version: 1\nmodels: {{a: {{parts: [{{mesh: m.obj}}]}}}}\nobjects: [{many}]\n"
+        return parse_world(text.encode(), "w.yaml", "w", str(tmp_path)).objects
+
+    assert len(objects([1.5] * 500)) == 500
+    with pytest.raises(ConfigError, match="the objects have more than 2,000,000 corners"):
+        objects([1 + k / 1000 for k in range(500)])
+
+
 def glb(vertices, triangles):
     """A binary glTF 2.0 file of one mesh, by its specification."""
     import json
