@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
 import struct
 import zlib
@@ -93,6 +94,73 @@ def recording_bomb(_: random.Random) -> Files:
     )
     head = b"\x89MCAP0\r\n" + _record(1, _text("ros2") + _text("attack"))
     return {".mcap": head + _record(6, chunk + packed) + _record(15, bytes(4)) + _record(2, bytes(20)) + head[:8]}
+
+
+_IMU = ("orientation", "angular_velocity", "linear_acceleration")
+
+
+def fit_log(rng: random.Random) -> Files:
+    """What `rfly sim fit` reads, 12 s of a vehicle at rest: odd stamps, numbers, lists and topics; or damaged bytes."""
+    from mcap_ros2.writer import Writer
+
+    from rfly_amphibious.scenarios.mcap_log import TOPICS, message_definition
+    from rfly_amphibious.sensors.samples import joint_names
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    names = joint_names(VehicleParameters.load("scale"))
+    kinds = {**TOPICS, "/ground_truth/odom": "nav_msgs/Odometry"}
+    share, odd = rng.choice((0.0, 0.0, 0.001, 0.02, 1.0)), (math.nan, math.inf, 1e308, -1e308, 0.0, 1e-320, 1e6)
+    gone = rng.choice(("", "", "", *kinds))
+
+    def number(value: float) -> float:
+        return rng.choice(odd) if rng.random() < share else value
+
+    def xyz(*values: float) -> dict[str, float]:
+        return {axis: number(value) for axis, value in zip("xyz", values, strict=True)}
+
+    def listed(values: list[Any]) -> list[Any]:
+        return values[: rng.randrange(len(values))] if rng.random() < 0.1 * share else values
+
+    file = io.BytesIO()
+    with Writer(file) as writer:
+        schemas = {
+            kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
+            for kind in kinds.values()
+        }
+        for tick in range(120):
+            sec = rng.choice((0, -(2**31), 2**31 - 1, 5)) if rng.random() < share else tick // 10
+            header = {
+                "stamp": {"sec": sec, "nanosec": tick % 10 * 100_000_000},
+                "frame_id": rng.choice(("a/base_link", "imu")),
+            }
+            turn = {**xyz(0.0, 0.0, 0.0), "w": number(1.0)}
+            zeros = [number(0.0) for _ in names]
+            messages: dict[str, Any] = {
+                "/imu/data": {
+                    "header": header, "orientation": turn, "angular_velocity": xyz(0.0, 0.0, 0.0),
+                    "linear_acceleration": xyz(0.0, 0.0, number(9.8)),
+                    **{f"{of}_covariance": [0.0] * 9 for of in _IMU},
+                },
+                "/joint_states": {
+                    "header": header, "name": listed(names), "position": listed(zeros), "velocity": listed(zeros),
+                    "effort": [],
+                },
+                "/wheel_loads": {
+                    "layout": {"dim": [], "data_offset": 0}, "data": listed([number(77.0) for _ in range(4)])
+                },
+                "/ground_truth/odom": {
+                    "header": header, "child_frame_id": "a",
+                    "pose": {"pose": {"position": xyz(0.0, 0.0, 0.4), "orientation": turn}, "covariance": [0.0] * 36},
+                    "twist": {
+                        "twist": {"linear": xyz(0.0, 0.0, 0.0), "angular": xyz(0.0, 0.0, 0.0)},
+                        "covariance": [0.0] * 36,
+                    },
+                },
+            }  # fmt: skip
+            for topic, message in messages.items():
+                if topic != gone:
+                    writer.write_message(topic, schemas[kinds[topic]], message, tick * 100_000_000)
+    return {".mcap": _mutated(rng, file.getvalue()) if rng.random() < 0.4 else file.getvalue()}
 
 
 def _record(kind: int, data: bytes) -> bytes:
@@ -213,14 +281,14 @@ def deep_tree_bomb(_: random.Random) -> Files:
 
 
 OBJ = "mtllib ../../etc/passwd\no a\n" + "".join(f"v {x:g} {y:g} {z:g}\n" for x, y, z in _CUBE)
-OBJ += "".join(f"f {a + 1} {b + 1}//1 {c + 1}/1/1\n" for a, b, c in _FACES)
+OBJ += "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in _FACES)
 
 
 def obj(rng: random.Random) -> Files:
     """A world of one .obj with odd words."""
     from attacks.mutators import mutated_text
 
-    text = OBJ.encode()
+    text = OBJ.replace("f 1 ", rng.choice(("f 1 ", "f 1//1 ", "f 1/1/1 ", "f -8 "))).encode()
     return {".yaml": _WORLD % b"obj", "a.obj": text if rng.random() < 0.1 else mutated_text(rng, text)}
 
 

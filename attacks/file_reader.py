@@ -159,6 +159,15 @@ def _mcap() -> Callable[[Path], object]:
     return read
 
 
+def _fit_log() -> Callable[[Path], object]:
+    from rfly_amphibious.identification.vehicle_fit import fit_vehicle, fitted_document
+    from rfly_amphibious.identification.vehicle_log import read_log
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    given = VehicleParameters.load("scale")
+    return lambda path: fitted_document("scale", fit_vehicle(read_log(path, given), given), path.name)
+
+
 def _by_name(module: str, name: str) -> Callable[[], Callable[[Path], object]]:
     """A loader that takes a path or a name: `module.name`, or a method of a class in it."""
 
@@ -194,6 +203,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),
     "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
     "mcap": _mcap,
+    "fit log": _fit_log,
     "mat maps": _by_name("rfly_terrain.occupancy.random_maps", "load_mat_maps"),
     "world": _by_name("rfly_terrain.world.world_file", "load_world"),
     "estimator": _by_name("rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"),

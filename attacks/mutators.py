@@ -474,7 +474,9 @@ MAKERS: dict[str, Maker] = {
     "fleet": yaml_of("rfly_trajectory/data/fleets/demo_convoy.yaml"),
     "placements": yaml_of("rfly_ue_bridge/data/placements/grasslands_targets.yaml"),
     "placements csv": text_of(
-        ".csv", "id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size\n1,3,1,2,3,90,0.5,true,1 1 1,\n"
+        ".csv",
+        "id,type,x,y,z,yaw_deg,offset,ground_packet,scale,size\n"
+        "1,3,1,2,3,90,,true,1 1 1,\n2,3,1,2,,0,0.5,false,1 1 1,\n",
     ),
     "shapes": yaml_of("rfly_collision/data/shapes/rflysim3d.yaml"),
     "vehicle classes": yaml_of("rfly_terrain/data/vehicle_classes.yaml"),
@@ -487,6 +489,7 @@ MAKERS: dict[str, Maker] = {
     "mesh obj": containers.obj,
     "mat maps": containers.mat_file,
     "mcap": containers.recording,
+    "fit log": containers.fit_log,
 }
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
@@ -559,4 +562,5 @@ BOMBS: dict[str, dict[str, Maker]] = {
     "mesh obj": {"20 MB of triangles": containers.obj_bomb},
     "mat maps": {"2 GB for four numbers": containers.mat_bomb},
     "mcap": {"a chunk of 4 GB": containers.recording_bomb},
+    "fit log": {"a chunk of 4 GB": containers.recording_bomb},
 }

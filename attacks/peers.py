@@ -1,12 +1,13 @@
 """Peers that misbehave: they stall, dribble, send garbage, close halfway, come in crowds, flood with malformed packets.
 
-They are those of the nodes for controllers outside, of the bridge, of `rfly view` and its page, of `rfly listen` and
-`rfly record`. The attacked process has to go on and answer meanwhile, to stay small, and to serve a sensible peer
-afterwards.
+They are those of the nodes for controllers outside, of the bridge, of `rfly view`, its page and Foxglove's clients, of
+`rfly listen` and `rfly record`. The attacked process has to go on and answer meanwhile, to stay small, and to serve a
+sensible peer afterwards.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import struct
@@ -344,10 +345,10 @@ def browsers(rng: random.Random, tries: int) -> Result:
         return judged("web clients of rfly view", tries, running, pulse.longest_stall(), failures)
 
 
-def _frame(rng: random.Random, payload: bytes) -> bytes:
-    """A masked binary message of a WebSocket client (RFC 6455, section 5.2)."""
+def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
+    """A masked message of a WebSocket client, binary where nothing else is said (RFC 6455, section 5.2)."""
     mask = rng.randbytes(4)
-    head = bytes((0x82, 0x80 | len(payload))) if len(payload) < 126 else struct.pack(">BBH", 0x82, 0xFE, len(payload))
+    head = bytes((kind, 0x80 | len(payload))) if len(payload) < 126 else struct.pack(">BBH", kind, 0xFE, len(payload))
     return head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
 
 
@@ -373,6 +374,56 @@ def _browser(host: str) -> Iterator[list[int]]:
         page.send(msgspec.msgpack.encode(CAMERA))
         yield heard
     thread.join()
+
+
+def foxglove_clients(rng: random.Random, tries: int) -> Result:
+    """Clients of Foxglove's server that subscribe and never read, ask for what is not there, or send garbage."""
+    key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    with own_graph() as graph, Traffic(graph), Running(rfly("view", "--foxglove", "--port", "0"), graph) as running:
+        running.wait_for("ws://127.0.0.1:")
+        host = running.output.partition("ws://")[2].split(";")[0].strip()
+        wait_until(lambda: _first_message(host), "a message of a topic", PATIENCE_S)
+        upgrade = f"Host: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}"
+        hello = f"GET / HTTP/1.1\r\n{upgrade}Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n".encode()
+        asks = [
+            {"op": "subscribe", "subscriptions": [{"id": n, "channelId": n} for n in range(200)]},
+            {"op": "subscribe", "subscriptions": [{"id": -1, "channelId": 2**70}, None, "x"]},
+            {"op": "unsubscribe", "subscriptionIds": [2**64, "a"]},
+            {
+                "op": "advertise",
+                "channels": [{"id": 1, "topic": "/clock", "encoding": "cdr", "schemaName": "x" * 9000}],
+            },
+            {"op": "setParameters", "parameters": [{"name": "map_search_path", "value": "/"}]},
+            {"op": "fetchAsset", "uri": "file:///etc/passwd", "requestId": 1},
+            [[[]]],
+        ]
+        frames = [_frame(rng, json.dumps(ask).encode(), 0x81) for ask in asks]
+        frames += [_frame(rng, data) for data in (b"", b"\1\xff\xff\xff\xff", rng.randbytes(300))]
+        frames += [_frame(rng, b"x" * 200, kind) for kind in (0x01, 0x83, 0x89, 0xF1)]
+        with PagePulse(f"http://{host}") as pulse, ExitStack() as deaf:
+            for _ in range(CROWD):  # all through the attack
+                peer = deaf.enter_context(socket.socket())
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                peer.connect(("127.0.0.1", int(host.rpartition(":")[2])))
+                peer.sendall(hello + frames[0])
+            streams(rng, tries, int(host.rpartition(":")[2]), [hello, *(hello + frame for frame in frames)])
+            failures = [] if _first_message(host) else ["a client gets no message afterwards"]
+        return judged("clients of rfly view --foxglove", tries, running, pulse.longest_stall(), failures)
+
+
+def _first_message(host: str) -> bool:
+    """Whether a client of Foxglove's server that subscribes to all gets a message of a topic in time."""
+    from websockets.sync.client import connect
+
+    deadline = time.monotonic() + PATIENCE_S
+    with suppress(OSError), connect(f"ws://{host}", subprotocols=["foxglove.sdk.v1"], max_size=None) as client:  # type: ignore[list-item]
+        while time.monotonic() < deadline:
+            data = client.recv(timeout=PATIENCE_S)
+            if isinstance(data, bytes):
+                return True
+            found = [{"id": each["id"], "channelId": each["id"]} for each in json.loads(data).get("channels", ())]
+            client.send(json.dumps({"op": "subscribe", "subscriptions": found}))
+    return False
 
 
 def packets_to_monitors(rng: random.Random, tries: int) -> Result:
@@ -420,5 +471,6 @@ ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     "answers of RflySim3D": answers_of_rflysim3d,
     "packets to rfly view": packets_to_the_viewer,
     "browsers": browsers,
+    "Foxglove": foxglove_clients,
     "packets to monitors": packets_to_monitors,
 }

@@ -27,11 +27,16 @@ MB = 1e6
 class Running:
     """A command that runs, with its children: `output` is what it has printed, `peak_mb` its largest memory."""
 
-    def __init__(self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        environment: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             list(map(str, command)),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -8,11 +8,15 @@ Python's: what signals do then is theirs, but it ends all the same.
 from __future__ import annotations
 
 import importlib.util
+import os
+import pty
 import random
 import re
 import signal
 import subprocess
+import sys
 import tempfile
+import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from claims import BETAFLIGHT_PORTS, turn
+from claims import BETAFLIGHT_PORTS, RFLYSIM_PORTS, turn
 
 from attacks.running import Running, free_port, is_alive, node_command, own_graph, rfly
 from attacks.table import Result, largest
@@ -31,6 +35,8 @@ from attacks.traffic import Traffic
 TRIES, SHORT_TRIES = 100, 1
 """of each node, of each command"""
 END_WITHIN_S = 2.0
+DEMO_WITHIN_S = 8.0
+"""it draws a picture at its end"""
 GIVEN_UP_S = 10.0
 AT_ONCE = 3
 """targets, in threads"""
@@ -58,6 +64,9 @@ class Target:
     """to what a machine has only once"""
     check: Callable[[Path, str], str] = field(default=lambda folder, output: "")
     """what is wrong in its folder with what it has left; "": nothing"""
+    within_s: float = END_WITHIN_S
+    on_terminal: bool = False
+    """stdin is a terminal, which has to be left as it was"""
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,13 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
         command = target.command(folder, own_ports)
         ports |= own_ports
         opened.callback(ports.difference_update, own_ports)
-        running = opened.enter_context(Running(command, graph))
+        terminal = subprocess.DEVNULL
+        if target.on_terminal:
+            keyboard, terminal = pty.openpty()
+            opened.callback(os.close, keyboard)
+            opened.callback(os.close, terminal)
+            modes = termios.tcgetattr(terminal)
+        running = opened.enter_context(Running(command, graph, terminal))
         wait_for_work(psutil.Process(running.process.pid), storm.after_s)
         owned = in_hand(running.process.pid)
         started = list(running.processes().values())
@@ -134,11 +149,17 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
         code = running.wait(begin + GIVEN_UP_S - time.monotonic())
         seconds = time.monotonic() - begin
         wrong = judge(target, code, seconds, running.output, owned)
-        left = [process for process in started if is_alive(process)]
+        left = started  # a second signal ends a command at once; the system ends then what it has started
+        while (
+            left := [process for process in left if is_alive(process)]
+        ) and time.monotonic() < begin + target.within_s:
+            time.sleep(0.02)
         if left:
             wrong.append(f"left {', '.join(_told(process) for process in left)} behind")
             for process in left:
                 process.kill()
+        if target.on_terminal and running.process.returncode != -9 and termios.tcgetattr(terminal) != modes:
+            wrong.append("left the terminal in another mode")
         if owned and (problem := target.check(folder, running.output)):
             wrong.append(problem)
         return Outcome(f"{storm}: {'; '.join(wrong)}" if wrong else "", seconds, running.peak_mb)
@@ -149,7 +170,7 @@ def judge(target: Target, code: int | None, seconds: float, output: str, owned: 
     wrong = []
     if code is None:
         wrong.append(f"had not ended after {seconds:.0f} s")
-    elif seconds > END_WITHIN_S:
+    elif seconds > target.within_s:
         wrong.append(f"took {seconds:.2f} s")
     if code is not None and owned and code not in target.codes:
         wrong.append(f"exit code {code}")
@@ -244,6 +265,18 @@ def _replay(folder: Path, ports: set[int]) -> list[str]:
     return rfly("replay", str(folder / "in.pcap"), "--loop", "0", "--port", str(free_port()))
 
 
+def _mission(folder: Path, ports: set[int]) -> list[str]:
+    from attacks.mutators import WAYPOINTS
+
+    (folder / "field.waypoints").write_text(WAYPOINTS, encoding="utf-8")
+    return rfly("mission", "start", "hawk", str(folder / "field.waypoints"), "--repeat")
+
+
+def _demo(folder: Path, ports: set[int]) -> list[str]:
+    """From its folder, where its picture goes."""
+    return ["/bin/sh", "-c", f"cd '{folder}' && exec '{sys.executable}' -m rfly_bringup.demo"]
+
+
 def _recording_is_whole(folder: Path, output: str) -> str:
     from rfly_common.errors import RflyError
     from rfly_ue_bridge.recording.pcap import RecordingReader
@@ -284,6 +317,9 @@ def command_targets() -> Iterator[Target]:
         served = ("view", "--foxglove", "--port", "0")
         yield Target("rfly view --foxglove", lambda folder, ports: rfly(*served), COMMAND_CODES)
     yield Target("rfly sim run", lambda folder, ports: rfly("sim", "run", "valley", "--estimate"), COMMAND_CODES)
+    yield Target("rfly drive", lambda folder, ports: rfly("drive", "amphibious_1"), COMMAND_CODES, on_terminal=True)
+    yield Target("rfly mission start", _mission, COMMAND_CODES | {1})  # the mission was not carried out to its end
+    yield Target("the demo", _demo, COMMAND_CODES, claims=RFLYSIM_PORTS, within_s=DEMO_WITHIN_S)
     sweep = ("sim", "sweep", "hop", "--vary", "seed=0:50", "--jobs", "2")
     yield Target("rfly sim sweep", lambda folder, ports: rfly(*sweep), COMMAND_CODES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -16,7 +17,7 @@ VEHICLES = 100
 
 
 class Traffic:
-    """A terrain, a convoy at 50 Hz, a land-air vehicle with all its sensors; datagrams to `udp_ports`."""
+    """A terrain, a convoy at 50 Hz, missions, a land-air vehicle with all its sensors; datagrams to `udp_ports`."""
 
     def __init__(self, graph: Mapping[str, str]) -> None:
         self.udp_ports: set[int] = set()
@@ -26,6 +27,7 @@ class Traffic:
             nodes: dict[str, dict[str, str]] = {
                 "terrain_node": {"map": "JacksboroFault"},
                 "trajectory_node": {"fleet": "demo_convoy"},
+                "mission_node": {"vehicles": "[hawk]", "file_folders": f"[{tempfile.gettempdir()}]"},
                 "amphibious_sim_node": {"vehicle": "scale", "start": "[-1074.0, -479.0, 0.38]"},
             }
             for name, parameters in nodes.items():

@@ -1,0 +1,458 @@
+"""Odd words on the command line: what somebody types, or has a script type, for every command of `rfly`.
+
+Words of a sensible command line become odd, and options get odd values: numbers that are none or too large, texts of
+any script, files that are missing, empty, folders, pipes, links to themselves or of another kind. Each line ends well
+or with one plain line and exit code 2, never with a trace, in time and small; what lasts is ended by SIGINT.
+Every line is a process, forked from one that has the imports behind it, in a folder of its own, in a ROS graph where
+nobody is; paths stay below that folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from attacks.running import MB, free_port, own_graph
+from attacks.table import Result, largest
+
+TRIES, SHORT_TRIES = 1_000, 10
+LASTS_S = 6.0
+"""of processor or wall time, whatever is more; then it is asked to end"""
+END_WITHIN_S = 3.0
+ADDRESS_SPACE = 8 << 30
+MOST_MEMORY_MB = 1_000.0
+LONGEST_LINE = 1_500
+"""characters, of a command that refuses what it is given; it tells no more than that line"""
+CODES = frozenset({0, 1, 2})
+STOPPED_CODES = CODES | {129, 130, 143}
+COMMON_IMPORTS = (
+    *("attacks.command_line", "rfly_bringup.cli.main", "rfly_terrain", "rfly_trajectory", "rfly_amphibious"),
+    *("rfly_collision", "rfly_ue_bridge", "numpy", "yaml", "rich.console", "jsonschema", "scipy.ndimage"),
+)
+NUMBERS = (
+    *(
+        "",
+        " ",
+        "0",
+        "-0",
+        "-1",
+        "1",
+        "nan",
+        "NaN",
+        "inf",
+        "-inf",
+        "1e400",
+        "-1e308",
+        "1e-320",
+        "1e308",
+        "0x10",
+        "1_000",
+    ),
+    *("٣", "１２", "1,5", "1.5.2", "--", "-", "½", "9" * 400, "9" * 5000, "2147483648", "-9223372036854775809", "1e18"),
+    *("18446744073709551616", "65536", "99999", "true", "None", "+1", "1e", "٣.٥", "1000000", "0.0000001", "1e9"),
+)
+TEXTS = (
+    *(
+        "",
+        " ",
+        "é",
+        "e\u0301",
+        "日本",
+        "\u202e",
+        "\x1b[31mred\x1b[0m",
+        "a\nb",
+        "[bold]x[/]",
+        "[/]",
+        "%s%n",
+        "{0}",
+        "{",
+        "}",
+    ),
+    *(
+        "x" * 300,
+        "x" * 5000,
+        "../x",
+        "..",
+        "~",
+        "/",
+        "//",
+        "a b",
+        "a/b",
+        "*",
+        "?",
+        "(",
+        "[",
+        "(a+)+$",
+        "\\",
+        "\udc80",
+        "'",
+    ),
+    *(
+        "0=1",
+        "a=b=c",
+        "=",
+        "seed=0:50",
+        "seed=1:0",
+        "seed=nan",
+        "mass=-1,nan",
+        "1,2",
+        "nan,nan",
+        "1,2,3,4",
+        ",",
+        "\t",
+        "\0x",
+    ),
+    *(
+        "EPSG:0",
+        "EPSG:99999999",
+        "+proj=longlat",
+        "localhost:99999",
+        "256.1.1.1",
+        "x" * 70 + ".invalid",
+        "1.2.3",
+        "::1",
+    ),
+    *(
+        "JacksboroFault",
+        "scale",
+        "hop",
+        "valley",
+        "pillars",
+        "demo_convoy",
+        "forest",
+        "map_ned",
+        "rover",
+        "true",
+        "false",
+    ),
+)
+FILES = (
+    *(
+        "missing",
+        "missing/x",
+        "folder",
+        "folder/",
+        "pipe",
+        "loop",
+        "empty",
+        "socket",
+        "random",
+        "zeros",
+        "huge",
+        "x.png",
+    ),
+    *(
+        "folder.png",
+        "folder.yaml",
+        "folder.plan",
+        "folder.mcap",
+        "folder.pcap",
+        "folder.npz",
+        "folder.csv",
+        "folder.xml",
+    ),
+    *("pipe.png", "pipe.yaml", "pipe.plan", "pipe.mcap", "pipe.pcap", "pipe.npz", "pipe.csv", "pipe.xml", "pipe.tif"),
+    *("empty.png", "empty.yaml", "empty.plan", "empty.mcap", "empty.pcap", "empty.npz", "empty.csv", "empty.xml"),
+    *(
+        "random.png",
+        "random.yaml",
+        "random.plan",
+        "random.mcap",
+        "random.pcap",
+        "random.npz",
+        "random.csv",
+        "random.xml",
+    ),
+    *("empty.tif", "empty.npy", "empty.obj", "empty.waypoints", "random.tif", "random.npy", "random.waypoints"),
+    *(
+        "locked.yaml",
+        "locked.plan",
+        "locked/x",
+        "é\u0301.png",
+        "\udc80.yaml",
+        "x" * 250 + ".yaml",
+        "x" * 300,
+        "a\nb.csv",
+    ),
+    *("fleet.yaml", "world.yaml", "mission.plan", "points.csv", "vehicle.xml", "none.yaml", "list.yaml", "text.yaml"),
+)
+
+SENSIBLE: dict[str, Sequence[str]] = {
+    "dissector": ("--out", "made.lua"),
+    "doctor": ("--seconds", "0.5"),
+    "drive": ("amphibious_1",),
+    "fleet check": ("fleet.yaml", "--seconds", "2"),
+    "fleet plot": ("fleet.yaml", "--out", "made.png"),
+    "listen": ("--count", "1"),
+    "mission check": ("mission.plan",),
+    "mission convert": ("mission.plan", "made.waypoints"),
+    "mission fly": ("mission.plan", "--limit", "5"),
+    "mission preflight": ("mission.plan", "--map", "RollingHills"),
+    "mission hold": ("hawk",),
+    "mission resume": ("hawk",),
+    "mission return": ("hawk",),
+    "mission start": ("hawk", "mission.plan"),
+    "mission status": ("hawk",),
+    "objects fit": ("--click", "1", "2", "3", "--object", "1", "2", "3", "--dry-run"),
+    "objects list": (),
+    "objects move": ("1", "2", "3"),
+    "objects place": ("3", "1", "2"),
+    "objects remove": ("1",),
+    "plan": ("0,0", "50,50", "--map", "RollingHills"),
+    "record": ("made.pcap", "--windows", "1", "--duration", "0.2"),
+    "replay": ("made.pcap", "--speed", "100"),
+    "send": ("RflyCameraPosAng", "0", "0", "-20"),
+    "sim ardupilot-params": ("made.parm",),
+    "sim fit": ("points.csv",),
+    "sim modes": ("scale",),
+    "sim run": ("scenario.yaml",),
+    "sim sweep": ("scenario.yaml", "--vary", "seed=0:1", "--jobs", "1"),
+    "sim urdf": ("scale", "--out", "made.urdf"),
+    "status": ("--once", "--seconds", "0.5"),
+    "terrain cloud": ("RollingHills", "--out", "made.pcd", "--stride", "50"),
+    "terrain export": ("RollingHills", "--out", "made.tif"),
+    "terrain import": ("heights.npy", "--out", "made.png", "--cell-size", "1", "1"),
+    "terrain info": ("RollingHills",),
+    "terrain plot": ("RollingHills", "--out", "made.png"),
+    "terrain query": ("1", "2", "RollingHills"),
+    "terrain traversable": ("RollingHills", "--resolution", "5"),
+    "up": ("--map", "RollingHills"),
+    "up amphibious": (),
+    "view": ("--port", "0"),
+    "world info": ("pillars",),
+    "world make": ("forest", "--out", "made.yaml"),
+    "world plot": ("pillars", "--out", "made.png"),
+}
+OWN_PORTS: Mapping[str, Sequence[str]] = {
+    "listen": ("--port={port}",),
+    "record": ("--port={port}",),
+    "replay": ("--port={port}",),
+    "send": ("--port={port}", "--window=0"),
+    "objects place": ("--port={port}", "--window=0"),
+    "view": ("--udp-port={port}", "--feedback-port={port}"),
+    "up": ("--params-file=ports.yaml",),
+    "up amphibious": ("--params-file=ports.yaml",),
+}
+"""said last, so that nothing comes to other peers of this machine"""
+SLOW = frozenset({"up", "up amphibious", "view", "sim run", "sim sweep", "mission start", "mission status", "doctor"})
+SELDOM = 0.15
+"""how often one of them is taken that is drawn"""
+
+
+class Option(NamedTuple):
+    """Of a command: its name, and how many words follow it."""
+
+    name: str
+    words: int
+
+
+def commands() -> dict[str, list[Option]]:
+    """Every command of `rfly` with its options, as Typer has them."""
+    import typer.main
+
+    from rfly_bringup.cli.main import app
+
+    def walk(found: Any, words: tuple[str, ...]) -> Iterator[tuple[str, list[Option]]]:
+        for name, each in sorted(getattr(found, "commands", {}).items()):
+            yield from walk(each, (*words, name))
+        if found.callback is not None:
+            options = [each for each in found.params if each.param_type_name == "option"]
+            yield (
+                " ".join(words),
+                [Option(each.opts[0], 0 if getattr(each, "is_flag", False) else each.nargs) for each in options],
+            )
+
+    return {name: options for name, options in walk(typer.main.get_command(app), ()) if name}
+
+
+def odd_line(rng: random.Random, name: str, options: Sequence[Option]) -> list[str]:
+    """The words behind `rfly`: a sensible line with an odd word, too few or too many, or an option with odd values."""
+    words = list(SENSIBLE[name])
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        place = rng.randrange(len(words) + 1)
+        match rng.randrange(6):
+            case 0 | 1 if words:
+                words[place % len(words)] = odd_word(rng)
+            case 2:
+                del words[place : place + 1]
+            case 3:
+                words.insert(place, odd_word(rng))
+            case _ if options:
+                option = rng.choice(options)
+                words += [option.name, *(odd_word(rng) for _ in range(option.words))]
+    return [word for word in (*name.split(), *words) if word != "--overwrite" or rng.random() < 0.5]
+
+
+def odd_word(rng: random.Random) -> str:
+    return rng.choice(rng.choice((NUMBERS, TEXTS, FILES))).replace("\0", "")
+
+
+def make_files(folder: Path, rng: random.Random) -> None:
+    """What FILES and SENSIBLE name."""
+    from attacks import mutators
+
+    made: dict[str, bytes] = {
+        "fleet.yaml": mutators.shipped("rfly_trajectory/data/fleets/demo_convoy.yaml"),
+        "world.yaml": mutators.shipped("rfly_terrain/data/worlds/pillars.yaml"),
+        "scenario.yaml": mutators.shipped("rfly_amphibious/data/scenarios/hop.yaml"),
+        "mission.plan": json.dumps(mutators.PLAN).encode(),
+        "points.csv": b"x,y\n1,2\n3,4\n",
+        "vehicle.xml": mutators.VEHICLE.encode(),
+        "none.yaml": b"null\n",
+        "list.yaml": b"[1, [2, {}]]\n",
+        "text.yaml": b"text\n",
+        "heights.npy": mutators.saved(a=[[1.0, 2.0, 3.0]] * 3)["a.npy"],
+        "ports.yaml": f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: {free_port()}}}}}\n".encode(),
+        "zeros": bytes(1_000_000),
+    }
+    for name in FILES:
+        path = folder / name
+        kind = name.partition(".")[0]
+        with suppress(OSError):  # a name that no system takes
+            if kind == "folder":
+                path.mkdir(exist_ok=True)
+            elif kind == "pipe":
+                os.mkfifo(path)
+            elif kind == "loop":
+                path.symlink_to(path)
+            elif kind == "socket":
+                with socket.socket(socket.AF_UNIX) as opened:
+                    opened.bind(str(path))
+            elif kind == "huge":
+                with path.open("wb") as file:
+                    file.truncate(1 << 40)
+            elif kind in ("empty", "random", "locked"):
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(b"" if kind == "empty" else rng.randbytes(2000))
+    for name, data in made.items():
+        (folder / name).write_bytes(data)
+    for path in folder.glob("locked*"):
+        path.chmod(0)
+
+
+class Outcome(NamedTuple):
+    """Of one line; `wrong` is empty where all went well."""
+
+    wrong: str
+    seconds: float
+    peak_mb: float
+
+
+def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
+    """In the forked process: become `rfly` with these words."""
+    os.setsid()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
+        opened = os.open(name, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", errors="backslashreplace") for number in (1, 2))
+    sys.stdin = open(os.devnull)  # noqa: SIM115  it lasts as long as the process
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    sys.argv = ["rfly", *words]
+    from rfly_bringup.cli.entry_point import rfly
+
+    rfly()
+
+
+def attack_line(context: Any, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Outcome:
+    """One process: what it says at its end, or once it is asked to end."""
+    process = context.Process(target=run_words, args=(words, str(folder), dict(environment)))
+    start, peak = time.monotonic(), 0.0
+    process.start()
+    watched, asked_at, code = psutil.Process(process.pid), math.inf, None
+    used = 0.0
+    while code is None:
+        process.join(0.02)
+        code = process.exitcode
+        with suppress(psutil.Error):
+            peak = max(peak, watched.memory_info().rss / MB)
+            used = sum(watched.cpu_times()[:2])
+        now = time.monotonic()
+        if code is None and asked_at == math.inf and min(now - start, max(used, 0.2 * (now - start))) > LASTS_S:
+            asked_at = now
+            os.kill(process.pid, signal.SIGINT)
+        if now - asked_at > END_WITHIN_S + 7.0:
+            process.kill()
+            process.join()
+            code = -9
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    wrong = judge(code, asked_at < math.inf, (folder / "stderr").read_text("utf-8", "replace"))
+    if asked_at < math.inf and time.monotonic() - asked_at > END_WITHIN_S:
+        wrong.append(f"took {time.monotonic() - asked_at:.1f} s to end")
+    if peak > MOST_MEMORY_MB:
+        wrong.append(f"swelled to {peak:.0f} MB")
+    return Outcome(f"rfly {words!r}: {'; '.join(wrong)}" if wrong else "", time.monotonic() - start, peak)
+
+
+def judge(code: int, stopped: bool, told: str) -> list[str]:
+    """What is wrong with an end. `stopped`: it lasted, and was asked to end; `told`: on stderr."""
+    wrong = []
+    if code not in (STOPPED_CODES if stopped else CODES):
+        wrong.append(f"exit code {code}")
+    if "Traceback" in told or "Warning:" in told:
+        wrong.append(" | ".join(told.splitlines()[-6:])[-1000:])
+    lines = told.splitlines()
+    if code == 2 and not stopped and not wrong:
+        if len(lines) != 1 or not lines[0].startswith("rfly: "):
+            wrong.append(f"told {len(lines)} lines, not one: {told[:300]!r}")
+        elif len(lines[0]) > LONGEST_LINE:
+            wrong.append(f"told a line of {len(lines[0])} characters: {lines[0][:100]!r}")
+    if "\x1b" in told:
+        wrong.append(f"an escape sequence reached the terminal: {told[:300]!r}")
+    return wrong
+
+
+def _drawn(rng: random.Random, names: Sequence[str], tries: int) -> Iterator[str]:
+    for _ in range(tries):
+        name = rng.choice(names)
+        while name in SLOW and rng.random() > SELDOM:
+            name = rng.choice(names)
+        yield name
+
+
+def command_lines(rng: random.Random, tries: int) -> Result:
+    """Odd words to all commands."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(COMMON_IMPORTS))
+    known = commands()
+    outcomes = []
+    with own_graph() as graph, tempfile.TemporaryDirectory(prefix="attack_") as root:
+        for number, name in enumerate(_drawn(rng, sorted(known), tries)):
+            folder = Path(root) / str(number)
+            folder.mkdir()
+            make_files(folder, rng)
+            last = [word.format(port=free_port()) for word in OWN_PORTS.get(name, ())]
+            words = [*odd_line(rng, name, known[name]), *last]
+            outcomes.append(attack_line(context, words, folder, graph))
+            _remove(folder)
+    failures = tuple(outcome.wrong for outcome in outcomes if outcome.wrong)
+    peak, longest = largest(o.peak_mb for o in outcomes), largest(o.seconds for o in outcomes)
+    return Result("odd words on the command line", len(outcomes), len(failures), peak, longest, failures)
+
+
+def _remove(folder: Path) -> None:
+    for path in folder.glob("locked*"):
+        path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder)
+
+
+ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {"odd words on the command line": command_lines}

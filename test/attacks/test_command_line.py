@@ -1,0 +1,59 @@
+"""Odd words on the command line: bad ends are told, all commands are tried, and they stand some lines."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from attacks import command_line
+from attacks.command_line import judge, odd_line
+
+TRACE = "Traceback (most recent call last):\n  File x\nValueError: no\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "stopped", "told", "wrong"),
+    [
+        (2, False, "rfly: a map: not found\n", None),
+        (0, False, "reading\nwriting\n", None),
+        (130, True, "", None),
+        (130, False, "", "exit code 130"),
+        (-11, True, "", "exit code -11"),
+        (1, False, TRACE, "Traceback"),
+        (2, False, "rfly: a\nb\n", "told 2 lines"),
+        (2, False, "", "told 0 lines"),
+        (2, False, "usage: rfly\n", "told 1 lines"),
+        (2, False, f"rfly: {'9' * 2000}\n", "told a line of 2006 characters"),
+        (2, False, "rfly: \x1b[31mred\n", "an escape sequence"),
+        (0, False, "a.py:3: RuntimeWarning: overflow\n", "RuntimeWarning"),
+    ],
+)
+def test_a_bad_end_is_told(code, stopped, told, wrong):
+    found = judge(code, stopped, told)
+    assert (found == []) if wrong is None else any(wrong in each for each in found), found
+
+
+def test_every_command_has_a_sensible_line_and_the_odd_ones_repeat_with_their_seed():
+    known = command_line.commands()
+    assert known.keys() == command_line.SENSIBLE.keys()
+    assert "--map" in [option.name for option in known["terrain query"]]
+    for name, options in known.items():
+        first, again = ([odd_line(random.Random(n), name, options) for n in range(20)] for _ in range(2))
+        assert first == again
+        assert all(line[: len(name.split())] == name.split() for line in first)
+        assert any(line != [*name.split(), *command_line.SENSIBLE[name]] for line in first)
+
+
+def test_no_word_leads_out_of_the_folder():
+    """But to the folders above, where nothing can be written over."""
+    words = [*command_line.FILES, *command_line.TEXTS]
+    assert not [word for word in words if word.startswith("/") and word.strip("/")]
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_commands_stand_it(monkeypatch):
+    monkeypatch.setattr(command_line, "LASTS_S", 1.5)
+    result = command_line.command_lines(random.Random(5), command_line.SHORT_TRIES)
+    assert (result.tried, result.failures) == (command_line.SHORT_TRIES, ())
