@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -15,14 +14,21 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
+from rfly_common.files import open_regular
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.imports import require
 from rfly_common.physics import GRAVITY
+from rfly_common.readers.mcap_chunks import check_chunks
+from rfly_common.readers.reader_errors import reader_errors
 
 RATE = 100.0
 """Hz, of `Motion`"""
 SENSOR_BAND, ENCODER_BAND, BIAS_BAND = 20.0, 30.0, 0.2
 """Hz: above which noise of IMU and of wheels' encoders is cut off; below which odometry corrects the accelerometer"""
+SHORTEST, LONGEST = 10.0, 7200.0
+"""s, of a log: a stamp that is far off would ask for all of the memory"""
+LARGEST = 1e9
+"""in SI units, of what no vehicle reaches"""
 ODOMETRY = ("ground_truth/odom", "odometry/filtered")
 """the first that was recorded is taken"""
 NEEDED = ("imu/data", "joint_states")
@@ -59,7 +65,16 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
     Raises ConfigError where a needed topic is missing, CaptureError for a file that can't be read.
     """
     require("mcap_ros2", "reading MCAP files")
-    from mcap.exceptions import McapError
+
+    def refuse(reason: str) -> CaptureError:
+        return CaptureError(f"{path}: {reason}; expected a whole MCAP file with messages of ROS 2")
+
+    with open_regular(path) as file, reader_errors(refuse):
+        return _log(path.name, *_read(file, path, params, namespace))
+
+
+def _read(file: BinaryIO, path: Path, params: VehicleParameters, namespace: str | None) -> tuple[Any, Any, str]:
+    """(rows of each topic, links of /tf_static, the IMU's frame)."""
     from mcap.reader import make_reader
     from mcap_ros2.decoder import DecoderFactory
 
@@ -67,32 +82,28 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
     rows: dict[str, list[tuple[float, float, list[float]]]] = {}
     links: dict[str, tuple[list[float], list[float]]] = {}
     imu_frame = ""
-    try:
-        with path.open("rb") as file:
-            reader = make_reader(file, decoder_factories=[DecoderFactory()])
-            summary = reader.get_summary()
-            topics = [] if summary is None else [channel.topic for channel in summary.channels.values()]
-            prefix = _prefix(path, topics, namespace)
-            wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
-            for _, channel, record, message in reader.iter_decoded_messages(topics=wanted):
-                if channel.topic.endswith("tf_static"):
-                    for link in message.transforms:
-                        t, q = link.transform.translation, link.transform.rotation
-                        links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
-                    continue
-                topic = channel.topic.removeprefix(prefix)
-                stamp = message.header.stamp if hasattr(message, "header") else None
-                time = np.nan if stamp is None else stamp.sec + 1e-9 * stamp.nanosec
-                values = columns[topic](message)
-                if values is not None:
-                    rows.setdefault(topic, []).append((time, 1e-9 * record.log_time, values))
-                if topic == "imu/data":
-                    imu_frame = message.header.frame_id
-    except (McapError, struct.error, ValueError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise CaptureError(f"{path}: {error}; expected a whole MCAP file with messages of ROS 2") from error
-    return _log(path.name, rows, links, imu_frame)
+    reader = make_reader(file, decoder_factories=[DecoderFactory()])
+    summary = reader.get_summary()
+    if summary is None:
+        raise CaptureError(f"{path}: it has no end, as if its writer was killed; expected a whole MCAP file")
+    check_chunks(path, summary)
+    prefix = _prefix(path, [channel.topic for channel in summary.channels.values()], namespace)
+    wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
+    for _, channel, record, message in reader.iter_decoded_messages(topics=wanted):
+        if channel.topic.endswith("tf_static"):
+            for link in message.transforms:
+                t, q = link.transform.translation, link.transform.rotation
+                links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
+            continue
+        topic = channel.topic.removeprefix(prefix)
+        stamp = message.header.stamp if hasattr(message, "header") else None
+        time = np.nan if stamp is None else stamp.sec + 1e-9 * stamp.nanosec
+        values = columns[topic](message)
+        if values is not None:
+            rows.setdefault(topic, []).append((time, 1e-9 * record.log_time, values))
+        if topic == "imu/data":
+            imu_frame = message.header.frame_id
+    return rows, links, imu_frame
 
 
 def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
@@ -106,6 +117,9 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
     series = {}
     for topic, found in rows.items():
         time, arrival = np.array([row[:2] for row in found]).T
+        widths = {len(row[2]) for row in found}
+        if len(widths) > 1 or not (np.abs([row[2] for row in found]) <= LARGEST).all():
+            raise CaptureError(f"{name}: {topic}: messages of different lengths, or with numbers beyond {LARGEST:g}")
         time = np.where(np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0]))  # without a stamp
         time, first = np.unique(time, return_index=True)
         series[topic] = Series(time, np.array([found[k][2] for k in first], float))
@@ -209,11 +223,10 @@ def motion(log: VehicleLog, params: VehicleParameters) -> Motion:
     imu, joints = series["imu/data"], series["joint_states"]
     odometry = next(series[topic] for topic in ODOMETRY if topic in series)
     begin, end = (f(s.time[k] for s in (imu, joints, odometry)) for f, k in ((max, 0), (min, -1)))
+    if not SHORTEST <= end - begin <= LONGEST:
+        lasts = f"{max(end - begin, 0.0):.1f} s in which all was recorded"
+        raise ConfigError(f"{log.name}: {lasts}, expected {SHORTEST:g} … {LONGEST:g} s")
     time = np.arange(begin, end, 1.0 / RATE)
-    if time.size < 10 * RATE:
-        raise ConfigError(
-            f"{log.name}: {max(end - begin, 0.0):.1f} s in which all was recorded, expected 10 s at least"
-        )
     raw_imu, imu_change = _on(time, imu, SENSOR_BAND)
     turned, rates_change = (_rotated(log.imu_orientation, part[:, 3:]) for part in (raw_imu, imu_change))
     lever = log.imu_position

@@ -19,10 +19,9 @@ from rfly_bringup.recording.topics import Topic
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.files import open_regular
 from rfly_common.imports import require
+from rfly_common.readers.mcap_chunks import check_chunk, check_chunks
 from rfly_common.readers.reader_errors import reader_errors
 
-MOST_CHUNK_BYTES = 256_000_000
-"""unpacked; rosbag2 and ours write a megabyte"""
 MAGIC = b"\x89MCAP0\r\n"
 _PURPOSE = "recording and replaying MCAP files"
 _FOR_EVER = {"sec": 9223372036, "nsec": 854775807}
@@ -145,8 +144,7 @@ class McapReader:
         self._is_whole = summary is not None and statistics is not None
         if summary is not None and statistics is not None:
             channels, schemas = summary.channels, summary.schemas
-            for index in summary.chunk_indexes:
-                self._check_chunk(index.uncompressed_size)
+            check_chunks(path, summary)
             self.counts: dict[int, int] = statistics.channel_message_counts
             """messages by channel"""
         else:
@@ -178,10 +176,6 @@ class McapReader:
             for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
                 yield message
 
-    def _check_chunk(self, size: int) -> None:
-        if size > MOST_CHUNK_BYTES:
-            raise CaptureError(f"{self.path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}")
-
     def _as_they_stand(self) -> Iterator[Any]:
         """All records of a file without an end."""
         from mcap.exceptions import InvalidMagic
@@ -200,7 +194,7 @@ class McapReader:
                     self._file, emit_chunks=True, validate_crcs=True, record_size_limit=size
                 ).records:
                     if isinstance(record, Chunk):
-                        self._check_chunk(record.uncompressed_size)
+                        check_chunk(self.path, record.uncompressed_size)
                         yield from breakup_chunk(record, validate_crc=True)
                     else:
                         yield record

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, ManoeuvreGuide, Signal
+from rfly_amphibious.identification import vehicle_log
 from rfly_amphibious.identification.excitation import excitation
 from rfly_amphibious.identification.fit_plot import draw_fit
 from rfly_amphibious.identification.flight_fit import fit_flight
@@ -22,7 +24,7 @@ from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import ConfigError
+from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 
 GIVEN = VehicleParameters.load("scale")
@@ -198,8 +200,39 @@ def test_the_loads_of_a_vehicle_at_rest_are_its_mass():
 def test_a_short_log_is_refused():
     log = at_rest()
     series = {name: Series(s.time[:300], s.value[:300]) for name, s in log.series.items()}
-    with pytest.raises(ConfigError, match=r"still.mcap: 3.0 s in which all was recorded, expected 10 s"):
+    with pytest.raises(ConfigError, match=r"still.mcap: 3.0 s in which all was recorded, expected 10 … 7200 s"):
         fit_vehicle(dataclasses.replace(log, series=series), GIVEN, mass=30.0)
+
+
+def test_a_log_with_a_stamp_that_is_far_off_is_refused_before_it_takes_all_memory():
+    log = at_rest()
+    series = {
+        name: Series(np.append(s.time, 1e9), np.vstack((s.value, s.value[-1:]))) for name, s in log.series.items()
+    }
+    with pytest.raises(
+        ConfigError, match=r"still.mcap: 1000000000.0 s in which all was recorded, expected 10 … 7200 s"
+    ):
+        fit_vehicle(dataclasses.replace(log, series=series), GIVEN, mass=30.0)
+
+
+@pytest.mark.parametrize("second", [[1.0, np.nan], [1.0, np.inf], [1e300, 1.0], [1.0], []])
+def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
+    rows = {topic: [(0.0, 0.0, [1.0, 2.0]), (0.1, 0.1, second)] for topic in ("imu/data", "joint_states")}
+    rows["ground_truth/odom"] = rows["imu/data"]
+    with pytest.raises(
+        CaptureError, match=r"a\.mcap: imu/data: messages of different lengths, or with numbers beyond 1e"
+    ):
+        vehicle_log._log("a.mcap", rows, {}, "base_link")
+
+
+@pytest.mark.needs("mcap_ros2")
+def test_what_is_no_whole_log_is_refused(tmp_path):
+    """A pipe is not waited for; files that were cut or are none are told apart from others by their text."""
+    (tmp_path / "none.mcap").write_bytes(b"x" * 5000)
+    os.mkfifo(tmp_path / "pipe.mcap")
+    for name, told in (("none.mcap", "expected a whole MCAP file"), ("pipe.mcap", "a pipe, a socket or a device")):
+        with pytest.raises((CaptureError, OSError), match=told):
+            vehicle_log.read_log(tmp_path / name, GIVEN)
 
 
 def test_the_spread_of_a_linear_fit_is_the_one_of_many():
