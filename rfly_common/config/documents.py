@@ -7,6 +7,7 @@ import functools
 import importlib.resources
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -139,7 +140,14 @@ def parse_mapping(data: bytes, file: str, keys: str) -> Document:
 
 
 def check_schema(document: Document, schema: Mapping[str, Any]) -> None:
-    """ConfigError that names file, line, key and what is allowed where the document does not fit."""
+    """ConfigError that names file, line, key and what is allowed where the document does not fit.
+
+    Lists that are too long are found first: the validator looks at each of their elements before it counts them.
+    """
+    for key, rules in schema.get("properties", {}).items():
+        value, most = document.value.get(key), rules.get("maxItems", math.inf)
+        if isinstance(value, list) and len(value) > most:
+            raise document.error((key,), f"{len(value):,} elements, allowed: at most {most:,}")
     problem = first_error(jsonschema.Draft7Validator(schema).iter_errors(document.value), document)
     if problem is not None:
         raise ConfigError(problem)

@@ -21,6 +21,9 @@ MAX_VALUES = 2_000_000
 
 MAX_NUMBER_LENGTH = 100
 
+MOST_TEXT = 500
+"""characters of an error's text: it may quote a value of any length"""
+
 _MAX_KNOWN = 10_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, ten times as fast, where PyYAML was built with it
@@ -53,7 +56,8 @@ class Document(NamedTuple):
 
     def error(self, path: Sequence[Key], text: str) -> ConfigError:
         """The error to raise for a value: where it is, and what is wrong with it."""
-        return ConfigError(f"{self.location(path)}: {text}")
+        short = text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
+        return ConfigError(f"{self.location(path)}: {short}")
 
     def line(self, path: Sequence[Key]) -> int:
         """The line of the value that the path of keys and indices leads to, or of the nearest one above that exists."""
