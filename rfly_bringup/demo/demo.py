@@ -168,15 +168,16 @@ class Demo:
                 f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} instead"
             )
         compile_for_nodes(name for name, _ in self._supervisor.commands)
-        self._supervisor.start()
         try:
+            self._supervisor.start(lambda: self._stop)
             with TerrainObserver() as observer:
                 self._wait_until_started(observer)
                 if viewer.command:
                     self._wait(observer, viewer.answers, "an answer from the viewer's page")
-                self._print_addresses(observer, viewer)
-                self._observe(observer, duration_s)
-                self._draw(observer)
+                if not self._stop:
+                    self._print_addresses(observer, viewer)
+                    self._observe(observer, duration_s)
+                    self._draw(observer)
         finally:
             self._supervisor.stop()
             self._watch.close()
@@ -187,10 +188,8 @@ class Demo:
 
     def _wait(self, observer: Any, ready: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not observer.spin(ready, 0.2):
+        while not self._stop and not observer.spin(ready, 0.2):
             self._check_nodes()
-            if self._stop:
-                return
             if time.monotonic() > deadline:
                 raise DemoFailed(f"{what} has not arrived within {START_TIMEOUT_S:.0f} s")
 
@@ -201,8 +200,6 @@ class Demo:
             raise DemoFailed(f"{', '.join(self._supervisor.ended)} has ended")
 
     def _print_addresses(self, observer: Any, viewer: DemoViewer) -> None:
-        if observer.cloud is None:
-            return
         c = observer.cloud
         no_page = f"no page, as viser is missing; {how_to_install('view')}"
         self._console.print(

@@ -23,6 +23,28 @@ def test_help_is_help():
     assert all(option in ended.stdout for option in ("--map", "--fleet", "--host", "--duration"))
 
 
+STOPPED_BEFORE = """
+from rich.console import Console
+from rfly_bringup.demo.demo import Demo
+from rfly_bringup.runner.supervisor import Supervisor
+
+started = []
+Supervisor._start = lambda self, name, command: started.append(name)
+demo = Demo(Console(), {})
+demo._on_signal()
+demo.run(None)
+print("started", started)
+"""
+
+
+@pytest.mark.ros
+def test_ctrl_c_while_kernels_are_compiled_starts_no_node_and_waits_for_none(domain_id):
+    command = [sys.executable, "-c", STOPPED_BEFORE]
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout.splitlines()[-1:]) == (0, ["started []"]), ended.stderr
+
+
 @pytest.mark.ros
 @pytest.mark.parametrize(
     ("arguments", "told"),
