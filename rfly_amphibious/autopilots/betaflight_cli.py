@@ -5,7 +5,9 @@ MSP version 1: `$M<` length code payload checksum, answered by `$M>`; the checks
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import socket
 import struct
 import time
@@ -120,7 +122,7 @@ class BetaflightSerial(Closing):
         """(code, payload) of what has come since. Raises AutopilotError where the connection has ended."""
         self._socket.setblocking(False)
         try:
-            while True:
+            for _ in range(MOST // 4096):  # whoever floods the connection does not stop the loop
                 data = self._socket.recv(4096)
                 if not data:
                     raise AutopilotError(f"Betaflight has closed its connection on TCP {self._where}")
@@ -202,10 +204,7 @@ def _frame(code: int, payload: bytes = b"") -> bytes:
 
 
 def _xor(data: bytes) -> int:
-    value = 0
-    for byte in data:
-        value ^= byte
-    return value
+    return functools.reduce(operator.xor, data, 0)
 
 
 def _frames(buffer: bytearray) -> Iterable[tuple[int, bytes]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.autopilots.betaflight_attitude import BetaflightSticks, tilt_to
-from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
+from rfly_amphibious.autopilots.betaflight_cli import BetaflightSerial, _frames, attitude_of, status_of
 from rfly_amphibious.autopilots.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
 from rfly_amphibious.autopilots.betaflight_session import find_firmware, shipped_settings
 from rfly_amphibious.control.attitude_controller import Mixer
@@ -142,3 +142,25 @@ def test_settings_fit_the_sticks():
 def test_rotors_that_have_all_failed_are_asked_for_nothing():
     mixer = Mixer(VehicleParameters.load("scale_quad"), range(4))
     assert mixer.rotor_speeds((294.0, 1.0, 1.0, 0.1)).tolist() == [0.0] * 4
+
+
+def test_a_connection_that_floods_does_not_hold_the_loop():
+    """Each look at it ends, and answers in what was read come out."""
+    good = bytes.fromhex("244d3e 00 6c 6c")  # an empty answer to 108: its check is 0 XOR 0x6c
+
+    class Flood:
+        reads = 0
+
+        def setblocking(self, _):
+            pass
+
+        def recv(self, size):
+            self.reads += 1
+            assert self.reads < 1000, "it never ends"
+            return good * (size // len(good))
+
+    serial = BetaflightSerial.__new__(BetaflightSerial)
+    serial._socket, serial._buffer = Flood(), bytearray()
+    found = serial.answers()
+    assert set(found) == {(108, b"")}
+    assert len(found) > 100
