@@ -33,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_LONGEST_ERROR = 1_000
 _RUN, _WATCH, _PREPARE, _WIRE = "Run", "Watch", "Prepare, plan and simulate", "RflySim3D's datagrams"
 app.command(rich_help_panel=_RUN)(drive)
 app.add_typer(up_app, name="up", rich_help_panel=_RUN)
@@ -76,5 +77,8 @@ def main() -> None:
 
 
 def _print_error(text: str) -> None:
-    print(printable("rfly: " + " ".join(text.split())), file=sys.stderr)
+    line = " ".join(text.split())
+    if len(line) > _LONGEST_ERROR:  # it quotes what was typed; the reason is at its end
+        line = f"{line[: _LONGEST_ERROR // 2]} … {line[-_LONGEST_ERROR // 2 :]}"
+    print(printable(f"rfly: {line}"), file=sys.stderr)
     sys.exit(2)

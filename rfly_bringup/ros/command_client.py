@@ -9,17 +9,34 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import rclpy
+from rclpy.exceptions import NameValidationException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.validate_namespace import validate_namespace
 
 from rfly_bringup.runner.supervisor import node_environment
-from rfly_common.errors import RflyError
+from rfly_common.errors import ConfigError, RflyError
 from rfly_common.ros.run_loop import events_executor
 
 TIMEOUT_S = 10.0
 Self = TypeVar("Self", bound="CommandClient")
 AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+def check_name(check: Callable[[str], object], what: str, given: str) -> None:
+    """`check` is one of rclpy's. Raises ConfigError for a name that ROS does not take."""
+    try:
+        check(given)
+    except NameValidationException as error:
+        raise ConfigError(f"{what} {given!r}: {str(error).splitlines()[0].rstrip(':')}") from None
+    except TypeError:  # half a character
+        raise ConfigError(f"{what} {given!r}: not a text") from None
+
+
+def check_namespace(what: str, given: str) -> None:
+    """As `check_name`; with or without a slash at its beginning, and "" is the one above all."""
+    check_name(lambda name: validate_namespace(f"/{name.removeprefix('/')}"), what, given)
 
 
 @contextmanager
@@ -47,6 +64,7 @@ class CommandClient:
     """`error` is what is raised where nobody answers; `server` names the node that should."""
 
     def __init__(self, name: str, namespace: str, server: str, error: type[RflyError]) -> None:
+        check_namespace("--namespace", namespace)
         self._session = command_session(lambda: Node(name, namespace=namespace or None), SingleThreadedExecutor)
         self.node, self._executor = self._session.__enter__()
         self._server, self._error = server, error

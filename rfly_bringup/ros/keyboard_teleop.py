@@ -17,16 +17,15 @@ import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
-from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
-from rclpy.validate_namespace import validate_namespace
 from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
 from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
 from rfly_amphibious.ros.teleop_node import velocity_to_twist
+from rfly_bringup.ros.command_client import check_namespace
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import publisher, subscription
@@ -109,10 +108,7 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
     """
     if not sys.stdin.isatty():
         raise ConfigError("stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node")
-    try:
-        validate_namespace(namespace if namespace.startswith("/") else f"/{namespace}")
-    except InvalidNamespaceException as error:
-        raise ConfigError(f"VEHICLE {namespace!r}: {str(error).splitlines()[0].rstrip(':')}") from None
+    check_namespace("VEHICLE", namespace)
     os.environ.update(node_environment())
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()

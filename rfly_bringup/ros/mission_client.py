@@ -9,14 +9,13 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from rclpy.action import ActionClient
-from rclpy.exceptions import InvalidTopicNameException
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.validate_topic_name import validate_topic_name
 from rfly_suite.action import ExecuteMission
 from rfly_suite.msg import MissionParams
 from rfly_suite.srv import SetMissionCommand
 
-from rfly_bringup.ros.command_client import CommandClient
+from rfly_bringup.ros.command_client import CommandClient, check_name
 from rfly_common.errors import ConfigError
 from rfly_common.ros.qos import LATCHED
 from rfly_trajectory.missions.items import MissionCommand, MissionMode
@@ -33,10 +32,7 @@ class MissionClient(CommandClient):
     """Raises ConfigError for what mission_node refuses, or where none answers."""
 
     def __init__(self, namespace: str, vehicle: str) -> None:
-        try:
-            validate_topic_name(vehicle)
-        except InvalidTopicNameException as error:
-            raise ConfigError(f"NAME {vehicle!r}: {str(error).splitlines()[0].rstrip(':')}") from None
+        check_name(validate_topic_name, "NAME", vehicle)
         super().__init__("rfly_mission", namespace, "mission_node", ConfigError)
         self._vehicle = vehicle
 

@@ -119,6 +119,9 @@ def test_a_mission_that_is_refused_says_why(hawk):
         (["status", "dove"], "no mission_node offers /dove/execute_mission"),
         (["start", "dove", "x.plan", "--namespace", "site"], "no mission_node offers /site/dove/execute_mission"),
         (["hold", "a b"], "NAME 'a b'"),
+        (["hold", "\udc80"], r"NAME '\udc80'"),
+        (["hold", "hawk", "--namespace", "é"], "--namespace 'é': Invalid namespace"),
+        (["hold", "hawk", "--namespace", "site/"], "--namespace 'site/': Invalid namespace"),
     ],
 )
 def test_mistakes_are_one_line(words, text, domain_id, monkeypatch, capsys):

@@ -56,6 +56,15 @@ def test_a_mistake_is_one_line(rfly, arguments, told):
     assert told in err
 
 
+def test_a_word_of_any_length_leaves_the_line_short(rfly):
+    """What was typed is cut in its middle; what is wrong with it stands at the end."""
+    code, _, err = rfly("terrain", "info", "9" * 20_000)
+    assert code == 2
+    assert err.startswith("rfly: map '999")
+    assert err.endswith("or set PSP_PATH to RflySim's folder.\n")
+    assert len(err) < 1_100
+
+
 def test_a_map_of_the_search_path_is_found(rfly, monkeypatch, tmp_path):
     """Where everything is right, the nodes are started with it."""
     import rfly_bringup.runner.up as up_module
