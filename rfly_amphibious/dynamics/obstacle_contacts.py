@@ -107,7 +107,8 @@ def to_contact(length: float, normal: Vector, axis: Vector, flatness: float) -> 
 def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratch: Any) -> tuple[Vector, Vector]:
     """(force, moment) of all parts on hull and sides of wheels, N and N m, body axes. Eq. 6.8, 6.10.
 
-    What wheels and rotors touch -> scratch: the part that each wheel may roll on, and which rotors are struck.
+    What wheels and rotors touch -> scratch: the part that each wheel may roll on, and which rotors are struck; the
+    height of each rotor's hub is that above a part, where one lies between it and the ground.
     """
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     scratch.hull_contacts = 0
@@ -138,6 +139,10 @@ def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratc
         for i in range(4):
             hub = in_world(x, motion, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
             scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
+        if p.ground_effect:
+            for point in range(at.FIRST_ROTOR, at.FIRST_ROTOR + p.rotors):
+                hub = in_world(x, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
+                scratch.point_height[point] = min(scratch.point_height[point], height_above(hub, parts, k))
     for i in range(4):
         scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
     return force, moment

@@ -178,6 +178,20 @@ def test_falls_on_its_back_and_breaks_its_hull() -> None:
     assert run.x[:, 2].min() > 2.0
 
 
+def test_each_rotor_feels_the_roof_that_is_below_it() -> None:
+    """Eq. 4.6 by hand, at the eastern edge of a roof 2 m high: to x = 0.2 m it is 0.4 m below the hubs, beyond it the
+    ground is 2.4 m below. A bridge over them changes nothing."""
+    roof, bridge = box(-4.8, 0.0, 1.0, (10.0, 10.0, 2.0)), box(0.0, 0.0, 8.0, (9.0, 9.0, 2.0))
+    model = AmphibiousModel(SCALE, solids=joined([roof, bridge]))
+    state = model.flying((0.0, 0.0, 2.4 - SCALE.rotor_height))
+    plain = AmphibiousModel(SCALE, ground_effect=False, solids=roof).outputs(state).thrust
+    over_roof = SCALE.rotor_position[:, 0] < 0.2
+    assert 0 < over_roof.sum() < SCALE.rotors
+    height = np.where(over_roof, 0.4, 2.4)
+    expected = 1.0 / (1.0 - (SCALE.rotor_radius / (4.0 * height)) ** 2)
+    assert model.outputs(state).thrust / plain == pytest.approx(expected, rel=1e-9)
+
+
 def test_what_is_out_of_reach_changes_no_bit() -> None:
     bare = AmphibiousModel(SCALE)
     rng = np.random.default_rng(3)
