@@ -6,10 +6,13 @@ the pose by RANSAC, all by OpenCV's functions; colour and depth are of one pinho
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import itertools
 import math
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +27,7 @@ from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat, rotation_ma
 from rfly_terrain import HeightMap
 from rfly_terrain.world.world_file import load_world
 
+cv2: Any = importlib.import_module("cv2")  # its stubs know single types of array only
 REPEAT = 15
 SPEED, RATE, RADIUS = 2.0, 10.0, 12.0
 """m/s, Hz, m"""
@@ -73,18 +77,20 @@ def on_circle(way: float, scene: SceneRays) -> CameraPose:
 
 def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     """(m from the estimated end to the true one, m flown) after so many images."""
-    import cv2
-
-    size = {"width": 320, "height": 180, "horizontal_fov": math.radians(84.1), "vertical_fov": math.radians(53.8)}
-    color = ColorCamera(ColorCameraParameters(**size), seed=1)
-    depth = DepthCamera(DepthCameraParameters(**size, min_range=0.3, max_range=40.0, noise_square=0.0005), seed=1)
+    same_pixels = dataclasses.asdict(ColorCameraParameters())
+    for other in ("rate", "noise", "max_range"):
+        del same_pixels[other]
+    color = ColorCamera(ColorCameraParameters(), seed=1)
+    depth = DepthCamera(
+        DepthCameraParameters(**same_pixels, min_range=0.3, max_range=40.0, noise_square=0.0005), seed=1
+    )
     optical, matrix = rotation_matrix(np.asarray(QUAT_FLU_OPTICAL_XYZW)), np.array(color.pinhole.matrix).reshape(3, 3)
     truth = [transform(on_circle(SPEED / RATE * number, scene), optical) for number in range(images)]
-    estimated, before = truth[0], None
+    estimated, before = truth[0], (np.empty(0, np.uint8), np.empty(0, np.float32))
     for number in range(images):
         pose = on_circle(SPEED / RATE * number, scene)
         gray = cv2.cvtColor(color.image(number, pose, scene).color, cv2.COLOR_RGB2GRAY)
-        if before is not None:
+        if number:
             estimated = estimated @ np.linalg.inv(motion(*before, gray, matrix))
         before = gray, depth.image(number, pose, scene).depth
     way = sum(float(np.linalg.norm(b[:3, 3] - a[:3, 3])) for a, b in itertools.pairwise(truth))
@@ -93,10 +99,8 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
 
 def motion(gray: NDArray[np.uint8], depth: NDArray[np.float32], following: NDArray[np.uint8], matrix: Floats) -> Floats:
     """(4, 4) optical axes of an image -> those of the following one."""
-    import cv2
-
     corners = cv2.goodFeaturesToTrack(gray, 1000, 0.005, 5)
-    look = {"winSize": (21, 21), "maxLevel": 4}
+    look: dict[str, Any] = {"winSize": (21, 21), "maxLevel": 4}
     moved, found, _ = cv2.calcOpticalFlowPyrLK(gray, following, corners, None, **look)
     back, found_back, _ = cv2.calcOpticalFlowPyrLK(following, gray, moved, None, **look)
     here, there = corners.reshape(-1, 2), moved.reshape(-1, 2)
