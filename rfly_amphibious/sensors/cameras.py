@@ -7,14 +7,16 @@ pixels, as in OpenCV and sensor_msgs/CameraInfo. Images are taken at one instant
 from __future__ import annotations
 
 import colorsys
+import functools
 import math
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.sensors.range_sensor_parameters import (
     ColorCameraParameters,
     DepthCameraParameters,
@@ -22,7 +24,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     ImageParameters,
 )
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, Hits, SceneRays
-from rfly_amphibious.sensors.shading import Air, Bodies, Ground, Seen, shade
+from rfly_amphibious.sensors.shading import Air, Bodies, Ground, Seen, shade, sunward
 from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
@@ -34,6 +36,9 @@ SUN_SHARE = 0.25
 """of the infrared image's full scale: a white surface that faces the sun at full light"""
 FULL_SCALE_RANGE = 0.5
 """m at which a white surface fills the infrared image's scale by the camera's own light"""
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
 STRIP = 14_400
 """pixels"""
 GROUND_CLASS, SKY_CLASS = 254, 255
@@ -201,16 +206,21 @@ class ColorCamera:
 
 def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: float) -> Floats:
     """(n,) cosine of the sun's incidence on what rays from `eye` have met; 0 in shadows, and where it is nothing."""
-    cosine = hits.normals @ SUN
-    facing = np.flatnonzero(cosine > 0.0)  # not so where NaN
-    origins = eye + hits.ranges[facing, None] * directions[facing] + SHADOW_GAP * hits.normals[facing]
-    in_sun = facing
-    if len(facing):
-        ranges = scene.cast(origins, np.repeat(SUN[None], len(facing), 0), SHADOW_RANGE, time).ranges
-        in_sun = facing[np.isinf(ranges)]
-    sun = np.zeros(len(cosine))
-    sun[in_sun] = cosine[in_sun]
+    size = len(directions)
+    facing, sun, origins = np.empty(size, np.int64), np.zeros(size), np.empty((size, 3))
+    count = sunward(eye, directions, hits.ranges, hits.normals, SUN, SHADOW_GAP, facing, sun, origins)
+    if count:
+        rays = np.repeat(SUN[None], count, 0)
+        ground = _shades_itself(scene.terrain)
+        shaded = np.isfinite(scene.cast(origins[:count], rays, SHADOW_RANGE, time, ground=ground).ranges)
+        sun[facing[:count][shaded]] = 0.0
     return sun
+
+
+@functools.lru_cache(maxsize=4)
+def _shades_itself(terrain: HeightMap | None) -> bool:
+    """Whether it is anywhere as steep as the sun is high."""
+    return ground_of(terrain).least_normal_z <= math.hypot(SUN[0], SUN[1])
 
 
 def _look(scene: SceneRays, weather: Weather, time: float) -> tuple[Bodies, Ground, Air]:

@@ -99,13 +99,17 @@ class SceneRays:
     terrain: HeightMap | None = None
     bodies: SceneBodies | None = None
 
-    def cast(self, origins: Floats, directions: Floats, max_range: float, times: Floats | float = 0.0) -> Hits:
+    def cast(
+        self, origins: Floats, directions: Floats, max_range: float, times: Floats | float = 0.0, *, ground: bool = True
+    ) -> Hits:
         """The nearest thing that each ray meets within `max_range` (m).
 
         `origins` (n, 3) m and unit `directions` (n, 3), ENU; `times` (n,) s or one for all: when each ray is sent, for
-        bodies that move. A ray that begins in something meets it at 0.
+        bodies that move. A ray that begins in something meets it at 0. Without `ground` it meets bodies alone.
         """
-        if self.terrain is not None:
+        if not ground:
+            ranges, normals = np.full(len(origins), np.inf), np.full((len(origins), 3), np.nan)
+        elif self.terrain is not None:
             ranges, normals = self.terrain.cast(origins, directions, max_range, normals=True)
         else:
             ranges, normals = _level_ground(origins, directions, max_range)

@@ -89,7 +89,7 @@ def value_noise(x: float, y: float, z: float) -> float:
     u, v, w = x - x0, y - y0, z - z0
     u, v, w = u * u * (3.0 - 2.0 * u), v * v * (3.0 - 2.0 * v), w * w * (3.0 - 2.0 * w)
     total = 0.0
-    for c in range(2):
+    for c in range(2 if w > 0.0 else 1):
         near = lattice(i, j, k + c) * (1.0 - u) + lattice(i + 1, j, k + c) * u
         far = lattice(i, j + 1, k + c) * (1.0 - u) + lattice(i + 1, j + 1, k + c) * u
         total += (near * (1.0 - v) + far * v) * (w if c else 1.0 - w)
@@ -109,6 +109,23 @@ def grain(x: float, y: float, z: float, size: float, longest: float) -> float:
         apart = 7.7 * wavelength  # so that no two octaves have a lattice point in one place
         factor += CONTRAST * share * value_noise(x / wavelength + apart, y / wavelength + apart, z / wavelength)
     return max(factor, 0.0)
+
+
+@kernel
+def sunward(
+    eye: Any, directions: Any, ranges: Any, normals: Any, to_sun: Any, gap: float, facing: Any, sun: Any, origins: Any
+) -> int:
+    """How many of n rays from `eye` have met what faces the sun: these into facing, the rays' cosines of incidence into
+    sun (n,), and where the ways to the sun begin, `gap` (m) above the surface, into origins."""
+    count = 0
+    for n in range(ranges.size):
+        cosine = normals[n, 0] * to_sun[0] + normals[n, 1] * to_sun[1] + normals[n, 2] * to_sun[2]
+        if cosine > 0.0:  # not so where NaN
+            facing[count], sun[n] = n, cosine
+            for c in range(3):
+                origins[count, c] = eye[c] + ranges[n] * directions[n, c] + gap * normals[n, c]
+            count += 1
+    return count
 
 
 @kernel
@@ -134,7 +151,8 @@ def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> Non
             y = rotation[b, 0, 1] * dx + rotation[b, 1, 1] * dy + rotation[b, 2, 1] * dz
             z = rotation[b, 0, 2] * dx + rotation[b, 1, 2] * dy + rotation[b, 2, 2] * dz
         else:
-            height = min(max((z - low) / (high - low), 0.0), 1.0) * last
+            # 2-dimensional grain, at half the price: the ground is seldom steep
+            height, z = min(max((z - low) / (high - low), 0.0), 1.0) * last, 0.0
             first = min(int(height), last - 1)
             share = height - first
         longest = LONGEST_ON_BODIES if b >= 0 else math.inf
