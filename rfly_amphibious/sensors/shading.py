@@ -155,8 +155,10 @@ def shade(seen: Seen, bodies: Bodies, ground: Ground, air: Air, out: Any) -> Non
             height, z = min(max((z - low) / (high - low), 0.0), 1.0) * last, 0.0
             first = min(int(height), last - 1)
             share = height - first
-        longest = LONGEST_ON_BODIES if b >= 0 else math.inf
-        level = grain(x, y, z, pixel * at + 1e-6, longest) * (skylight + sunlight * sun[n])
+        rough = grain(x, y, z, pixel * at + 1e-6, LONGEST_ON_BODIES if b >= 0 else math.inf)
+        if b >= 0:
+            rough = 0.5 + 0.5 * rough  # they are smoother than the ground
+        level = rough * (skylight + sunlight * sun[n])
         for c in range(3):
             own = color[b, c] if b >= 0 else tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
             out[n, c] = own * level * left + haze[c] * (1.0 - left)
