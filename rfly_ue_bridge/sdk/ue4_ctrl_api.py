@@ -61,6 +61,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     VEHICLES_100,
 )
 from rfly_ue_bridge.sdk import listener
+from rfly_ue_bridge.sdk.radiation import Radiation
 from rfly_ue_bridge.sdk.records import (
     CameraData,
     CoptReqData,
@@ -143,6 +144,7 @@ class UE4CtrlAPI:
         self.udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         self.trueMsgEvent = threading.Event()
         """set by every answer; a script that waits for one clears it"""
+        self.radiation = Radiation()
         self._listener = listener.SdkListener(self.trueMsgEvent)
 
     # ---- console commands
@@ -385,6 +387,25 @@ class UE4CtrlAPI:
         self._send_stencil(
             f"RflySetStencilValueByMeshComponentName {Meshname} {StencilValue} {is_name_regex}", windowID
         )
+
+    def SetUE4RadianceValue(self, UEObjectName: str, windows: int = -1) -> None:
+        """Show the objects with this name in them as bright to an infrared camera as `radiation.tempEmissivity` says.
+
+        ValueError for a name that is not in it.
+        """
+        rows = [row for row in self.radiation.stencil_values() if row[0] == UEObjectName]
+        if not rows:
+            raise ValueError(f"{UEObjectName!r} is not in radiation.tempEmissivity")
+        self._send_radiance(*rows[0], windows)
+
+    def SetUE4RadianceValue__All(self, windows: int = -1) -> None:
+        """As `SetUE4RadianceValue`, of all rows."""
+        for row in self.radiation.stencil_values():
+            self._send_radiance(*row, windows)
+
+    def _send_radiance(self, name: str, value: int, is_actor: bool, window: int) -> None:
+        by_actor, by_mesh = self.sendUE4SetStencilValueByActorName, self.sendUE4SetStencilValueByMeshComponentName
+        (by_actor if is_actor else by_mesh)(rf"[\w]*{name}[\w]*", value, True, window)
 
     # ---- requests
 

@@ -224,6 +224,29 @@ def test_bytes_of_each_call_at_each_window(ue, windows, waits, call, arguments, 
         assert windows.waiting() == [0, 0, 0]
 
 
+def test_infrared_brightness_of_the_objects_of_the_callers_table(ue, windows, waits):
+    """Planck's law from 8 to 14 µm by scipy.integrate.quad: 255 for the brightest, 197.6 and 149.7 for the others."""
+    by_actor, by_mesh = b"RflySetStencilValueByActorName ", b"RflySetStencilValueByMeshComponentName "
+    with pytest.raises(ValueError, match=r"'Car' is not in radiation\.tempEmissivity"):
+        ue.SetUE4RadianceValue("Car")
+    ue.radiation.tempEmissivity = np.array(
+        [["Car", 310, 0.95, False], ["tree", 293, 0.952, True], ["Floor", 276, 0.96, True]]
+    )
+    ue.SetUE4RadianceValue("tree", 1)
+    assert windows.take(1)[4:].rstrip(b"\0") == by_actor + rb"[\w]*tree[\w]* 197 True"
+    assert windows.waiting() == [0, 0, 0]
+    ue.SetUE4RadianceValue__All(0)
+    sent = [windows.take(0)[4:].rstrip(b"\0") for _ in range(3)]
+    assert sent == [
+        by_mesh + rb"[\w]*Car[\w]* 255 True",
+        by_actor + rb"[\w]*tree[\w]* 197 True",
+        by_actor + rb"[\w]*Floor[\w]* 149 True",
+    ]
+    ue.radiation.tempEmissivity = [["Car", -3.0, 0.95, False]]
+    with pytest.raises(ValueError, match="expected temperatures above 0 K"):
+        ue.SetUE4RadianceValue("Car")
+
+
 DEFAULTS = [
     ("sendUE4Pos", (), "d3029649" + ID_1_TYPE_3 + "00" * 12 + "00" * 56 + doubles(0, 0, 0, -1)),
     ("sendUE4PosNew", (), "d3029649" + ID_1_TYPE_3 + "00" * 12 + "00" * 56 + doubles(0, 0, 0, -1)),
