@@ -2,14 +2,16 @@
 
 Transforms are kept for ten seconds behind the newest of their frame, static ones for ever. Inside that time a look-up
 interpolates (position linearly, rotation by slerp); later than the newest it holds the newest, because poses usually
-overtake their transforms by some milliseconds; earlier than the oldest it fails.
+overtake their transforms by some milliseconds; earlier than the oldest it fails. Of a frame that has fallen silent,
+such as that of a vehicle that is gone, the newest is kept, and in the end nothing.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +25,8 @@ from rfly_common.frames import QUAT_ENU_NED_XYZW, ned_to_enu, quat_conjugate, qu
 KEEP_NS = 10_000_000_000
 MAX_SAMPLES_PER_FRAME = 10_000
 MAX_FRAMES = 10_000
+SILENT_S, GONE_S = 10.0, 600.0
+"""of wall time without a transform, after which the newest alone is kept of a moving frame, and nothing"""
 
 Vector = NDArray[np.floating[Any]]
 
@@ -105,6 +109,8 @@ class _Edge:
     static: bool
     stamps_ns: list[int] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
+    heard_at: float = 0.0
+    """s of wall time"""
 
     def add(self, stamp_ns: int, transform: Transform) -> None:
         if self.static:
@@ -138,10 +144,12 @@ class _Edge:
 
 
 class TransformBuffer:
-    """Frames with one parent each; `add` fills it, `lookup` composes."""
+    """Frames with one parent each; `add` fills it, `lookup` composes. `clock`: steady wall time, s."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._edges: dict[str, _Edge] = {}
+        self._clock = clock
+        self._tidied_at = clock()
 
     def add(
         self,
@@ -162,12 +170,25 @@ class TransformBuffer:
             )
         if not child or child == parent:
             raise FrameError(f"transform {parent!r} -> {child!r}: the child needs a name of its own")
-        edge = self._edges.get(child)
+        edge, now = self._edges.get(child), self._clock()
+        if edge is None and now - self._tidied_at >= SILENT_S:
+            self._forget_silent(now)
         if edge is None or edge.parent != parent or edge.static != static:
             if edge is None and len(self._edges) >= MAX_FRAMES:
                 raise FrameError(f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept")
             edge = self._edges[child] = _Edge(parent, static)
+        edge.heard_at = now
         edge.add(stamp_ns, Transform(t, q / norm))
+
+    def _forget_silent(self, now: float) -> None:
+        """Names that come once and never again, as those of spawned vehicles, would fill it."""
+        self._tidied_at = now
+        for child, edge in list(self._edges.items()):
+            silence = 0.0 if edge.static else now - edge.heard_at
+            if silence >= GONE_S:
+                del self._edges[child]
+            elif silence >= SILENT_S:
+                edge.stamps_ns, edge.transforms = edge.stamps_ns[-1:], edge.transforms[-1:]
 
     def clear(self) -> None:
         """Forget the moving frames; static ones stay (after a jump of the clock)."""

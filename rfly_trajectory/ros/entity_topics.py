@@ -23,6 +23,8 @@ from rfly_common.ros.simulation_services import NO_GROUND, SimulationServices, r
 from rfly_trajectory.fleet.entities import (
     MAX_NAME,
     MAX_SPAWNED,
+    NO_LAND_AIR,
+    NOT_SPAWNED,
     SCHEME,
     SPAWNABLES,
     Spawnable,
@@ -72,7 +74,7 @@ class FleetEntities:
         if hasattr(srv, "SpawnEntities"):  # versions before 1.5 have none
             node.create_service(srv.SpawnEntities, "~/spawn_entities", self._spawn_many)
             features.append(SimulatorFeatures.SPAWNING_ENTITIES)
-        info = f"a step is {period:g} s of the fleet; a reset of time is one of state too"
+        info = f"a step is {period:g} s of the fleet; a reset of time is one of state too; {NO_LAND_AIR}"
         self._services = SimulationServices(node, self, _ALL, features, info)
 
     def destroy(self) -> None:
@@ -207,7 +209,8 @@ class FleetEntities:
         fleet, codes = self._node.fleet, SpawnEntity.Response
         resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
         namespace, known = request.entity_namespace.strip("/"), ", ".join(s.uri for s in SPAWNABLES.values())
-        what = SPAWNABLES.get(resource.uri.removeprefix(SCHEME))
+        kind = resource.uri.removeprefix(SCHEME)
+        what = SPAWNABLES.get(kind)
         taken = {vehicle.name for vehicle in fleet.vehicles} if fleet is not None else set()
         full = f"{namespace}/{request.name}" if namespace else request.name
         refusals = (
@@ -215,6 +218,7 @@ class FleetEntities:
             (not resource.uri and not resource.resource_string, codes.NO_RESOURCE, f"no uri: expected {known}"),
             (not resource.uri, Result.RESULT_FEATURE_UNSUPPORTED, f"a resource_string: expected a uri of {known}"),
             (not resource.uri.startswith(SCHEME), codes.UNSUPPORTED_FORMAT, f"{resource.uri!r}: expected {known}"),
+            (kind in NOT_SPAWNED, Result.RESULT_FEATURE_UNSUPPORTED, f"{resource.uri!r}: {NO_LAND_AIR}"),
             (what is None, Result.RESULT_NOT_FOUND, f"{resource.uri!r}: expected {known}"),
             (namespace and not is_name(namespace), codes.NAMESPACE_INVALID, f"namespace {namespace!r}"),
             (not request.name and not request.allow_renaming, codes.NAME_INVALID, "no name, and none may be chosen"),

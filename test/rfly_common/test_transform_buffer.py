@@ -78,6 +78,28 @@ def test_history_is_bounded():
         buffer.lookup("map", "odom", newest - KEEP_NS - 1)
 
 
+def test_frames_that_fall_silent_are_forgotten():
+    """As those of 20,000 vehicles that come and go, each with a name of its own: ten minutes after its last word."""
+    wall = 0.0
+    buffer = TransformBuffer(clock=lambda: wall)
+    buffer.add("map", "base", 1, (1, 0, 0), NONE, static=True)
+    buffer.add("map", "slow", 1_000_000_000, (2, 0, 0), NONE)
+    buffer.add("map", "slow", 2_000_000_000, (3, 0, 0), NONE)
+    for number in range(20_000):
+        wall += 1.0
+        buffer.add("map", f"v{number}", number * 1_000_000_000, (number, 0, 0), NONE)
+        if number == 30:  # silent: its newest place is kept, and no way to it
+            assert buffer.lookup("map", "slow").translation[0] == 3
+            with pytest.raises(FrameError, match=r"its oldest transform is 0\.500 s younger"):
+                buffer.lookup("map", "slow", 1_500_000_000)
+        if number == 595:
+            assert buffer.lookup("map", "v0").translation[0] == 0
+    assert buffer.lookup("map", "base").translation[0] == 1
+    assert 600 <= len(buffer.frames()) - 2 <= 612
+    with pytest.raises(FrameError, match="'slow'"):
+        buffer.lookup("map", "slow")
+
+
 @pytest.mark.parametrize(
     ("translation", "rotation"),
     [((math.nan, 0, 0), NONE), ((0, 0, 0), (0, 0, 0, 0)), ((0, 0, 0), (0, 0, 0, 1.1)), ((0, 0), NONE)],

@@ -122,6 +122,7 @@ REFUSED = {
     "a text in place of a uri": ({"uri": "", "resource_string": "<sdf/>"}, 0, "resource_string"),
     "another format": ({"uri": "file:///tmp/robot.sdf"}, 103, "robot.sdf"),
     "a kind that is none": ({"uri": "rfly://submarine"}, NOT_FOUND, "rfly://submarine"),
+    "a land-air vehicle": ({"uri": "rfly://land_air"}, 0, "each is processes of its own, which rfly up amphibious"),
     "no name": ({"name": ""}, 102, "no name"),
     "a name that is no topic's": ({"name": "1 car"}, 102, "1 car"),
     "a name that is taken": ({"name": "lead"}, 101, "'lead' is taken"),
