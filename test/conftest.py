@@ -7,9 +7,11 @@ import os
 import random
 import re
 import socket
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import claims
 import pytest
@@ -28,6 +30,14 @@ ALLOWED_SKIPS = re.compile(
 )
 
 LONGEST_IN_ID = 200
+
+# The folders `attacks` and `benchmarks` are not installed, and the root on the path would bring `launch/` with it.
+for _name in ("attacks", "benchmarks"):
+    _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parents[1] / _name / "__init__.py")
+    assert _spec is not None
+    assert _spec.loader is not None
+    sys.modules[_name] = _package = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(_package)
 
 _NEEDED_MODULES = {
     "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),
