@@ -26,7 +26,12 @@ LEFT_OUT = {"betaflight_node"}
 """needs the firmware; its endpoints are those of flight_control_node"""
 _PARAMETERS: dict[str, dict[str, str]] = {
     "terrain_node": {"publish_grid_map": "true"},
-    "planner_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.id": "1", "goal_vehicle": VEHICLE},
+    "planner_node": {
+        "vehicles": f"[{VEHICLE}]",
+        f"{VEHICLE}.id": "1",
+        "goal_vehicle": VEHICLE,
+        "space": "octomap",
+    },
     "ue_bridge_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.id": "7", "port": "45010", "feedback_port": "0"},
     "mission_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.uav_type": "land-air"},
     "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},

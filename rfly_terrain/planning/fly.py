@@ -140,6 +140,14 @@ class _Flight:
             np.maximum.at(highest, point, outlines.top[which])
         return highest + self._fly.min_height
 
+    @property
+    def samples_to_compare(self) -> int:
+        """a cell, that are enough to compare flights"""
+        if self._obstacles is None:
+            return 1
+        cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
+        return min(SAMPLES_PER_CELL, math.ceil(cell / SPACING_NEAR_OBJECTS))
+
     def along(self, corners: Floats, samples_per_cell: int = SAMPLES_PER_CELL) -> Plan | None:
         """The lowest flight over the corners (k, 2); None, with `why`, where it cannot be."""
         xy, heading = self._track(corners, samples_per_cell)
@@ -315,15 +323,16 @@ def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, F
 def _without_needless(flight: _Flight, corners: Floats) -> Floats:
     """Those corners that are worth their way: rows of them, ever shorter, are left out where that takes no more energy.
 
-    One sample a cell is enough to compare.
+    One sample a cell is enough to compare; near objects a metre more would close gaps that the vehicle fits through.
     """
-    best = flight.along(corners, 1)
+    samples = flight.samples_to_compare
+    best = flight.along(corners, samples)
     size = len(corners) - 2
     while size >= 1:
         at = 1
         while at < len(corners) - 1:
             fewer = np.delete(corners, slice(at, min(at + size, len(corners) - 1)), axis=0)
-            tried = flight.along(fewer, 1)
+            tried = flight.along(fewer, samples)
             if tried is not None and (best is None or tried.energy <= best.energy):
                 best, corners = tried, fewer
             else:

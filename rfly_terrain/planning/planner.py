@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import threading
@@ -19,12 +20,13 @@ from rfly_common.kernels.jit import use_numba
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, TraversabilityLimits, traversability
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
-from rfly_terrain.planning.fly import Obstacles, plan_fly
+from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
+from rfly_terrain.world.solids import Solids, joined
 
 if TYPE_CHECKING:
-    from rfly_terrain.world.solids import Solids
+    from rfly_terrain.planning.seen_space import SeenSpace
 
 MOST_POSES = 4_000
 """of a driven path, those in its bends not counted"""
@@ -32,6 +34,8 @@ MOST_TURN = math.radians(10.0)
 """from one pose to the next: bends stay smooth for whoever joins the poses"""
 MARGIN = 0.5
 """m that plans keep from objects beyond the vehicle's radius"""
+SPARE_CELLS = 1.6
+"""from a place to the farthest corner of the cells that have to be free to start there: √2 (1 + kernels.MARGIN)"""
 
 
 class Planner:
@@ -55,8 +59,32 @@ class Planner:
         finite_number("margin", margin, "m", at_least=0.0)
         self.terrain, self.objects = terrain, objects
         self._water_level, self._resolution, self._margin = water_level, resolution, float(margin)
+        self._bare: Planner = self
+        self._seen: SeenSpace | None = None
+        self._unknown_cost = 0
         self._grids: dict[TraversabilityLimits, tuple[TraversabilityGrid, NDArray[np.float32]]] = {}
         self._lock = threading.Lock()
+
+    def amid(self, seen: SeenSpace, vehicle: VehicleClass, start: PlanPose, unknown_cost: int = 0) -> Planner:
+        """A planner for one start of a class amid what has been seen, beside the objects that it knows of.
+
+        Where the start is nearer to an obstacle than radius and margin, what was hidden having come in sight, the
+        margin is as small as it takes to leave. To drive where nothing has been seen costs at least `unknown_cost`,
+        0 … 100 (never).
+        """
+        outlines = seen.obstacles.outlines
+        if start.z is not None:
+            outlines = outlines.select(outlines.top > start.z)
+        side = self._resolution or min(abs(self.terrain.step_x), abs(self.terrain.step_y))
+        # any part of the cells around a driven start; the next sample of a flight
+        spare = SPARE_CELLS * side if vehicle.drive is not None else SPACING_NEAR_OBJECTS
+        room = outlines.clearance(start.x, start.y) - vehicle.radius - spare - 1e-3
+        planner = copy.copy(self)
+        planner._margin = max(min(self._margin, room), -vehicle.radius)
+        planner.objects = seen.obstacles if self.objects is None else joined([self.objects, seen.obstacles])
+        planner._bare, planner._seen, planner._unknown_cost = self, seen, unknown_cost
+        planner._grids, planner._lock = {}, threading.Lock()
+        return planner
 
     def plan(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE) -> Plan:
         """A path from start to goal. Raises PlanError that says why there is none."""
@@ -103,6 +131,11 @@ class Planner:
         from rfly_terrain.planning.mixed import plan_mixed
 
         return plan_mixed(self, vehicle, start, goal)
+
+    @property
+    def margin(self) -> float:
+        """m that plans keep from objects beyond the vehicle's radius"""
+        return self._margin
 
     @property
     def obstacles(self) -> Obstacles | None:
@@ -153,7 +186,10 @@ class Planner:
         with self._lock:
             if limits not in self._grids:
                 away = limits.vehicle_radius + self._margin
-                grid = traversability(self.terrain, limits, self.objects, self._resolution, clearance=away)
+                if self._seen is not None:
+                    grid = self._seen.on(self._bare._grid(limits)[0], away, self._unknown_cost)
+                else:
+                    grid = traversability(self.terrain, limits, self.objects, self._resolution, clearance=away)
                 self._grids[limits] = grid, weights(grid)
             return self._grids[limits]
 

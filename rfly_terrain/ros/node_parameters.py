@@ -99,6 +99,20 @@ class PlannerParameters:
     goal_vehicle: str = parameter("", "vehicle that goes to RViz's goal_pose; empty: none")
     goal_class: str = parameter("", "its vehicle class; empty: NAME.vehicle_class")
     goal_mode: Literal["drive", "fly", "mixed"] = parameter("drive", "how it goes there")
+    space: Literal["terrain", "octomap"] = parameter(
+        "terrain",
+        "what plans keep clear of: the ground and placed objects, or what is occupied in octomap too; then the way to "
+        "goal_pose is planned anew where something comes in sight",
+    )
+    ground_margin: float = parameter(
+        0.5, "occupied voxels that begin less than that above the terrain are its ground", unit="m", low=0.0, high=1e3
+    )
+    unknown_cost: int = parameter(
+        0, "to drive where octomap knows nothing costs at least this, as terrain_occupancy; 100: never", low=0, high=100
+    )
+    unknown_height: float = parameter(
+        10.0, "what is occupied with nothing known above it may be taller by so much", unit="m", low=0.0, high=1e3
+    )
 
 
 @dataclass(frozen=True)

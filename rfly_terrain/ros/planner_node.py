@@ -6,17 +6,16 @@ answers and hears meanwhile.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from typing import Any, NamedTuple
 
-import numpy as np
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
-from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
+from rfly_suite.msg import PlacedObjectArray
 from rfly_suite.srv import PlanPath
+from std_msgs.msg import Header
 
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
@@ -24,23 +23,23 @@ from rfly_common.ros.endpoints import publisher, subscription, waiting_service
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED
+from rfly_common.ros.qos import COMMANDS, LATCHED
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.stamps import stamp_to_ns
-from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_common.vehicle_states import states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import MODES, Plan
 from rfly_terrain.planning.planner import Planner, warm_up
-from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
-from rfly_terrain.ros.node_parameters import NO_WATER, PlannedVehicleParameters, PlannerParameters
+from rfly_terrain.planning.replanning import Replanner
+from rfly_terrain.planning.vehicle_classes import VehicleClass
+from rfly_terrain.ros.node_parameters import NO_WATER, PlannerParameters
+from rfly_terrain.ros.octomap_space import OctomapSpace
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
-from rfly_terrain.ros.plan_msgs import heading_of, plan_to_path, pose_to_plan_pose
+from rfly_terrain.ros.plan_msgs import plan_to_path, pose_to_plan_pose
+from rfly_terrain.ros.planned_vehicles import NAME, PlannedVehicles
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 MAP_PATIENCE_S = 5.0
 """so long a request waits for the first map: nodes that are started together have it a little later"""
 MOST_NAMES = 1_000
@@ -56,23 +55,29 @@ class _Job(NamedTuple):
     mode: int
 
 
+class _Way(NamedTuple):
+    """To the goal_pose that is being followed."""
+
+    replanner: Replanner
+    frame_id: str
+    frame: FrameToWorld
+
+
 class PlannerNode(Node):
     """Serves `plan_path`, takes `goal_pose`, publishes `<name>/follow_path` and `planned_path`."""
 
     def __init__(self) -> None:
         super().__init__("planner_node")
         given = declare_parameters(self, PlannerParameters)
-        self._given, self._classes = given, load_vehicle_classes(given.vehicle_classes)
-        self._ids, self._class_of = self._declare_vehicles(given.vehicles)
-        vehicle_class(self._classes, self._class_name(given.goal_vehicle, given.goal_class))  # refused at the start
-        self._places: dict[int, PlanPose] = {}
-        self._frames = Frames(self)
+        self._given, self._frames = given, Frames(self)
+        self._vehicles = PlannedVehicles(self, given, self._frames)
         self._objects = PlacedObjectArray()
         self._planner: Planner | None = None
         self._last = ""
         self._last_s = 0.0
         self._goal: PoseStamped | None = None
-        self._busy_with_goal = False
+        self._way: _Way | None = None
+        self._busy = self._mapped = False
         self._lock = threading.Lock()
         self._followers: dict[str, Any] = {}
         self._ground = LatestTerrain(self, self._on_terrain_map)
@@ -80,27 +85,16 @@ class PlannerNode(Node):
         self._shown = publisher(self, Path, "planned_path", LATCHED)
         self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
-        if self._ids:
-            subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+        octomap = given.space == "octomap"
+        self._space = OctomapSpace(self, given, self._frames, self._on_octomap) if octomap else None
+        self._vehicles.start(self._diagnostics)
         if given.goal_vehicle:
             self._follower(given.goal_vehicle)
             subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
         waiting_service(self, PlanPath, "plan_path", self._plan_path)
         self._update_diagnostics()
-        self.get_logger().info(f"vehicle classes: {', '.join(self._classes)}; waiting for terrain_map")
+        self.get_logger().info(f"vehicle classes: {', '.join(self._vehicles.classes)}; waiting for terrain_map")
         warm_up()  # last: the node is seen by others meanwhile
-
-    def _declare_vehicles(self, names: list[str]) -> tuple[dict[str, int], dict[str, str]]:
-        ids, class_of = {}, {}
-        for name in names:
-            if not NAME.fullmatch(name):
-                raise ConfigError(f"parameter vehicles: {name!r} is no name of a vehicle: letters, digits, _ and /")
-            vehicle = declare_parameters(self, PlannedVehicleParameters, prefix=f"{name}.")
-            ids[name], class_of[name] = vehicle.id, vehicle.vehicle_class
-            vehicle_class(self._classes, class_of[name])
-            if ids[name] < 0:
-                raise ConfigError(f"parameter {name}.id: {ids[name]}, expected its id in vehicle_states")
-        return ids, class_of
 
     # --- what comes in
 
@@ -113,36 +107,25 @@ class PlannerNode(Node):
         self._objects = message
         self._planner = None
 
-    def _on_vehicle_states(self, message: VehicleStateArray) -> None:
-        wanted = np.isin(np.asarray(message.id), list(self._ids.values()))
-        if not wanted.any():
-            return
-        try:
-            states = msg_to_states(message)
-            frame = self._frames.resolve(states.frame_id, states.stamp_ns)
-            moved = () if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
-            states, _ = states_to_enu(states.select(wanted), frame.axes, *moved)
-        except RflyError as error:
-            self._diagnostics.count("refused_states")
-            self.get_logger().warning(f"vehicle_states: {error}", throttle_duration_sec=5.0)
-            return
-        for vehicle, (x, y, z), quat in zip(
-            states.id.tolist(), states.position.tolist(), states.orientation, strict=True
-        ):
-            self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
-
     async def _on_goal_pose(self, message: PoseStamped) -> None:
-        """The newest goal counts; one that comes while another is worked on waits for its end."""
         self._goal = message
-        if self._busy_with_goal:
+        await self._work_off()
+
+    async def _on_octomap(self) -> None:
+        self._mapped = self._way is not None
+        await self._work_off()
+
+    async def _work_off(self) -> None:
+        """The newest goal and the newest map count; what comes while another is worked on waits for its end."""
+        if self._busy:
             return
-        self._busy_with_goal = True
+        self._busy = True
         try:
-            while self._goal is not None:
-                newest, self._goal = self._goal, None
-                await self._go(newest)
+            while self._goal is not None or self._mapped:
+                self._mapped, newest, self._goal = False, self._goal, None
+                await (self._replan() if newest is None else self._go(newest))
         finally:
-            self._busy_with_goal = False
+            self._busy = False
 
     # --- planning
 
@@ -153,10 +136,8 @@ class PlannerNode(Node):
             frame = self._frames.resolve(request.goal.header.frame_id or "map", stamp_to_ns(request.goal.header.stamp))
             await self._ground.known(MAP_PATIENCE_S)
             job = self._job(request, frame)
-            planner = self._ready_planner()
-            plan = await in_thread(self, lambda: self._work(planner, job))
-            if isinstance(plan, RflyError):
-                raise plan
+            plan = await self._planned(self._replanner(job), job.start)
+            assert plan is not None
             response.path = self._publish(plan, request.name, request.goal.header.frame_id or "map", frame)
         except RflyError as error:
             response.message = self._refuse(error)
@@ -167,45 +148,30 @@ class PlannerNode(Node):
         return response
 
     def _job(self, request: Any, goal_frame: FrameToWorld) -> _Job:
-        vehicle = vehicle_class(self._classes, self._class_name(request.name, request.vehicle_class))
+        vehicle = self._vehicles.class_of(request.name, request.vehicle_class)
         if request.start.header.frame_id:
             frame = self._frames.resolve(request.start.header.frame_id, stamp_to_ns(request.start.header.stamp))
             start = pose_to_plan_pose(request.start.pose, frame, "start")
         else:
-            start = self._present_pose(request.name)
+            start = self._vehicles.present_pose(request.name)
         return _Job(vehicle, start, pose_to_plan_pose(request.goal.pose, goal_frame, "goal"), request.mode)
 
-    def _class_name(self, name: str, asked: str) -> str:
-        return asked or self._class_of.get(name, "")
+    def _replanner(self, job: _Job) -> Replanner:
+        return Replanner(self._ready_planner(), job.vehicle, job.goal, job.mode, self._given.unknown_cost)
 
-    def _present_pose(self, name: str) -> PlanPose:
-        """By vehicle_states, where its id is known, else by the transform of its base_link."""
-        if not name:
-            raise PlanError(
-                "no_start", "start: its frame_id is empty, which means the present pose of `name`: give one"
-            )
-        if name in self._ids:
-            if self._ids[name] not in self._places:
-                raise PlanError(
-                    "no_start", f"vehicle {name!r}: vehicle_states has not told of id {self._ids[name]} yet"
-                )
-            return self._places[self._ids[name]]
-        try:
-            frame = self._frames.resolve(f"{name}/base_link")
-        except FrameError as error:
-            raise PlanError(
-                "no_start", f"vehicle {name!r}: nothing tells where it is: {error}; the parameter vehicles may name it"
-            ) from None
-        pose = PoseStamped().pose
-        pose.orientation.w = 1.0
-        return pose_to_plan_pose(pose, frame, "start")
+    async def _planned(self, way: Replanner, here: PlanPose) -> Plan | None:
+        """The first plan, or another one where the octomap asks for it. Raises PlanError."""
+        plan = await in_thread(self, lambda: self._work(way, here))
+        if isinstance(plan, RflyError):
+            raise plan
+        return plan
 
-    def _work(self, planner: Planner, job: _Job) -> Plan | RflyError:
-        """The plan, or what is wrong. In a thread; one after the other, so that each has the machine for itself."""
+    def _work(self, way: Replanner, here: PlanPose) -> Plan | RflyError | None:
+        """In a thread; one after the other, so that each has the machine for itself."""
         with self._lock:
             start = time.monotonic()
             try:
-                return planner.plan(*job)
+                return way.update(None if self._space is None else self._space.seen(way.planner.terrain), here)
             except RflyError as error:
                 return error
             except MemoryError:
@@ -242,17 +208,33 @@ class PlannerNode(Node):
             await self._ground.known(MAP_PATIENCE_S)
             frame = self._frames.resolve(frame_id)
             goal = pose_to_plan_pose(message.pose, frame, "goal")
-            vehicle = vehicle_class(self._classes, self._class_name(name, self._given.goal_class))
-            job = _Job(vehicle, self._present_pose(name), goal, MODES[self._given.goal_mode])
-            planner = self._ready_planner()
-            plan = await in_thread(self, lambda: self._work(planner, job))
-            if isinstance(plan, RflyError):
-                raise plan
+            vehicle = self._vehicles.class_of(name, self._given.goal_class)
+            job = _Job(vehicle, self._vehicles.present_pose(name), goal, MODES[self._given.goal_mode])
+            replanner = self._replanner(job)
+            plan = await self._planned(replanner, job.start)
         except RflyError as error:
             self._refuse(error)
             return
-        if self._goal is None:
+        if self._goal is None and plan is not None:
+            self._way = None if self._space is None else _Way(replanner, frame_id, frame)
             self._publish(plan, name, frame_id, frame)
+
+    async def _replan(self) -> None:
+        """Tell the goal's vehicle another way where the map asks for it, and to stop where there is none."""
+        way, name = self._way, self._given.goal_vehicle
+        if way is None:
+            return
+        had_plan = way.replanner.plan is not None
+        try:
+            way.replanner.planner = self._ready_planner()
+            plan = await self._planned(way.replanner, self._vehicles.present_pose(name))
+        except RflyError as error:
+            self._refuse(error)
+            if had_plan and way.replanner.plan is None and self._goal is None:
+                self._follower(name).publish(Path(header=Header(frame_id=way.frame_id)))
+            return
+        if plan is not None and self._goal is None:
+            self._publish(plan, name, way.frame_id, way.frame)
 
     # --- what goes out
 

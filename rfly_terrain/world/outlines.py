@@ -126,6 +126,11 @@ class Outlines:
         close = self._distance(points[point], which) <= distance
         return point[close], which[close]
 
+    def clearance(self, x: float, y: float) -> float:
+        """m from a place to the nearest outline, 0 within one; inf where there is none."""
+        distances = self._distance(np.tile((x, y), (len(self), 1)), np.arange(len(self)))
+        return float(distances.min(initial=math.inf))
+
     def _distance(self, points: Floats, which: Ints) -> Floats:
         """(m,) from each point to an outline, 0 within it."""
         distance = np.empty(len(points))

@@ -1,0 +1,86 @@
+"""Octrees in OctoMap's binary form: what `octomap_msgs/Octomap` carries, and a .bt file after its head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.errors import ConfigError
+from rfly_common.kernels.jit import kernel
+
+DEPTH = 16
+HALF = 32768
+"""voxels from the tree's corner to its middle, the origin"""
+MOST_BYTES = 64_000_000
+_FREE, _OCCUPIED, _INNER = 1, 2, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """n cubes of which is known whether they are occupied, in the map's axes."""
+
+    low: Floats
+    """(n, 3) m: the lowest corners"""
+    side: Floats
+    """(n,) m: the resolution, or a power of two of it where neighbours are alike"""
+    occupied: Bools
+    """(n,)"""
+
+
+def read_octree(data: bytes | NDArray[Any], resolution: float) -> Leaves:
+    """The leaves of a tree whose smallest ones have sides of `resolution` (m).
+
+    Raises ConfigError for a resolution that can't be, and for data that are no such tree.
+    """
+    if not 1e-3 <= resolution <= 1e3:
+        raise ConfigError(f"octomap: resolution {resolution:g} m, allowed: 0.001 … 1000")
+    octets = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.asarray(data).view(np.uint8)
+    if octets.size > MOST_BYTES or octets.size % 2:
+        raise ConfigError(f"octomap: {octets.size} bytes, expected an even number up to {MOST_BYTES}")
+    pairs = np.stack([octets >> shift & 3 for shift in (0, 2, 4, 6)])
+    count = int(np.count_nonzero((pairs == _FREE) | (pairs == _OCCUPIED)))
+    corners, sides, occupied = np.empty((count, 3), np.int64), np.empty(count, np.int64), np.empty(count, np.bool_)
+    if octets.size and _read_nodes(octets, corners, sides, occupied) != octets.size:
+        raise ConfigError(f"octomap: {octets.size} bytes are not the nodes of one octree of {DEPTH} levels")
+    low, side = (np.multiply(part, resolution, dtype=np.float64) for part in (corners - HALF, sides))
+    return Leaves(low, side, occupied)
+
+
+@kernel
+def _read_nodes(data: Any, corners: Ints, sides: Ints, occupied: Bools) -> int:
+    """Fills in the leaves, in voxels; returns how many bytes were read, -1 where there are not enough or too many."""
+    bits, child = np.zeros(DEPTH + 1, np.int64), np.zeros(DEPTH + 1, np.int64)
+    place = np.zeros((DEPTH + 1, 3), np.int64)
+    bits[0] = int(data[0]) | int(data[1]) << 8
+    depth, at, count = 0, 2, 0
+    while depth >= 0:
+        if child[depth] == 8:
+            depth -= 1
+            continue
+        number = child[depth]
+        child[depth] += 1
+        kind = bits[depth] >> (2 * number) & 3
+        if kind == 0:
+            continue
+        side = 1 << (DEPTH - 1 - depth)
+        x, y, z = (
+            place[depth, 0] + (number & 1) * side,
+            place[depth, 1] + (number >> 1 & 1) * side,
+            place[depth, 2] + (number >> 2) * side,
+        )
+        if kind != _INNER:
+            corners[count, 0], corners[count, 1], corners[count, 2] = x, y, z
+            sides[count], occupied[count] = side, kind == _OCCUPIED
+            count += 1
+            continue
+        if depth == DEPTH - 1 or at + 2 > data.size:
+            return -1
+        depth += 1
+        place[depth, 0], place[depth, 1], place[depth, 2] = x, y, z
+        bits[depth], child[depth] = int(data[at]) | int(data[at + 1]) << 8, 0
+        at += 2
+    return at
