@@ -270,22 +270,9 @@ class Gimbal:
         return min(max(pitch, self.parameters.min_pitch), self.parameters.max_pitch)
 
 
-TINTS = (
-    np.array(
-        [
-            (85, 144, 106),
-            (134, 178, 119),
-            (188, 207, 141),
-            (235, 225, 171),
-            (223, 192, 137),
-            (192, 149, 106),
-            (165, 132, 117),
-            (207, 198, 193),
-            (252, 251, 250),
-        ]
-    )
-    / 255.0
-)
+TINTS = np.array(
+    [(85, 144, 106), (134, 178, 119), (188, 207, 141), (235, 225, 171), (223, 192, 137), (192, 149, 106),
+     (165, 132, 117), (207, 198, 193), (252, 251, 250)]) / 255.0  # fmt: skip
 """from the lowest ground to the highest, those of `rfly_terrain.plots.relief`"""
 SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
 """towards it: in the north-west, at 45°"""
