@@ -251,6 +251,23 @@ def test_fog_comes_while_it_runs(watcher) -> None:
     watcher.said(lambda level, text, values: values["refused_environment"] == "2")
 
 
+def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
+    """As parameters, beside those that a launch file gives."""
+    from node_harness import NodeProcess, Peer
+    from rcl_interfaces.srv import GetParameters
+
+    text = """{version: 1, vehicle: scale, mission: {items: [{mode: waypoint, position_m: [9, 0]}]}, end: {time_s: 9},
+      environment: {visibility_m: 150, cloud_cover: 0.5, rain_mmph: 3}}"""
+    (tmp_path / "rain.yaml").write_text(text, encoding="utf-8")
+    parameters = {"scenario": str(tmp_path / "rain.yaml"), "rain_rate": "7.0"}
+    with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer"):
+        peer = Peer(domain_id, "asker")
+        names = ["light", "visibility", "cloud_cover", "rain_rate"]
+        values = peer.call(GetParameters, "/seer/amphibious_sim_node/get_parameters", names=names).values
+        assert [value.double_value for value in values] == [1.0, 150.0, 0.5, 7.0]
+        peer.close()
+
+
 def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(domain_id) -> None:
     """With noise: after 25 answered ticks the first cloud, reliably; after a reset the same one, byte by byte."""
     from node_harness import NodeProcess
