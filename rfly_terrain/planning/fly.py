@@ -63,11 +63,11 @@ def plan_fly(
     It passes at least as high above each object that is no farther away than that radius and the margin, or around it;
     never below one.
 
-    Between start and goal altitude changes only within the limits of climb and descent. A start below the lowest
-    altitude is risen from straight up, where the vehicle can hover; a goal's z below the lowest altitude there means
-    that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which takes less
-    energy. Raises PlanError: outside, same_place, cannot_fly, start_blocked where an object is above the start or too
-    near to it, or too_low where the path begins too low to clear the ground at the rate of climb.
+    Between start and goal altitude changes only within the limits of climb and descent. From a start below the lowest
+    altitude it rises straight up where the vehicle can hover, else in whole turns; a goal's z below the lowest altitude
+    there means that one. With `hold_altitude` it does not sink into valleys from which it has to climb again, which
+    takes less energy. Raises PlanError: outside, same_place, cannot_fly, start_blocked where an object is above the
+    start or too near to it, or too_low where it begins too low to clear the ground, with no room to climb in turns.
     """
     fly = vehicle.fly
     if fly is None:
@@ -161,31 +161,54 @@ class _Flight:
         begin = self._start.z
         if begin is not None:
             begin = max(begin, float(self._terrain.altitude(float(xy[0, 0]), float(xy[0, 1]))))
-        rise = None
+        rise = np.empty((0, 4))
         if begin is not None and begin > z[0]:
             required[0] = begin
             z = lowest_profile(s, required, up, down)
         elif begin is not None and begin < z[0] - 1e-9:
-            if self._fly.hover_power is None:
+            rise = self._risen((*xy[0].tolist(), float(heading[0])), begin, float(z[0]))
+            if not len(rise):
                 self.why = (
                     f"the start lies {z[0] - begin:.1f} m below the altitude {z[0]:.1f} m from which vehicle class "
-                    f"{self._vehicle.name!r} can clear the ground ahead with its rate of climb"
+                    f"{self._vehicle.name!r} can clear the ground ahead with its rate of climb, and there is no room "
+                    "to climb in turns"
                 )
                 return None
-            rise = begin
         if self._hold:
             z = np.minimum(np.maximum.accumulate(z), np.maximum.accumulate(z[::-1])[::-1])
         position = np.column_stack([xy, z])
         keep = _bends(s, xy, z)
         position, heading = position[keep], heading[keep]
-        if rise is not None:
-            position = np.concatenate([[[*position[0, :2], rise]], position])
-            heading = np.concatenate([heading[:1], heading])
+        position, heading = np.concatenate([rise[:, :3], position]), np.concatenate([rise[:, 3], heading])
         d = np.diff(position, axis=0)
         over_ground = np.hypot(d[:, 0], d[:, 1])
         energy = self._fly.energy(self._vehicle.mass, over_ground, d[:, 2])
         duration = self._fly.duration(over_ground, d[:, 2])
         return Plan(position, heading, np.full(len(d), FLY, np.uint8), float(energy.sum()), float(duration.sum()))
+
+    def _risen(self, pose: tuple[float, float, float], begin: float, end: float) -> Floats:
+        """(n, 4) x, y, z, heading from `begin` up to `end` (m) at a pose: straight up, or in whole turns to the side
+        where there is room; empty where there is none.
+
+        Nowhere in the turns is less below it than at the start, or than `min_height`.
+        """
+        from rfly_terrain.planning.drive import DrivePath
+
+        if self._fly.hover_power is not None:
+            return np.array([[*pose[:2], begin, pose[2]]])
+        round_ = 2.0 * math.pi * self._fly.turning_radius
+        turns = math.ceil((end - begin) / (0.999 * round_ * self._fly.steepest[0]))  # chords are shorter
+        spacing = min(SPACING_NEAR_OBJECTS, abs(self._terrain.step_x), abs(self._terrain.step_y))
+        for side in (1.0, -1.0):
+            pieces = np.array([[turns * round_, side / self._fly.turning_radius]])
+            poses = DrivePath(np.array([pose, pose]), pieces, 0.0).poses(spacing)[:-1]
+            z = begin + (end - begin) * np.arange(len(poses)) / len(poses)
+            if not self._terrain.inside(poses[:, 0], poses[:, 1]).all():
+                continue
+            above = z - self._required(poses[:, :2], spacing)
+            if (above >= min(above[0], 0.0) - 1e-6).all():
+                return np.column_stack([poses[:, :2], z, poses[:, 2]])[:: max(1, len(poses) // (72 * turns))]
+        return np.empty((0, 4))
 
     def _track(self, corners: Floats, samples_per_cell: int) -> tuple[Floats, Floats]:
         """Points (m, 2) and headings every so many parts of a cell; rounded by Dubins where the vehicle has to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -196,6 +197,27 @@ def test_what_cannot_be_flown_is_said():
     assert reason(DRONE, a, PlanPose(1e4, 0.0)) == "outside"
     assert reason(DRONE, a, PlanPose(20.0, 110.0)) == "same_place"
     assert reason(GLIDER, PlanPose(100.0, 110.0, 0.0, 40.0), PlanPose(220.0, 110.0, 0.0)) == "too_low"
+
+
+def test_a_fixed_wing_that_starts_too_low_climbs_in_turns():
+    """10 m up, 90 m before a cliff of 100 m: at 1:5 up to 27 m are climbed on the way there and on it, so of the 100 m
+    to climb more than two turns of 2π 30 m with 37.7 m each at most are left: three, to the left; to the right where a
+    hill stands on the left."""
+    cliff = ground(lambda x, y: np.clip((x - 150.0) * 5.0, 0.0, 100.0) + 0 * y)
+    low, goal = PlanPose(60.0, 110.0, 0.0, 10.0), PlanPose(230.0, 110.0)
+    plan = Planner(cliff).plan(GLIDER, low, goal, FLY)
+    assert plan.position[0] == pytest.approx([60.0, 110.0, 10.0])
+    turning = np.abs(np.hypot(*(plan.position[:, :2] - (60.0, 140.0)).T) - 30.0) < 0.01
+    assert turning[:100].all()
+    over_ground, climb = plan.steps
+    assert (climb[over_ground > 1e-6] / over_ground[over_ground > 1e-6]).max() < 0.2 + 1e-6
+    turned = np.unwrap(plan.heading[: np.flatnonzero(turning)[-1] + 1])
+    assert round((turned[-1] - turned[0]) / (2 * math.pi)) == 3
+    dense = np.concatenate([np.linspace(a, b, 50) for a, b in itertools.pairwise(plan.position)])
+    assert (dense[:, 2] - cliff.altitude(dense[:, 0], dense[:, 1])).min() >= 10.0 - 1e-3
+    hill = ground(lambda x, y: np.clip((x - 150.0) * 5.0, 0.0, 100.0) + 40.0 * ((x < 100) & (y > 150)))
+    right = Planner(hill).plan(GLIDER, low, goal, FLY)
+    assert np.abs(np.hypot(*(right.position[:100, :2] - (60.0, 80.0)).T) - 30.0).max() < 0.01
 
 
 def test_way_points_as_csv(tmp_path):
