@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
-from rfly_terrain.exports.sdf_objects import write_objects
+from rfly_terrain.exports.sdf_objects import in_words, text_element, write_objects
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import relief_pixels
 from rfly_terrain.world.world import World
@@ -174,26 +174,26 @@ def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> No
 def _world(height_map: HeightMap, name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Element:
     world = ET.Element("world", name=name)
     physics = ET.SubElement(world, "physics", name="1ms", type="ignored")
-    _text(physics, "max_step_size", "0.001")
-    _text(physics, "real_time_factor", "1")
+    text_element(physics, "max_step_size", "0.001")
+    text_element(physics, "real_time_factor", "1")
     # with DART's default detector, ODE, bodies fall through height maps
-    _text(ET.SubElement(physics, "dart"), "collision_detector", "bullet")
+    text_element(ET.SubElement(physics, "dart"), "collision_detector", "bullet")
     if height_map.geo_origin is not None:
         coordinates = ET.SubElement(world, "spherical_coordinates")
-        _text(coordinates, "surface_model", "EARTH_WGS84")
-        _text(coordinates, "world_frame_orientation", "ENU")
+        text_element(coordinates, "surface_model", "EARTH_WGS84")
+        text_element(coordinates, "world_frame_orientation", "ENU")
         for key, value in zip(("latitude_deg", "longitude_deg", "elevation"), height_map.geo_origin, strict=True):
-            _text(coordinates, key, repr(float(value)))
-        _text(coordinates, "heading_deg", "0")
+            text_element(coordinates, key, repr(float(value)))
+        text_element(coordinates, "heading_deg", "0")
     scene = ET.SubElement(world, "scene")
-    _text(scene, "ambient", "0.6 0.6 0.6 1")
-    _text(scene, "background", "0.7 0.8 0.9 1")
+    text_element(scene, "ambient", "0.6 0.6 0.6 1")
+    text_element(scene, "background", "0.7 0.8 0.9 1")
     world.append(_gui(heights))
     sun = ET.SubElement(world, "light", type="directional", name="sun")
-    _text(sun, "cast_shadows", "false")
-    _text(sun, "diffuse", "0.7 0.7 0.7 1")
-    _text(sun, "specular", "0.1 0.1 0.1 1")
-    _text(sun, "direction", "0.5 -0.5 -0.7")  # from the north-west, as the relief is lit
+    text_element(sun, "cast_shadows", "false")
+    text_element(sun, "diffuse", "0.7 0.7 0.7 1")
+    text_element(sun, "specular", "0.1 0.1 0.1 1")
+    text_element(sun, "direction", "0.5 -0.5 -0.7")  # from the north-west, as the relief is lit
     world.append(_model(name, heights, images))
     return _sdf(world)
 
@@ -207,14 +207,14 @@ def _gui(heights: GazeboHeights) -> ET.Element:
     window = ET.SubElement(view, "gz-gui")
     _property(window, "showTitleBar", "bool", "false")
     _property(window, "state", "string", "docked")
-    _text(view, "engine", "ogre2")
-    _text(view, "scene", "scene")
-    _text(view, "ambient_light", "0.6 0.6 0.6")
-    _text(view, "background_color", "0.7 0.8 0.9")
-    _text(view, "camera_pose", _numbers(x, y - 0.6 * far, z + up + 0.4 * far, 0.0, 0.6, math.pi / 2))
+    text_element(view, "engine", "ogre2")
+    text_element(view, "scene", "scene")
+    text_element(view, "ambient_light", "0.6 0.6 0.6")
+    text_element(view, "background_color", "0.7 0.8 0.9")
+    text_element(view, "camera_pose", in_words(x, y - 0.6 * far, z + up + 0.4 * far, 0.0, 0.6, math.pi / 2))
     clip = ET.SubElement(view, "camera_clip")
-    _text(clip, "near", "0.1")
-    _text(clip, "far", _numbers(max(5.0 * far, 1000.0)))
+    text_element(clip, "near", "0.1")
+    text_element(clip, "far", in_words(max(5.0 * far, 1000.0)))
     for plugin in _GUI_PLUGINS:
         window = ET.SubElement(ET.SubElement(gui, "plugin", filename=plugin, name=plugin), "gz-gui")
         _property(window, "resizable", "bool", "false")
@@ -230,13 +230,13 @@ def _gui(heights: GazeboHeights) -> ET.Element:
         element = ET.SubElement(gui, "plugin", filename=plugin, name=plugin)
         _property(ET.SubElement(element, "gz-gui"), "state", "string", "docked")
         for switch in switches:
-            _text(element, switch, "true")
+            text_element(element, switch, "true")
     return gui
 
 
 def _model(name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Element:
     model = ET.Element("model", name=name)
-    _text(model, "static", "true")
+    text_element(model, "static", "true")
     link = ET.SubElement(model, "link", name="ground")
     (east, north, up), n = heights.size, len(heights.pixels)
 
@@ -244,34 +244,34 @@ def _model(name: str, heights: GazeboHeights, images: dict[str, str]) -> ET.Elem
     # (gz-sim issue 1295): each is given in the one place that counts.
     visual = ET.SubElement(link, "visual", name="visual")
     shape = ET.SubElement(ET.SubElement(visual, "geometry"), "heightmap")
-    _text(shape, "uri", images["height"])
-    _text(shape, "size", _numbers(*heights.size))
-    _text(shape, "pos", _numbers(*heights.position))
+    text_element(shape, "uri", images["height"])
+    text_element(shape, "size", in_words(*heights.size))
+    text_element(shape, "pos", in_words(*heights.position))
     texture = ET.SubElement(shape, "texture")
-    _text(texture, "size", _numbers(max(east, north)))
-    _text(texture, "diffuse", images["relief"])
-    _text(texture, "normal", images["normal"])
+    text_element(texture, "size", in_words(max(east, north)))
+    text_element(texture, "diffuse", images["relief"])
+    text_element(texture, "normal", images["normal"])
 
     collision = ET.SubElement(link, "collision", name="collision")
-    _text(collision, "pose", _numbers(*heights.position, 0.0, 0.0, 0.0))
+    text_element(collision, "pose", in_words(*heights.position, 0.0, 0.0, 0.0))
     shape = ET.SubElement(ET.SubElement(collision, "geometry"), "heightmap")
-    _text(shape, "uri", images["height"])
+    text_element(shape, "uri", images["height"])
     # gz-physics sets the samples <size>/n apart, not <size>/(n - 1): n/(n - 1) brings them under those that are drawn
     wider = n / (n - 1)
-    _text(shape, "size", _numbers(east * wider, north * wider, up))
+    text_element(shape, "size", in_words(east * wider, north * wider, up))
     return model
 
 
 def _config(name: str, height_map: HeightMap) -> ET.Element:
     root = ET.Element("model")
-    _text(root, "name", name)
-    _text(root, "version", "1.0")
-    _text(root, "sdf", "model.sdf").set("version", "1.9")
+    text_element(root, "name", name)
+    text_element(root, "version", "1.0")
+    text_element(root, "sdf", "model.sdf").set("version", "1.9")
     author = ET.SubElement(root, "author")
-    _text(author, "name", "rfly_suite")
-    _text(author, "email", "")
+    text_element(author, "name", "rfly_suite")
+    text_element(author, "email", "")
     x_min, x_max, y_min, y_max = height_map.bounds
-    _text(
+    text_element(
         root,
         "description",
         f"Terrain {height_map.name or name}: x east {x_min:g} … {x_max:g}, y north {y_min:g} … {y_max:g}, "
@@ -287,14 +287,4 @@ def _sdf(content: ET.Element) -> ET.Element:
 
 
 def _property(parent: ET.Element, key: str, kind: str, value: str) -> None:
-    _text(parent, "property", value).attrib.update(type=kind, key=key)
-
-
-def _text(parent: ET.Element, tag: str, text: str) -> ET.Element:
-    element = ET.SubElement(parent, tag)
-    element.text = text
-    return element
-
-
-def _numbers(*values: float) -> str:
-    return " ".join(f"{value:.12g}" for value in values)
+    text_element(parent, "property", value).attrib.update(type=kind, key=key)

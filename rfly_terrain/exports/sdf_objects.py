@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET  # only writes here
@@ -10,7 +9,7 @@ from xml.etree import ElementTree as ET  # only writes here
 import numpy as np
 
 from rfly_common.arrays import Floats
-from rfly_terrain.world.models import SIDES, Color, Model, part_triangles
+from rfly_terrain.world.models import Color, Model, cylinder_part, part_triangles, placed_part
 from rfly_terrain.world.world import World
 
 MESHES = "meshes"
@@ -34,21 +33,21 @@ class _Shape(NamedTuple):
 def write_objects(world: World, name: str, folder: Path) -> ET.Element:
     """The <model> of all objects, a link each; its meshes are written below the folder, one for each part of a model.
 
-    Gazebo's cylinder is the round one inside the prism of SIDES that such a part counts as here.
+    Gazebo's cylinder is the round one inside the prism that such a part counts as here.
     """
     element = ET.Element("model", name=name)
-    _text(element, "static", "true")
+    text_element(element, "static", "true")
     shapes: dict[int, list[_Shape]] = {}
     for number, (each, place) in enumerate(zip(world.objects, world.positions.tolist(), strict=True)):
         if id(each.model) not in shapes:
             shapes[id(each.model)] = _shapes(each.model, folder, len(shapes))
         link = ET.SubElement(element, "link", name=f"{each.model.name}_{number}")
-        _text(link, "pose", _numbers(*place, 0.0, 0.0, each.yaw))
+        text_element(link, "pose", in_words(*place, 0.0, 0.0, each.yaw))
         for part, shape in enumerate(shapes[id(each.model)]):
             for kind in ("collision", "visual"):
                 inner = ET.SubElement(link, kind, name=f"{kind}_{part}")
                 if shape.kind != "mesh":
-                    _text(inner, "pose", _numbers(*(each.scale * v for v in shape.middle), 0.0, 0.0, 0.0))
+                    text_element(inner, "pose", in_words(*(each.scale * v for v in shape.middle), 0.0, 0.0, 0.0))
                 _geometry(ET.SubElement(inner, "geometry"), shape, each.scale)
                 if kind == "visual":
                     _material(inner, each.model.color)
@@ -58,7 +57,7 @@ def write_objects(world: World, name: str, folder: Path) -> ET.Element:
 def _shapes(model: Model, folder: Path, number: int) -> list[_Shape]:
     found = []
     for index, part in enumerate(model.parts):
-        shape = _box(part) or _cylinder(part)
+        shape = _box_or_cylinder(part)
         if shape is None:
             uri = f"{MESHES}/model_{number}_part_{index}.stl"
             (folder / MESHES).mkdir(exist_ok=True)
@@ -68,29 +67,17 @@ def _shapes(model: Model, folder: Path, number: int) -> list[_Shape]:
     return found
 
 
-def _box(part: Floats) -> _Shape | None:
-    """Of a part that is one along its model's axes."""
-    if not Model("", (part,)).is_box:
-        return None
+def _box_or_cylinder(part: Floats) -> _Shape | None:
+    """Of a part that is a box along its model's axes, or as `cylinder_part` makes it; None of any other."""
     low, high = part.min(axis=0), part.max(axis=0)
+    length, width, height = (high - low).tolist()
     x, y, z = (0.5 * (low + high)).tolist()
-    return _Shape("box", tuple((high - low).tolist()), (x, y, z))
-
-
-def _cylinder(part: Floats) -> _Shape | None:
-    """Of a part that is the prism of `cylinder_part`."""
-    low, high = part[:, 2].min(), part[:, 2].max()
-    upper = part[:, 2] > 0.5 * (low + high)
-    if len(part) != 2 * SIDES or int(upper.sum()) != SIDES:
-        return None
-    x, y = part[:, :2].mean(axis=0).tolist()
-    corner = np.hypot(part[:, 0] - x, part[:, 1] - y)
-    level = np.where(upper, high, low)
-    angle = np.sort(np.arctan2(part[:, 1] - y, part[:, 0] - x)).reshape(-1, 2)
-    even = np.abs(np.diff(angle.mean(axis=1)) - 2.0 * math.pi / SIDES) * corner.max()
-    off = max(np.ptp(corner), np.abs(part[:, 2] - level).max(), even.max(), np.ptp(angle, axis=1).max() * corner.max())
-    radius = float(corner.mean()) * math.cos(math.pi / SIDES)
-    return _Shape("cylinder", (radius, float(high - low)), (x, y, float(low + high) / 2)) if off < _ROUND else None
+    if Model("", (part,)).is_box:
+        return _Shape("box", (length, width, height), (x, y, z))
+    prism = placed_part(cylinder_part(0.5 * length, height), (x, y, low[2]), 0.0)
+    if part.shape == prism.shape and np.abs(part - prism).max() < _ROUND:
+        return _Shape("cylinder", (0.5 * length, height), (x, y, z))
+    return None
 
 
 def _stl(part: Floats) -> bytes:
@@ -106,24 +93,28 @@ def _geometry(parent: ET.Element, shape: _Shape, scale: float) -> None:
     element = ET.SubElement(parent, shape.kind)
     size = [scale * value for value in shape.size]
     if shape.kind == "box":
-        _text(element, "size", _numbers(*size))
+        text_element(element, "size", in_words(*size))
     elif shape.kind == "cylinder":
-        _text(element, "radius", _numbers(size[0]))
-        _text(element, "length", _numbers(size[1]))
+        text_element(element, "radius", in_words(size[0]))
+        text_element(element, "length", in_words(size[1]))
     else:
-        _text(element, "uri", shape.uri)
-        _text(element, "scale", _numbers(scale, scale, scale))
+        text_element(element, "uri", shape.uri)
+        text_element(element, "scale", in_words(scale, scale, scale))
 
 
 def _material(visual: ET.Element, color: Color) -> None:
     material = ET.SubElement(visual, "material")
     for light in ("ambient", "diffuse"):
-        _text(material, light, _numbers(*(value / 255 for value in color), 1.0))
+        text_element(material, light, in_words(*(value / 255 for value in color), 1.0))
 
 
-def _text(parent: ET.Element, tag: str, text: str) -> None:
-    ET.SubElement(parent, tag).text = text
+def text_element(parent: ET.Element, tag: str, text: str) -> ET.Element:
+    """A new child that holds a text."""
+    element = ET.SubElement(parent, tag)
+    element.text = text
+    return element
 
 
-def _numbers(*values: float) -> str:
-    return " ".join(f"{value:.9g}" for value in values)
+def in_words(*values: float) -> str:
+    """Numbers as SDF has them."""
+    return " ".join(f"{value:.12g}" for value in values)

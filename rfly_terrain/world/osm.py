@@ -42,6 +42,7 @@ DEFAULT_HEIGHT = 6.0
 FOUNDATION = 0.5
 """m below the lowest ground that it touches"""
 MAX_HEIGHT = 1_000.0
+_ROLES = ("outer", "inner", "")
 COLOR: Color = (190, 176, 158)
 _METRES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:m|metres?|meters?)?$")
 _FEET = re.compile(r"(\d+(?:\.\d+)?)'(?:\s*(\d+(?:\.\d+)?)\")?$")
@@ -56,14 +57,11 @@ class OsmImport(NamedTuple):
 
 
 @dataclass
-class _Way:
-    nodes: list[int] = field(default_factory=list)
-    tags: dict[str, str] = field(default_factory=dict)
+class _Tagged:
+    """A way or a relation."""
 
-
-@dataclass
-class _Relation:
-    ways: list[int] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+    """nodes of a way, ways of a relation"""
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,32 +72,30 @@ class _OsmElements(XmlElements):
         super().__init__(name, MAX_ELEMENTS)
         self.nodes: dict[int, tuple[float, float]] = {}
         """latitude, longitude, degrees"""
-        self.ways: dict[int, _Way] = {}
-        self.relations: dict[int, _Relation] = {}
-        self._now: _Way | _Relation | None = None
+        self.ways: dict[int, _Tagged] = {}
+        self.relations: dict[int, _Tagged] = {}
+        self._now: _Tagged | None = None
 
     def opened(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) == 1 and tag != "osm":
             raise self.error(f"the first element is {tag[:60]!r}, expected 'osm'")
         there = attributes.get("visible") != "false" and attributes.get("action") != "delete"
-        if tag in ("node", "way", "relation"):
-            self._now = None
-            number = self._id(attributes, "id")
-            if tag == "node" and there:
-                self.nodes[number] = self._degrees(attributes, "lat", 90.0), self._degrees(attributes, "lon", 180.0)
-                if len(self.nodes) > MAX_NODES:
-                    raise self.error(f"more than {MAX_NODES:,} nodes: take a smaller area")
-            elif tag == "way" and there:
-                self._now = self.ways[number] = _Way()
-            elif there:
-                self._now = self.relations[number] = _Relation()
-        elif tag == "nd" and isinstance(self._now, _Way):
-            self._now.nodes.append(self._id(attributes, "ref"))
-        elif tag == "member" and isinstance(self._now, _Relation) and attributes.get("type") == "way":
-            if attributes.get("role", "") in ("outer", "inner", ""):
-                self._now.ways.append(self._id(attributes, "ref"))
-        elif tag == "tag" and self._now is not None:
+        around = self._open[-2] if len(self._open) > 1 else ""
+        if tag == "node" and there:
+            place = self._degrees(attributes, "lat", 90.0), self._degrees(attributes, "lon", 180.0)
+            self.nodes[self._id(attributes, "id")] = place
+            if len(self.nodes) > MAX_NODES:
+                raise self.error(f"more than {MAX_NODES:,} nodes: take a smaller area")
+        elif tag in ("way", "relation"):
+            self._now = _Tagged()  # also of what is not there: a place for what is in it
+            if there:
+                (self.ways if tag == "way" else self.relations)[self._id(attributes, "id")] = self._now
+        elif around not in ("way", "relation") or self._now is None:
+            return
+        elif tag == "tag":
             self._now.tags[attributes.get("k", "")] = attributes.get("v", "")
+        elif tag == "nd" or (attributes.get("type") == "way" and attributes.get("role", "") in _ROLES):
+            self._now.members.append(self._id(attributes, "ref"))
 
     def _id(self, attributes: dict[str, str], key: str) -> int:
         text = attributes.get(key, "")
@@ -175,13 +171,13 @@ def _buildings(found: _OsmElements) -> Iterator[tuple[str, dict[str, str], list[
     """ways that a multipolygon is made of: the same building, where they have the tag too"""
     for number, relation in found.relations.items():
         if _is_building(relation.tags) and relation.tags.get("type") == "multipolygon":
-            outlines.update(relation.ways)
-            ways = [found.ways[way].nodes for way in relation.ways if way in found.ways]
-            complete = len(ways) == len(relation.ways) <= MAX_WAYS
+            outlines.update(relation.members)
+            ways = [found.ways[way].members for way in relation.members if way in found.ways]
+            complete = len(ways) == len(relation.members) <= MAX_WAYS
             yield f"relation_{number}", relation.tags, _closed(ways, found) if complete else []
     for number, way in found.ways.items():
         if _is_building(way.tags) and number not in outlines:
-            yield f"way_{number}", way.tags, _closed([way.nodes], found)
+            yield f"way_{number}", way.tags, _closed([way.members], found)
 
 
 def _is_building(tags: dict[str, str]) -> bool:
