@@ -18,10 +18,11 @@ from rfly_common.kernels.rotations import rotation_matrix
 Quaternion = tuple[float, float, float, float]
 """x y z w"""
 
-GAIN, WHITE, WALK, KEEP, ADD, LOW, HIGH = range(7)
+GAIN, WHITE, WALK, WALK_KEEP, KEEP, ADD, LOW, HIGH = range(8)
 """rows of `coefficients`, see `disturb`"""
-COEFFICIENTS = 7
-BIAS, MARKOV = 0, 1
+COEFFICIENTS = 8
+BIAS, MARKOV, WALKED = range(3)
+MEMORY = 3
 """rows of `memory`"""
 
 SPECIFIC_FORCE, ANGULAR_VELOCITY, ATTITUDE_ERROR, ATTITUDE, MAGNETIC_FIELD = 0, 3, 6, 9, 13
@@ -64,15 +65,19 @@ def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any
     """The common noise model, sample after sample: n columns of `truth` from `first` on -> out (k, n). Eq. 11.1.
 
     `normals` (k, 3 n): unit normal numbers for white noise, random walk and Gauss–Markov process.
-    `coefficients` (7, n); `memory` (2, n): the bias and the Gauss–Markov value of the next sample, in place.
+    `coefficients` (8, n); `memory` (3, n): bias, Gauss–Markov value and the bias' walk of the next sample, in place.
     """
     channels = out.shape[1]
     for k in range(truth.shape[0]):
         for c in range(channels):
-            value = coefficients[GAIN, c] * truth[k, first + c] + memory[BIAS, c] + memory[MARKOV, c]
+            value = (
+                coefficients[GAIN, c] * truth[k, first + c] + memory[BIAS, c] + memory[WALKED, c] + memory[MARKOV, c]
+            )
             value += coefficients[WHITE, c] * normals[k, c]
             out[k, c] = min(max(value, coefficients[LOW, c]), coefficients[HIGH, c])
-            memory[BIAS, c] += coefficients[WALK, c] * normals[k, channels + c]
+            memory[WALKED, c] = (
+                coefficients[WALK_KEEP, c] * memory[WALKED, c] + coefficients[WALK, c] * normals[k, channels + c]
+            )
             memory[MARKOV, c] = (
                 coefficients[KEEP, c] * memory[MARKOV, c] + coefficients[ADD, c] * normals[k, 2 * channels + c]
             )

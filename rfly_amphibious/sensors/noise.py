@@ -1,8 +1,10 @@
 """Sensor error models: scale, bias, white noise, random walk, Gauss–Markov error, range.
 
-y = (1 + k) x + b + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for a density σ; b, which
-begins at N(b₀, σ₀²), grows by σ_b √T ξ; m, of variance σ_m² from the first sample on, is e^(-T/τ) times the one before
-and as much noise as keeps its variance. Eq. 11.1.
+y = (1 + k) x + b + w + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for a density σ; b is
+N(b₀, σ₀²), drawn once; w begins at 0 and grows by σ_b √T ξ, a random walk, or, with a correlation time τ_b, is
+e^(-T/τ_b) times the one before and σ_b √(τ_b/2 (1 - e^(-2T/τ_b))) ξ, which never leaves ± σ_b √(τ_b/2) for long; m, of
+variance σ_m² from the first sample on, is e^(-T/τ) times the one before and as much noise as keeps its variance.
+Eq. 11.1.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
+
+FOREVER = 1e12
+"""s, in place of infinite correlation times"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,6 +42,8 @@ class NoiseModel:
     """standard deviation of each sample, whatever the rate; on top of the density's"""
     walk_density: ArrayLike = 0.0
     """growth of the bias: unit / √s, which is unit/s / √Hz"""
+    walk_time: ArrayLike = math.inf
+    """correlation time of this growth, s, which bounds it; inf: a random walk, which nothing bounds"""
     markov_sigma: ArrayLike = 0.0
     markov_time: ArrayLike = 1.0
     """correlation time, s"""
@@ -49,14 +56,15 @@ class NoiseModel:
                 values = np.broadcast_to(np.asarray(getattr(self, field.name), float), (self.channels,))
             except ValueError:
                 raise ConfigError(f"noise: {field.name} does not fit {self.channels} channels") from None
-            limited = field.name in ("low", "high")
+            limited = field.name in ("low", "high", "walk_time")
             if np.isnan(values).any() or not (limited or np.isfinite(values).all()):
                 raise ConfigError(f"noise: {field.name} is {values.tolist()}: numbers must be finite")
             if field.name not in ("scale_error", "bias", "low", "high") and (values < 0.0).any():
                 raise ConfigError(f"noise: {field.name} is {values.tolist()}, expected ≥ 0")
             object.__setattr__(self, field.name, values)
-        if (np.asarray(self.markov_time) <= 0.0).any():
-            raise ConfigError(f"noise: markov_time is {np.asarray(self.markov_time).tolist()} s, expected more than 0")
+        for name in ("markov_time", "walk_time"):
+            if (np.asarray(getattr(self, name)) <= 0.0).any():
+                raise ConfigError(f"noise: {name} is {getattr(self, name).tolist()} s, expected more than 0")
 
     @classmethod
     def joined(cls, parts: Sequence[NoiseModel]) -> NoiseModel:
@@ -97,19 +105,23 @@ class NoiseSource:
         self._coefficients[at.GAIN] = 1.0 + np.asarray(model.scale_error)
         white = np.asarray(model.white_sigma) ** 2 + np.asarray(model.white_density) ** 2 / period
         self._coefficients[at.WHITE] = np.sqrt(white)
-        self._coefficients[at.WALK] = np.asarray(model.walk_density) * math.sqrt(period)
+        walk_time = np.minimum(model.walk_time, FOREVER)
+        grown = np.sqrt(-0.5 * walk_time * np.expm1(-2.0 * period / walk_time))
+        self._coefficients[at.WALK] = np.asarray(model.walk_density) * grown
+        self._coefficients[at.WALK_KEEP] = np.exp(-period / walk_time)
         self._coefficients[at.KEEP] = keep
         self._coefficients[at.ADD] = np.asarray(model.markov_sigma) * np.sqrt(1.0 - keep * keep)
         self._coefficients[at.LOW], self._coefficients[at.HIGH] = model.low, model.high
         begin = self._generator.standard_normal((2, n))
-        self._memory = np.empty((2, n))
+        self._memory = np.zeros((at.MEMORY, n))
         self._memory[at.BIAS] = np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
         self._memory[at.MARKOV] = np.asarray(model.markov_sigma) * begin[1]
 
     @property
     def bias(self) -> Floats:
         """(channels,) that the next sample will have."""
-        return self._memory[self._kernels.BIAS].copy()
+        total: Floats = self._memory[self._kernels.BIAS] + self._memory[self._kernels.WALKED]
+        return total
 
     def disturb(self, truth: Floats, first: int = 0) -> Floats:
         """(k, channels) readings of the next samples; the truth is in columns of `truth` from `first` on."""

@@ -27,6 +27,11 @@ from rfly_common.config.declared import schema_of, values_of
 from rfly_common.geodesy import GeoPoint
 from rfly_common.physics import GRAVITY
 
+FORCE_WALK_TIME, GYRO_WALK_TIME = 300.0, 1000.0
+"""s, of an ADIS16448's biases, as RotorS has them (Furrer, Burri, Achtelik & Siegwart 2016, `gazebo_imu_plugin.h`)"""
+BARO_WALK_TIME = 3600.0
+"""s; an assumption: weather changes over hours"""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sensor:
@@ -179,6 +184,7 @@ def _imu(section: Mapping[str, Any]) -> Imu:
                 turn_on_bias=force.get("turn_on_bias_mps2", 0.0),
                 white_density=force["noise_mps2_per_sqrthz"],
                 walk_density=force["walk_mps3_per_sqrthz"],
+                walk_time=force.get("walk_time_s", FORCE_WALK_TIME),
                 low=-limit,
                 high=limit,
             ),
@@ -188,6 +194,7 @@ def _imu(section: Mapping[str, Any]) -> Imu:
                 turn_on_bias=gyro.get("turn_on_bias_radps", 0.0),
                 white_density=gyro["noise_radps_per_sqrthz"],
                 walk_density=gyro["walk_radps2_per_sqrthz"],
+                walk_time=gyro.get("walk_time_s", GYRO_WALK_TIME),
                 low=-most,
                 high=most,
             ),
@@ -226,6 +233,7 @@ def _barometer(section: Mapping[str, Any]) -> NoisySensor:
         1,
         white_sigma=section["noise_pa"],
         walk_density=section["drift_pa_per_sqrth"] / math.sqrt(3600.0),
+        walk_time=section.get("drift_time_s", BARO_WALK_TIME),
         turn_on_bias=section.get("turn_on_bias_pa", 0.0),
     )
     return NoisySensor(rate=section["rate_hz"], position=_triple(section["position_m"]), noise=noise)

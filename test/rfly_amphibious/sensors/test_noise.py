@@ -45,6 +45,15 @@ def test_the_bias_grows_with_the_root_of_time(period):
     assert (got[0] == 0.0).all()
 
 
+def test_a_walk_with_a_correlation_time_does_not_leave_its_bounds():
+    """First-order Gauss-Markov: the walk's variance at first, σ_b² τ_b / 2 in the end; 2000 side by side."""
+    density, tau, period = 6e-3, 10.0, 0.1
+    got = errors(NoiseModel(2000, walk_density=density, walk_time=tau), period, 801)
+    for t in (1.0, 5.0, 80.0):
+        wanted = density**2 * 0.5 * tau * (1.0 - math.exp(-2.0 * t / tau))
+        assert got[round(t / period)].var() == pytest.approx(wanted, rel=4.0 * math.sqrt(2.0 / 2000))
+
+
 def test_allan_deviation():
     """White noise falls with slope -1/2, N/√τ; the walk rises with slope 1/2, K √(τ/3) (IEEE 952)."""
     period, n = 0.01, 200_000
@@ -141,6 +150,7 @@ def test_variance_for_messages():
     ("values", "told"),
     [
         ({"white_sigma": -1.0}, "white_sigma is .* expected ≥ 0"),
+        ({"walk_time": 0.0}, "walk_time is .* more than 0"),
         ({"walk_density": math.nan}, "walk_density is .* finite"),
         ({"markov_time": 0.0}, "markov_time is .* more than 0"),
         ({"bias": (1.0, 2.0, 3.0)}, "bias does not fit 2 channels"),

@@ -106,13 +106,13 @@ def test_a_file_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("pattern", "replacement", "told"),
     [
-        ("latency_s: 0.1", "latency_s: soon", r"mine.yaml:22: gps.latency_s: 'soon', expected a number"),
+        ("latency_s: 0.1", "latency_s: soon", r"mine.yaml:24: gps.latency_s: 'soon', expected a number"),
         (
             "latency_s: 0.1",
             "latency_s: 0.1\n  latncy_s: 0.1",
-            r"mine.yaml:23: gps.latncy_s: unknown key; did you mean latency_s",
+            r"mine.yaml:25: gps.latncy_s: unknown key; did you mean latency_s",
         ),
-        ("  latency_s: 0.1\n", "", r"mine.yaml:20: gps: the key latency_s is missing"),
+        ("  latency_s: 0.1\n", "", r"mine.yaml:22: gps: the key latency_s is missing"),
         ("noise_pa: 5.0", "noise_pa: -5.0", r"barometer.noise_pa: -5.0"),
         ("wheel_counts_per_turn: 2048", "wheel_counts_per_turn: 2.5", r"encoders.wheel_counts_per_turn: 2.5"),
         (
@@ -123,7 +123,7 @@ def test_a_file_of_ones_own(tmp_path):
         (
             "min_range_m: 0.05",
             "min_range_m: 200",
-            r"mine.yaml:4\d: height.min_range_m: 200, expected less than .* 100.0",
+            r"mine.yaml:5\d: height.min_range_m: 200, expected less than .* 100.0",
         ),
         ("version: 1", "version: 7", r"mine.yaml:2: version: 7"),
         ("max_range_m: 70.0", "max_range_m: 0.5", r"lidar.min_range_m: 1.0, expected less than max_range_m, 0.5"),
