@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 
 from rfly_amphibious.estimation import filter_layout as at
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, turn_on_bias
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -17,8 +17,7 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_pressure,
 )
 from rfly_amphibious.estimation.measurement_update import update
-from rfly_amphibious.sensors.noise import NoiseModel
-from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_to_euler
 from rfly_common.physics import GRAVITY
@@ -105,6 +104,7 @@ class Alignment:
             x[at.LOADS : at.LOADS + 4] = loads[-1][at.LOG_VALUES : at.LOG_VALUES + 4]
         x[at.STILL_SINCE], x[at.STILL_ANGLE : at.STILL_ANGLE + 4] = x[at.TIME], -math.inf
         x[at.LAST_STILL] = x[at.LAST_SIDE] = -math.inf
+        x[at.CONTACT : at.CONTACT + 4] = -math.inf
         x[at.LAST_ACCEPTED : at.LAST_ACCEPTED + len(at.SENSORS)] = x[at.TIME]
         if standing or not oriented:
             x[at.QUATERNION : at.QUATERNION + 4] = self._levelled(force, field, oriented)
@@ -168,19 +168,17 @@ class Alignment:
     def _uncertainty(self, standing: bool) -> Floats:
         """(27,) standard deviations before the first readings are used."""
         p, c, sensors = self._p, self._c, self._sensors
-        sigma = np.empty(at.ERRORS)
+        sigma = c.markov_sigma.copy()
         sigma[at.E_POSITION : at.E_POSITION + 3] = FAR if sensors.gps is not None else (1.0, 1.0, FAR)
         sigma[at.E_VELOCITY : at.E_VELOCITY + 3] = 2.0 * UNSTEADY_FORCE if standing else MOVING_SPEED
         sigma[at.E_ATTITUDE : at.E_ATTITUDE + 3] = 0.1, 0.1, 1.0
-        turn_on = _turn_on(sensors.imu, 9)
+        turn_on = turn_on_bias(sensors.imu, 9)
         sigma[at.E_GYRO : at.E_GYRO + 3] = np.hypot(turn_on[3:6], p.gyro_bias)
         sigma[at.E_FORCE : at.E_FORCE + 3] = np.hypot(turn_on[:3], p.force_bias)
-        sigma[at.E_GPS : at.E_GPS + 3] = c.gps_sigma
-        sigma[at.E_BARO] = _turn_on(sensors.barometer, 1)[0]
-        sigma[at.E_FIELD : at.E_FIELD + 3] = _turn_on(sensors.magnetometer, 3)
-        sigma[at.E_AHRS : at.E_AHRS + 3] = c.ahrs_sigma
-        sigma[at.E_GROUND] = c.ground_sigma if c.ground_known else FAR
-        sigma[at.E_SLIP] = c.slip_sigma
+        sigma[at.E_BARO] = turn_on_bias(sensors.barometer, 1)[0]
+        sigma[at.E_FIELD : at.E_FIELD + 3] = turn_on_bias(sensors.magnetometer, 3)
+        if not c.ground_known:
+            sigma[at.E_GROUND] = FAR
         return sigma
 
     def _use_rest(self, x: Floats, p: Floats, force: tuple[Floats, Floats], rates: tuple[Floats, Floats]) -> None:
@@ -201,8 +199,3 @@ def _settled(rows: Floats) -> tuple[Floats, Floats]:
     """(3,) the mean of the second half, when springs have settled, and how far its own halves lie apart."""
     _, _, third, fourth = (part.mean(axis=0) for part in np.array_split(rows, 4))
     return 0.5 * (third + fourth), np.abs(fourth - third)
-
-
-def _turn_on(sensor: NoisySensor | None, channels: int) -> Floats:
-    noise = sensor.noise if sensor is not None else NoiseModel(channels)
-    return np.asarray(noise.turn_on_bias, np.float64)

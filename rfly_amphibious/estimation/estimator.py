@@ -157,6 +157,21 @@ class StateEstimator:
         }
 
     @property
+    def gps_refused(self) -> bool:
+        """Whether the GPS contradicts what is known, so that it goes on without, ever less certain."""
+        return self.initialised and bool(self._part(at.GPS_REFUSED, 1)[0])
+
+    @property
+    def gps_off(self) -> float:
+        """m between the last fix and what was expected of it."""
+        return float(np.linalg.norm(self._part(at.GPS_OFF)))
+
+    @property
+    def gps_resets(self) -> int:
+        """How often the position of a GPS that was refused for `gps.reset_s` was taken over."""
+        return int(self._part(at.GPS_RESETS, 1)[0])
+
+    @property
     def coasting(self) -> bool:
         """Whether it goes on without the IMU, which is silent."""
         return self.initialised and self._rows - 1 > self._real
@@ -182,9 +197,9 @@ class StateEstimator:
         self._advance()
         return self._p.copy()
 
-    def _part(self, first: int) -> Floats:
+    def _part(self, first: int, count: int = 3) -> Floats:
         self._advance()
-        return self._x[first : first + 3].copy()
+        return self._x[first : first + count].copy()
 
     def _counters(self, first: int) -> dict[str, int]:
         self._advance()

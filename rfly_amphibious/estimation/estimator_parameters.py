@@ -10,19 +10,27 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
+from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.filter_layout import Constants
-from rfly_amphibious.sensors.noise import NoiseModel
+from rfly_amphibious.sensors.noise import FOREVER, NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameter_files import checked_document, read_parameters, shipped_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
 from rfly_common.config.declared import file_schema, number, values_of
 from rfly_common.physics import GRAVITY
 
+RETURN_PROBABILITY = 0.95
+"""of a good fix to be within the gate that a refused GPS has to pass again"""
+NOISES = (
+    "white_density", "white_sigma", "walk_density", "walk_time", "markov_sigma", "markov_time", "turn_on_bias",
+)  # fmt: skip
 SECTIONS = {
     "alignment": "standing, at the beginning",
     "process": "beside the IMU's own noise",
     "coasting": "while the IMU is silent",
     "gate": "which readings are believed",
+    "gps": "of the receiver",
     "orientation": "of the IMU's own filter",
     "wheels": "that roll on the ground",
     "standstill": "what counts as standing",
@@ -59,7 +67,10 @@ class EstimatorParameters:
         "gate.probability", "of a good reading to be within", at_least=0.5, at_most=0.999999999
     )
     reacquire: float = number(
-        "gate.reacquire_s", "s of rejections, after which GPS and height are believed again", above=0.0, at_most=3600.0
+        "gate.reacquire_s",
+        "s of rejections, after which GPS velocity and height are believed again",
+        above=0.0,
+        at_most=3600.0,
     )
     orientation_rate: float = number(
         "orientation.rate_hz", "readings a second that are used; 0: none", at_least=0.0, at_most=1000.0
@@ -94,6 +105,38 @@ class EstimatorParameters:
         "ground.map_error_time_s", "correlation time of the map's error", above=0.0, at_most=3600.0
     )
     ground_slope: float = number("ground.slope", "of ground that no map tells, m a metre", at_least=0.0, at_most=10.0)
+    gps_reset: float = number(
+        "gps.reset_s",
+        "s for which a position that does not fit is refused before it is taken over all the same",
+        above=0.0,
+        at_most=1e9,
+        default=30.0,
+        optional=True,
+    )
+    gps_drift: float = number(
+        "gps.drift_share",
+        "of the drift that the sensor's set tells: how it wanders is known less well than how it scatters",
+        above=0.0,
+        at_most=10.0,
+        default=1.2,
+        optional=True,
+    )
+    contact_time: float = number(
+        "wheels.contact_s",
+        "s on the ground after which a wheel that touched down rolls",
+        at_least=0.0,
+        at_most=10.0,
+        default=0.2,
+        optional=True,
+    )
+    grip: float = number(
+        "wheels.grip_share",
+        "of the tyres' friction, up to which they roll rather than slide",
+        above=0.0,
+        at_most=1.0,
+        default=0.7,
+        optional=True,
+    )
     name: str = ""
 
     @classmethod
@@ -144,25 +187,17 @@ def constants_of(
         0.0 if encoders is None or not counted else math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
     )
     hubs = vehicle.hub_position
+    sigma, fading = _fading(p, sensors, ground_known)
     baro = _noise(sensors.barometer, slice(0, 1), 1)
     return Constants(
         force_noise=math.hypot(float(force["white_density"][0]), p.process_force),
         gyro_noise=math.hypot(float(rates["white_density"][0]), p.process_gyro),
-        force_walk=float(force["walk_density"][0]),
-        gyro_walk=float(rates["walk_density"][0]),
         coast_force=p.coast_force,
         coast_gyro=p.coast_gyro,
-        gps_sigma=fix["markov_sigma"],
-        gps_time=float(fix["markov_time"][0]),
-        baro_walk=float(baro["walk_density"][0]),
-        ahrs_sigma=ahrs["markov_sigma"],
-        ahrs_time=float(ahrs["markov_time"][0]),
+        markov_sigma=sigma,
+        markov_time=fading,
         ground_known=ground_known,
-        ground_sigma=p.map_error,
-        ground_time=p.map_error_time,
         ground_slope=p.ground_slope,
-        slip_sigma=p.slip,
-        slip_time=p.slip_time,
         gps_white=np.maximum(fix["white_sigma"], 1e-3),
         gps_velocity=max(float(speed["white_sigma"][0]), 1e-3),
         field=np.array((field and field.earth_field) or (0.0, 0.0, 0.0)),
@@ -193,12 +228,50 @@ def constants_of(
         radius=vehicle.rolling_radius.copy(),
         hub_x=hubs[:, 0] - place[0],
         hub_y=hubs[:, 1] - place[1],
+        hub_z=float(hubs[:, 2].mean()) - place[2],
+        tread_z=float((hubs[:, 2] - vehicle.rolling_radius).mean()) - place[2],
         lever_gps=_lever(gps, place),
         lever_baro=_lever(sensors.barometer, place),
         lever_height=_lever(sensors.height, place),
+        contact_time=p.contact_time,
+        grip=p.grip * GRAVITY * min(vehicle.friction_x, vehicle.friction_y),
+        weight=vehicle.mass * GRAVITY,
         gates=np.array([0.0, *(chdtri(k, 1.0 - p.gate_probability) for k in range(1, 7))]),
+        return_gate=float(chdtri(3, 1.0 - RETURN_PROBABILITY)),
         reacquire=p.reacquire,
+        gps_reset=p.gps_reset,
     )
+
+
+def _fading(p: EstimatorParameters, sensors: SensorParameters, ground_known: bool) -> tuple[Floats, Floats]:
+    """(27,) stationary standard deviations and correlation times of the errors: 0, inf for what is no Gauss-Markov
+    process. What a bias begins with is taken for a part of its walk, so that it fades and comes back likewise.
+    """
+    sigma, time = np.zeros(at.ERRORS), np.full(at.ERRORS, math.inf)
+    for first, sensor, channel, count, channels in (
+        (at.E_FORCE, sensors.imu, 0, 3, 9),
+        (at.E_GYRO, sensors.imu, 3, 3, 9),
+        (at.E_BARO, sensors.barometer, 0, 1, 1),
+    ):
+        noise = _noise(sensor, slice(channel, channel + count), channels)
+        walked = np.minimum(noise["walk_time"], FOREVER)
+        time[first : first + count] = walked
+        sigma[first : first + count] = np.sqrt(0.5 * walked) * noise["walk_density"]
+        sigma[first : first + count] = np.hypot(sigma[first : first + count], noise["turn_on_bias"])
+    drifts = ((at.E_GPS, sensors.gps, 0, 6, p.gps_drift), (at.E_AHRS, sensors.imu, 6, 9, 1.0))
+    for first, sensor, channel, channels, share in drifts:
+        noise = _noise(sensor, slice(channel, channel + 3), channels)
+        sigma[first : first + 3], time[first : first + 3] = share * noise["markov_sigma"], noise["markov_time"]
+    sigma[at.E_SLIP], time[at.E_SLIP] = p.slip, p.slip_time
+    if ground_known:
+        sigma[at.E_GROUND], time[at.E_GROUND] = p.map_error, p.map_error_time
+    return sigma, time
+
+
+def turn_on_bias(sensor: NoisySensor | None, channels: int) -> Floats:
+    """(channels,) standard deviation of what a sensor's biases begin with."""
+    turned_on: Floats = _noise(sensor, slice(None), channels)["turn_on_bias"]
+    return turned_on
 
 
 def _side_gain(vehicle: VehicleParameters) -> float:
@@ -218,7 +291,4 @@ def _lever(sensor: NoisySensor | None, place: Any) -> Any:
 def _noise(sensor: NoisySensor | None, channels: slice, count: int) -> dict[str, Any]:
     """The noise of some channels; none where there is no sensor."""
     noise = sensor.noise if sensor is not None else NoiseModel(count)
-    return {
-        name: np.asarray(getattr(noise, name))[channels].copy()
-        for name in ("white_density", "white_sigma", "walk_density", "markov_sigma", "markov_time", "turn_on_bias")
-    }
+    return {name: np.asarray(getattr(noise, name))[channels].copy() for name in NOISES}

@@ -18,28 +18,38 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_velocity,
     expect_wheels,
 )
-from rfly_amphibious.estimation.measurement_update import count_update, update
+from rfly_amphibious.estimation.measurement_update import count_update, judge_fix, update
 from rfly_amphibious.estimation.prediction import predict
 from rfly_amphibious.estimation.row_operations import add_scaled, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
 
+ROCKING = 0.1
+"""m: springs and tyres give way to a body that rolls and pitches, m/s for each rad/s"""
+
 
 @inner_kernel
 def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any) -> int:
-    """Wheels that roll on the ground: speed along them, then none across; none at all where all stand."""
+    """Wheels that roll on the ground: speed along them, then none across; none at all where all stand.
+
+    A wheel that touched down has to take up speed first, and tyres at the limit of their grip slide: how fast they turn
+    tells nothing then.
+    """
     rolls, radii, loaded = np.zeros(4), 0.0, 0.0
     if x[at.TIME] - x[at.LOAD_TIME] <= c.load_age:
         for i in range(4):
             loaded += x[at.LOADS + i]
-            if x[at.LOADS + i] >= c.wheel_load:
+            if x[at.LOADS + i] >= c.wheel_load and x[at.TIME] - x[at.CONTACT + i] >= c.contact_time:
                 rolls[i] = 1.0
     count = rolls[0] + rolls[1] + rolls[2] + rolls[3]
+    rocks = ROCKING * ROCKING * (x[at.RATES] ** 2 + x[at.RATES + 1] ** 2)
+    slides = math.hypot(x[at.FORCE], x[at.FORCE + 1]) > c.grip * loaded / c.weight
     if stage == 0:
         turned = 0.0
         for i in range(4):
             turned = max(turned, abs(row[at.LOG_VALUES + 8 + i] - x[at.STILL_ANGLE + i]) * c.radius[i])
         rate = math.sqrt(x[at.RATES] ** 2 + x[at.RATES + 1] ** 2 + x[at.RATES + 2] ** 2)
-        if not (turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load):
+        upright = 1.0 - 2.0 * (x[at.QUATERNION + 1] ** 2 + x[at.QUATERNION + 2] ** 2)
+        if slides or not (turned <= c.still_way and rate <= c.still_rate and loaded >= c.still_load * upright):
             x[at.STILL_SINCE] = x[at.TIME]
             for i in range(4):
                 x[at.STILL_ANGLE + i] = row[at.LOG_VALUES + 8 + i]
@@ -52,7 +62,7 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
             residual[i], residual[3 + i] = -x[at.VELOCITY + i], -x[at.RATES + i]
             variance[i], variance[3 + i] = c.still_speed * c.still_speed, c.still_gyro * c.still_gyro
         return at.STANDSTILL
-    if count == 0.0 or (stage == 1 and x[at.TIME] - x[at.LAST_SIDE] < c.side_period - at.SAME_TIME):
+    if slides or count == 0.0 or (stage == 1 and x[at.TIME] - x[at.LAST_SIDE] < c.side_period - at.SAME_TIME):
         return at.NOTHING
     expected = np.empty(2)
     expect_wheels(x, row[at.LOG_VALUES + 4 : at.LOG_VALUES + 8], rolls, c, h, expected)
@@ -64,14 +74,14 @@ def wheel_innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any
             read += rolls[i] * c.radius[i] * (row[at.LOG_VALUES + i] + x[at.RATES + 1]) / count
         residual[0] = read - expected[0]
         variance[0] = c.wheel_noise * c.wheel_noise * radii * radii / (count * count * count)
-        variance[0] += c.wheel_floor * c.wheel_floor
+        variance[0] += c.wheel_floor * c.wheel_floor + rocks
         return at.WHEEL_SPEED
     x[at.LAST_SIDE] = x[at.TIME]
     for n in range(at.ERRORS):
         h[0, n] = h[1, n]
     slip = c.side_slip + c.side_slip_rate * abs(x[at.FORCE + 1])
     residual[0] = -expected[1]
-    variance[0] = c.side_noise * c.side_noise + (slip * expected[0]) ** 2
+    variance[0] = c.side_noise * c.side_noise + rocks + (slip * expected[0]) ** 2
     return at.SIDE_SLIP
 
 
@@ -100,6 +110,8 @@ def innovation(x: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, vari
     if kind == at.KIND_LOADS:
         for i in range(4):
             x[at.LOADS + i] = row[at.LOG_VALUES + i]
+            if x[at.LOADS + i] < c.wheel_load:
+                x[at.CONTACT + i] = row[at.LOG_TIME]
         x[at.LOAD_TIME] = row[at.LOG_TIME]
         return at.NOTHING
     if kind == at.KIND_FIELD:
@@ -187,8 +199,13 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
                     break
                 m = at.DEGREES[sensor]
                 level = sensor == at.HEIGHT and c.ground_known
-                nis = update(x, p, h[:m], residual, variance, c.gates[m], level)
-                count_update(x, p, sensor, nis, c.gates[m], residual, m, c.reacquire)
+                gate = -1.0 if sensor == at.GPS_POSITION and x[at.GPS_REFUSED] != 0.0 else c.gates[m]
+                nis = update(x, p, h[:m], residual, variance, gate, level)
+                count_update(x, p, sensor, nis, gate, residual, m, c.reacquire)
+                if sensor == at.GPS_POSITION:
+                    judge_fix(x, p, nis, residual, c)
+                    if nis > gate:  # nor is its velocity used
+                        break
             cursor += 1
         x[at.TIME] = end
         if not coasts:

@@ -40,7 +40,10 @@ TIME, RATES, FORCE, LOADS, LOAD_TIME = 28, 29, 32, 35, 39
 STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 40, 41, 45, 46
 ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 47, 56, 65, 74, 83
 """of each sensor; the last normalised innovation squared, and the sum of all of them"""
-SIZE = 92
+CONTACT, GPS_DOUBT, GPS_REFUSED, GPS_AGREES, GPS_OFF, GPS_RESETS = 92, 96, 97, 98, 99, 102
+"""when each wheel was last off the ground; fixes that did not fit, less those that did; whether the GPS is refused,
+since when its fixes agree with each other, how far it is off (3), and how often its position was taken over"""
+SIZE = 103
 
 IMU_TIME, IMU_COASTS, IMU_FORCE, IMU_RATES, IMU_WIDTH = 0, 1, 2, 5, 8
 """a row of the IMU's log, in body axes; it coasts where the IMU was silent"""
@@ -73,23 +76,14 @@ class Constants(NamedTuple):
 
     force_noise: float
     gyro_noise: float
-    force_walk: float
-    gyro_walk: float
     coast_force: float
     coast_gyro: float
-    gps_sigma: Any
-    """(3,) of its drift"""
-    gps_time: float
-    baro_walk: float
-    ahrs_sigma: Any
-    """(3,)"""
-    ahrs_time: float
+    markov_sigma: Any
+    """(27,) stationary standard deviations of the errors that fade: biases, drifts, the map's error, slip"""
+    markov_time: Any
+    """(27,) s, their correlation times; inf: it does not fade"""
     ground_known: bool
-    ground_sigma: float
-    ground_time: float
     ground_slope: float
-    slip_sigma: float
-    slip_time: float
     gps_white: Any
     """(3,)"""
     gps_velocity: float
@@ -134,11 +128,25 @@ class Constants(NamedTuple):
     hub_x: Any
     """(4,) from the IMU"""
     hub_y: Any
+    hub_z: float
+    """m, mean of the hubs from the IMU"""
+    tread_z: float
+    """m, likewise of where the wheels touch the ground"""
     lever_gps: Any
     """(3,) from the IMU, body axes"""
     lever_baro: Any
     lever_height: Any
+    contact_time: float
+    """s on the ground after which a wheel rolls"""
+    grip: float
+    """m/s² across and along, for all of the weight on the wheels, from which tyres slide"""
+    weight: float
+    """N"""
     gates: Any
     """(7,) largest normalised innovation squared of as many numbers"""
+    return_gate: float
+    """of a fix of a refused GPS that fits again"""
     reacquire: float
-    """s of rejections after which a sensor of position or velocity is believed again"""
+    """s of rejections after which GPS velocity and height are believed again"""
+    gps_reset: float
+    """s after which the position of a refused GPS is taken over"""

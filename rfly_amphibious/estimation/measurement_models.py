@@ -124,8 +124,8 @@ def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -
         a0, a1 = a0 + cosine, a1 + sine
         turn_along += sine * c.hub_x[i] - cosine * c.hub_y[i]
         turn_across += cosine * c.hub_x[i] + sine * c.hub_y[i]
-    body_x = r[0, 0] * vx + r[1, 0] * vy + r[2, 0] * vz
-    body_y = r[0, 1] * vx + r[1, 1] * vy + r[2, 1] * vz
+    body_x = r[0, 0] * vx + r[1, 0] * vy + r[2, 0] * vz + x[at.RATES + 1] * c.hub_z
+    body_y = r[0, 1] * vx + r[1, 1] * vy + r[2, 1] * vz - x[at.RATES] * c.tread_z
     lag_x = (x[at.FORCE] - GRAVITY * r[2, 0]) * c.wheel_delay
     lag_y = (x[at.FORCE + 1] - GRAVITY * r[2, 1]) * c.wheel_delay
     along = a0 * (body_x - lag_x) + a1 * (body_y - lag_y) + turn_along * rate
@@ -141,6 +141,8 @@ def expect_wheels(x: Any, steering: Any, rolls: Any, c: Any, h: Any, out: Any) -
         h[row, at.E_ATTITUDE] = wy * vz - wz * vy
         h[row, at.E_ATTITUDE + 1] = wz * vx - wx * vz
         h[row, at.E_ATTITUDE + 2] = wx * vy - wy * vx
+    h[0, at.E_GYRO], h[1, at.E_GYRO] = grown * a1 * c.tread_z, a0 * c.tread_z
+    h[0, at.E_GYRO + 1], h[1, at.E_GYRO + 1] = -grown * a0 * c.hub_z, a1 * c.hub_z
     h[0, at.E_GYRO + 2], h[1, at.E_GYRO + 2] = -grown * turn_along, -turn_across
     h[0, at.E_SLIP] = along
 

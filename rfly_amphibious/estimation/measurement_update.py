@@ -12,6 +12,11 @@ from rfly_amphibious.estimation.attitude_kernels import rotate_attitude
 from rfly_amphibious.estimation.row_operations import add_outer, add_scaled, scale, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
 
+DOUBTED_FIXES = 5.0
+"""that do not fit, more than do, from which on a GPS is refused; it comes back after as many that fit, at most twice"""
+FIXES_APART = 6.0
+"""standard deviations of its scatter, within which the difference from a fix to the next agrees"""
+
 
 @kernel
 def inject_error(x: Any, d: Any) -> None:
@@ -99,7 +104,7 @@ def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, ve
 
 @inner_kernel
 def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float) -> None:
-    """Counts a measurement. A sensor of place or speed that was rejected for too long is believed again."""
+    """Counts a measurement. Speed and height that were rejected for too long are believed again."""
     x[at.INNOVATION + sensor] = nis
     if nis <= gate:
         x[at.ACCEPTED + sensor] += 1.0
@@ -107,9 +112,42 @@ def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual:
         x[at.LAST_ACCEPTED + sensor] = x[at.TIME]
         return
     x[at.REJECTED + sensor] += 1.0
-    believed_again = sensor in (at.GPS_POSITION, at.GPS_VELOCITY, at.HEIGHT)
-    if believed_again and x[at.TIME] - x[at.LAST_ACCEPTED + sensor] > reacquire:
-        first = at.E_VELOCITY if sensor == at.GPS_VELOCITY else at.E_POSITION
-        first = at.E_POSITION + 2 if sensor == at.HEIGHT else first
+    if sensor in (at.GPS_VELOCITY, at.HEIGHT) and x[at.TIME] - x[at.LAST_ACCEPTED + sensor] > reacquire:
+        first = at.E_VELOCITY if sensor == at.GPS_VELOCITY else at.E_POSITION + 2
         for i in range(m):
             p[first + i, first + i] += residual[i] * residual[i]
+
+
+@inner_kernel
+def judge_fix(x: Any, p: Any, nis: float, residual: Any, c: Any) -> None:
+    """Refuses a GPS whose positions do not fit, until they fit well again for as long.
+
+    Meanwhile the errors grow as without it. Where its fixes agree with each other for long enough, its position is
+    taken over all the same: of what was known of the place, nothing is kept.
+    """
+    refused = x[at.GPS_REFUSED] != 0.0
+    fits = nis <= (c.return_gate if refused else c.gates[3])
+    x[at.GPS_DOUBT] += -1.0 if fits else 1.0
+    x[at.GPS_DOUBT] = min(max(x[at.GPS_DOUBT], 0.0), 2.0 * DOUBTED_FIXES)
+    agrees = True
+    for i in range(3):
+        agrees = agrees and abs(residual[i] - x[at.GPS_OFF + i]) <= FIXES_APART * c.gps_white[i]
+        x[at.GPS_OFF + i] = residual[i]
+    if not agrees or not (refused or x[at.GPS_DOUBT] > 0.0):
+        x[at.GPS_AGREES] = x[at.TIME]
+    if not refused:
+        x[at.GPS_REFUSED] = 1.0 if x[at.GPS_DOUBT] >= DOUBTED_FIXES else 0.0
+        return
+    resets = not fits and x[at.TIME] - x[at.GPS_AGREES] > c.gps_reset
+    if resets:
+        x[at.GPS_RESETS] += 1.0
+        for i in range(3):
+            for n in range(at.ERRORS):
+                for first in (at.E_POSITION, at.E_GPS):
+                    p[first + i, n] = p[n, first + i] = 0.0
+        for i in range(3):
+            x[at.GPS_DRIFT + i] = 0.0
+            p[at.E_GPS + i, at.E_GPS + i] = c.markov_sigma[at.E_GPS + i] ** 2
+            p[at.E_POSITION + i, at.E_POSITION + i] = residual[i] ** 2 + c.markov_sigma[at.E_GPS + i] ** 2
+    if resets or x[at.GPS_DOUBT] == 0.0:
+        x[at.GPS_REFUSED] = x[at.GPS_DOUBT] = 0.0

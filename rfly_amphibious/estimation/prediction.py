@@ -41,14 +41,11 @@ def apply_transition(p: Any, dt: float, r: Any, ax: float, ay: float, az: float,
 
 
 @inner_kernel
-def apply_decay(p: Any, gps: float, ahrs: float, ground: float, slip: float) -> None:
+def apply_decay(p: Any, keep: Any) -> None:
     """Gauss-Markov errors fade."""
-    for i in range(3):
-        scale(p[at.E_GPS + i], gps)
-        scale(p[at.E_AHRS + i], ahrs)
-    if ground != 1.0:
-        scale(p[at.E_GROUND], ground)
-    scale(p[at.E_SLIP], slip)
+    for i in range(at.E_GYRO, at.ERRORS):
+        if keep[i] != 1.0:
+            scale(p[i], keep[i])
 
 
 @kernel
@@ -81,20 +78,17 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
         pull = 0.0 if coasts else pull
         x[at.POSITION + i] += dt * x[at.VELOCITY + i] + 0.5 * dt * dt * pull
         x[at.VELOCITY + i] += dt * pull
-    gps, ahrs, slip = math.exp(-dt / c.gps_time), math.exp(-dt / c.ahrs_time), math.exp(-dt / c.slip_time)
-    ground = math.exp(-dt / c.ground_time) if c.ground_known else 1.0
-    for i in range(3):
-        x[at.GPS_DRIFT + i] *= gps
-        x[at.AHRS_DRIFT + i] *= ahrs
-    x[at.GROUND_ERROR] *= ground
-    x[at.SLIP] *= slip
+    keep = np.ones(at.ERRORS)
+    for i in range(at.E_GYRO, at.ERRORS):
+        keep[i] = keep[i - 1] if c.markov_time[i] == c.markov_time[i - 1] else math.exp(-dt / c.markov_time[i])
+        x[at.GYRO_BIAS + i - at.E_GYRO] *= keep[i]
     x[at.TIME] += dt
 
     apply_transition(p, dt, r, ax, ay, az, coasts)
-    apply_decay(p, gps, ahrs, ground, slip)
+    apply_decay(p, keep)
     transpose(p)
     apply_transition(p, dt, r, ax, ay, az, coasts)
-    apply_decay(p, gps, ahrs, ground, slip)
+    apply_decay(p, keep)
     symmetrise(p)
     for i in range(3):
         p[at.E_POSITION + i, at.E_POSITION + i] += noise * dt * dt / 3.0
@@ -102,14 +96,12 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
         p[at.E_VELOCITY + i, at.E_POSITION + i] += 0.5 * noise * dt
         p[at.E_VELOCITY + i, at.E_VELOCITY + i] += noise
         p[at.E_ATTITUDE + i, at.E_ATTITUDE + i] += gyro
-        p[at.E_GYRO + i, at.E_GYRO + i] += c.gyro_walk * c.gyro_walk * dt
-        p[at.E_FORCE + i, at.E_FORCE + i] += c.force_walk * c.force_walk * dt
-        p[at.E_GPS + i, at.E_GPS + i] += c.gps_sigma[i] * c.gps_sigma[i] * (1.0 - gps * gps)
-        p[at.E_AHRS + i, at.E_AHRS + i] += c.ahrs_sigma[i] * c.ahrs_sigma[i] * (1.0 - ahrs * ahrs)
-    p[at.E_BARO, at.E_BARO] += c.baro_walk * c.baro_walk * dt
-    if c.ground_known:
-        p[at.E_GROUND, at.E_GROUND] += c.ground_sigma * c.ground_sigma * (1.0 - ground * ground)
-    else:
+    lost = 0.0
+    for i in range(at.E_GYRO, at.ERRORS):
+        if c.markov_time[i] != c.markov_time[i - 1]:
+            lost = -math.expm1(-2.0 * dt / c.markov_time[i])
+        if lost > 0.0:
+            p[i, i] += c.markov_sigma[i] * c.markov_sigma[i] * lost
+    if not c.ground_known:
         rough = c.ground_slope * speed + 1e-3
         p[at.E_GROUND, at.E_GROUND] += rough * rough * dt
-    p[at.E_SLIP, at.E_SLIP] += c.slip_sigma * c.slip_sigma * (1.0 - slip * slip)

@@ -97,6 +97,8 @@ class ClosedLoopRun:
     """(k, 3) m: where it seemed to be; NaN before the estimator was aligned"""
     estimated_velocity: Floats
     """(k, 3) m/s"""
+    position_covariance: Floats
+    """(k, 3, 3) m², as the estimator said"""
     sensors: SensorParameters
     ticks: tuple[Tick, ...] = ()
     """all of them, where they were to be kept"""
@@ -105,6 +107,13 @@ class ClosedLoopRun:
     def position_error(self) -> Floats:
         """(k, 3) m, of the estimate: east, north, up."""
         return self.estimated - self.run.position
+
+    def position_nees(self) -> Floats:
+        """(k,) normalised estimation error squared: where the covariance is right, chi-square of 3 degrees of freedom
+        (Bar-Shalom, Li & Kirubarajan 2001, section 5.4); NaN before the alignment.
+        """
+        error = self.position_error
+        return np.einsum("ki,kij,kj->k", error, np.linalg.inv(self.position_covariance), error)
 
     def rms_error(self) -> tuple[float, float]:
         """m, of the estimated position: across the ground and upright."""
@@ -134,8 +143,8 @@ def run_closed_loop(
     sensors = sensors.replace(ground_truth=None)
     loop = _ClosedLoop(scenario, sensors, estimator, keep_ticks)
     run = run_to_end(loop, progress)
-    estimates = np.array(loop.estimates[: len(run.time)])
-    return ClosedLoopRun(run, estimates[:, 0], estimates[:, 1], sensors, tuple(loop.ticks))
+    position, velocity, covariance = (np.array(part[: len(run.time)]) for part in zip(*loop.estimates, strict=True))
+    return ClosedLoopRun(run, position, velocity, covariance, sensors, tuple(loop.ticks))
 
 
 def warm_up(
@@ -159,8 +168,8 @@ class _ClosedLoop:
         self._failsafe = False
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
         self.guide, self.recorder = self._aboard.guide, RunRecorder(scenario, Mode.DISARMED)
-        self.estimates: list[tuple[Floats, Floats]] = []
-        """position and velocity, (3,) each, of every sample"""
+        self.estimates: list[tuple[Floats, Floats, Floats]] = []
+        """position and velocity, (3,) each, and covariance (3, 3) of the position, of every sample"""
 
     @property
     def state(self) -> ModelState:
@@ -196,5 +205,8 @@ class _ClosedLoop:
     def sample(self) -> None:
         now = self._aboard.estimate
         self.recorder.sample(self._simulation.state, self._simulation.outputs, self._simulation.wind_now)
-        unknown = np.full(3, np.nan)
-        self.estimates.append((unknown, unknown) if now is None else (now.position.copy(), now.velocity.copy()))
+        if now is None or now.covariance is None:
+            unknown = np.full(3, np.nan)
+            self.estimates.append((unknown, unknown, np.full((3, 3), np.nan)))
+        else:
+            self.estimates.append((now.position.copy(), now.velocity.copy(), now.covariance[:3, :3].copy()))

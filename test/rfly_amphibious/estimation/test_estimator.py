@@ -366,19 +366,92 @@ def test_the_truth_is_not_looked_at(turn):
     assert all(np.array_equal(one, other) for one, other in zip(a, b, strict=True))
 
 
-def test_wrong_readings_are_rejected_until_nothing_else_comes(turn):
-    """A GPS 50 m off is not believed for two seconds, the parameter; a vehicle that was put there is found again."""
-    suite, made = SensorSuite(turn.model, SENSORS, seed=2), estimator(turn)
-    moved = np.array((50.0 / 111_319.0, 0.0, 0.0))
-    for tick, truth in turn.samples(suite):
-        time = float(tick.imu.time[-1])
-        if tick.gps is not None and time > 2.0:
-            tick = dataclasses.replace(tick, gps=tick.gps._replace(geodetic=tick.gps.geodetic + moved))  # noqa: PLW2901
+def spoofed(ticks, begin, end=math.inf, north=30.0):
+    """The ticks, with a GPS that is metres off to the north for a while."""
+    moved = np.array((north / 111_319.0, 0.0, 0.0))
+    for tick, truth in ticks:
+        if tick.gps is not None and begin < float(tick.imu.time[-1]) <= end:
+            yield dataclasses.replace(tick, gps=tick.gps._replace(geodetic=tick.gps.geodetic + moved)), truth
+        else:
+            yield tick, truth
+
+
+def sigma_north(made):
+    return math.sqrt(made.covariance[1, 1])
+
+
+def test_a_gps_that_jumps_is_refused_until_it_fits_again(turn):
+    """30 m off from 1.8 s on, back at 4 s: never believed, the error grows as without it, then it is used again."""
+    made, refused, certain = estimator(turn), [], math.inf
+    for tick, truth in spoofed(turn.samples(SensorSuite(turn.model, SENSORS, seed=3)), 1.8, 3.8):
         made.update(tick)
-        if 2.2 < time < 3.5:
-            assert np.linalg.norm(made.estimate.position[:2] - truth[:2]) < 5.0
-    assert made.rejected["gps_position"] >= 15
+        time = float(tick.imu.time[-1])
+        if made.initialised:
+            assert np.linalg.norm(made.estimate.position[:2] - truth[:2]) < 4.0
+        if 2.5 < time < 3.8:
+            assert made.gps_refused
+            assert made.gps_off == pytest.approx(30.0, abs=5.0)
+            assert sigma_north(made) >= min(certain, 1.0)
+        certain = sigma_north(made) if made.initialised else math.inf
+        refused.append(made.gps_refused)
+    assert np.flatnonzero(np.diff(refused)).size == 2, "refused once, and used again"
+    assert not made.gps_refused
+    assert made.gps_resets == 0
+
+
+def test_a_gps_that_insists_is_taken_over_after_the_time_of_the_parameter(turn):
+    """As when the vehicle was put elsewhere: counted, and no more certain than the receiver's drift."""
+    made, most = estimator(turn, gps_reset=1.5), 0.0
+    for tick, truth in spoofed(turn.samples(SensorSuite(turn.model, SENSORS, seed=2)), 2.0, north=50.0):
+        made.update(tick)
+        if made.initialised and made.gps_resets == 0:
+            most = max(most, np.linalg.norm(made.estimate.position[:2] - truth[:2]))
+    assert most < 6.0
+    assert (made.gps_resets, made.gps_refused) == (1, False)
     assert 40.0 < made.estimate.position[1] - truth[1] < 60.0
+    assert sigma_north(made) > 1.4
+
+
+def test_wheels_that_skid_tell_no_speed():
+    """Blind for a second it does not know its speed any more; then locked wheels slide at 3 m/s, and do not turn."""
+    model = AmphibiousModel(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml").params, FLAT)
+    suite, state = SensorSuite(model, SENSORS, seed=4), model.standing()
+    made = StateEstimator(PARAMETERS, SENSORS, model.params, suite.geo_origin, FLAT)
+    locked = Controls(brake_torque=model.params.max_brake_torque)
+    worst, slid = 0.0, 0
+    for tick in range(1100):
+        time = tick * 0.004
+        controls = Controls(drive_torque=(2.0,) * 4) if ALIGNED <= time < 3.5 else locked
+        state, read = suite.advance(state, controls, 0.004, method="semi_implicit_euler")
+        blind = {"imu": None} if 2.5 < time < 3.5 else {}
+        blind |= dict.fromkeys(("joints", "wheel_loads") if 2.5 < time < 3.6 else ())
+        made.update(dataclasses.replace(read, gps=read.gps if time < 2.5 else None, **blind))
+        if time > 3.6 and np.linalg.norm(state.velocity) > 0.5:
+            slid += 1
+            error = made.estimate.velocity - state.velocity
+            worst = max(worst, error @ np.linalg.solve(made.estimate.covariance[3:6, 3:6], error))
+    assert slid > 20
+    assert worst < chi2.ppf(0.9999, 3)
+    assert np.linalg.norm(made.estimate.velocity - state.velocity) < 0.4, "and it is known again once it has stopped"
+
+
+@pytest.mark.parametrize("gps", [True, False])
+def test_positions_are_as_uncertain_as_it_says(hop, gps):
+    """Drive, flight in wind, touch-down: of normalised errors squared nine of ten are within their 95 % bound."""
+    inside = []
+    for seed in (11, 12, 13):
+        made = estimator(hop)
+        for k, (tick, truth) in enumerate(hop.samples(SensorSuite(hop.model, SENSORS, seed=seed))):
+            kept = {"gps": tick.gps if gps or k < 500 else None, "ground_truth": None}
+            for kind in ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "height", "imu"):
+                read = kept.get(kind, getattr(tick, kind))
+                if read is not None:
+                    getattr(made, kind)(read)
+            if k % 25 == 0 and (now := made.estimate) is not None:
+                error = truth[:3] - now.position
+                inside.append(error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3))
+    assert len(inside) > 300
+    assert np.mean(inside) >= 0.9
 
 
 def test_bad_and_late_readings_are_counted(turn):
