@@ -49,6 +49,25 @@ class OdometryFrame:
         in_odom = Transform(self._position, quat_multiply(turn, estimate.orientation))
         return in_odom, in_map @ in_odom.inverse()
 
+    def local(self, estimate: Estimate) -> Estimate:
+        """The last estimate as `odom` has it.
+
+        Its covariance is that of the vehicle against where `odom` was at the beginning: the estimate's own, and the
+        square of the corrections that `odom` leaves out.
+        """
+        position, yaw = self._position, self._yaw
+        turn = np.array((0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
+        covariance = estimate.covariance
+        if covariance is not None:
+            turned = np.kron(np.eye(3), rotation_matrix(turn))
+            left_out = position - estimate.position
+            covariance = turned @ covariance @ turned.T
+            covariance[:3, :3] += np.outer(left_out, left_out)
+            covariance[8, 8] += yaw * yaw
+        orientation = np.asarray(quat_multiply(turn, estimate.orientation), float)
+        velocity = _turned(estimate.velocity, yaw)
+        return Estimate(estimate.time, position, orientation, velocity, estimate.rates, covariance)
+
 
 def _turn(vector: Floats) -> Floats:
     """x y z w of a rotation vector (3,) rad."""

@@ -29,7 +29,7 @@ SHORTEST, LONGEST = 10.0, 7200.0
 """s, of a log: a stamp that is far off would ask for all of the memory"""
 LARGEST = 1e9
 """in SI units, of what no vehicle reaches"""
-ODOMETRY = ("ground_truth/odom", "odometry/filtered")
+ODOMETRY = ("ground_truth/odom", "odometry/global", "odometry/filtered")
 """the first that was recorded is taken"""
 NEEDED = ("imu/data", "joint_states")
 
@@ -130,7 +130,7 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
         if imu_frame.split("/")[-1] != "base_link":
             notes.append(f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link")
     if ODOMETRY[0] not in series:
-        notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator, {ODOMETRY[1]}")
+        notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator")
     return VehicleLog(name, series, place, turned, tuple(notes))
 
 

@@ -344,13 +344,13 @@ def msg_to_wheel_command(message: WheelCommandMsg, now: float) -> WheelCommand:
 # estimates
 
 
-def estimate_to_odometry(estimate: Estimate, vehicle: str) -> Odometry:
-    """For odometry/filtered: pose in the world, twist in base_link's axes; covariances 0 where unknown."""
+def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -> Odometry:
+    """For odometry/global: pose in the world, or in `frame`; twist in base_link's axes; covariances 0 where unknown."""
     rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()
     pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.orientation).tolist()
     base = frame_of(vehicle, "base_link")
-    message = _odometry(header(estimate.time, WORLD), base, *pose, velocity, np.asarray(estimate.rates).tolist())
+    message = _odometry(header(estimate.time, frame), base, *pose, velocity, np.asarray(estimate.rates).tolist())
     if estimate.covariance is not None:
         whole = estimate.covariance
         places = np.array((0, 1, 2, 6, 7, 8))
@@ -361,10 +361,10 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str) -> Odometry:
     return message
 
 
-def unknown_odometry(vehicle: str) -> Odometry:
-    """The odometry/filtered of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
+def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
+    """The odometry/global of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
     nowhere = (0.0, 0.0, 0.0)
-    message = _odometry(header(0.0, WORLD), frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
+    message = _odometry(header(0.0, frame), frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
     message.pose.covariance[0] = message.twist.covariance[0] = -1.0
     return message
 
@@ -375,7 +375,7 @@ def is_unknown(message: Odometry) -> bool:
 
 
 def odometry_to_estimate(message: Odometry) -> Estimate:
-    """Of odometry/filtered, or any odometry in the world. Raises SensorMessageError for numbers that can't be, and
+    """Of odometry/global, or any odometry in the world. Raises SensorMessageError for numbers that can't be, and
     where nothing is known (`is_unknown`).
 
     Its covariance is that of position and attitude, and of the velocity, each for itself; None where all is 0.

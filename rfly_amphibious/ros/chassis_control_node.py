@@ -118,7 +118,7 @@ class ChassisControlNode(Node):
         self._diagnostics.set_first(
             [
                 (mode is None, STALE, "nobody tells the mode: the brakes are on"),
-                (self._loop.estimate is None, STALE, "no odometry/filtered: the brakes are on"),
+                (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
                 (lost, WARN, "the motion command is lost: it brakes"),
                 (True, OK, values["mode"]),
             ],

@@ -139,16 +139,14 @@ class MotionCommands:
 
 
 class Estimates:
-    """`odometry/filtered`: the newest estimate, and for lock-step when it has come to a tick."""
+    """`odometry/global`: the newest estimate, and for lock-step when it has come to a tick."""
 
     def __init__(
         self, node: Node, diagnostics: Diagnostics, lock_step: bool, heard: Callable[[int], None] | None = None
     ) -> None:
         self._node, self._diagnostics, self._heard = node, diagnostics, heard
         self.newest: Estimate | None = None
-        subscription(
-            node, Odometry, "odometry/filtered", self._on_odometry, sensor_qos(True) if lock_step else STATE_IN
-        )
+        subscription(node, Odometry, "odometry/global", self._on_odometry, sensor_qos(True) if lock_step else STATE_IN)
 
     def _on_odometry(self, message: Odometry) -> None:
         try:
@@ -156,7 +154,7 @@ class Estimates:
                 self.newest = odometry_to_estimate(message)
         except RflyError as error:
             self._diagnostics.count("refused_odometry")
-            self._node.get_logger().warning(f"odometry/filtered: {error}", throttle_duration_sec=5.0)
+            self._node.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
         if self._heard is not None:
             self._heard(stamp_to_ns(message.header.stamp))
 

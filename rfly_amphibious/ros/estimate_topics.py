@@ -1,4 +1,7 @@
-"""Topics of an estimate: `odometry/filtered`, and where the vehicle is on /tf. Part of state_estimator_node."""
+"""Topics of an estimate: `odometry/filtered`, `odometry/global`, and where the vehicle is on /tf.
+
+Part of state_estimator_node.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,21 @@ TF_RATE = 50
 
 
 class EstimateTopics:
-    """Publishes estimates of one vehicle, and with `tf` its transforms; keeps the last message to repeat it."""
+    """Publishes estimates of one vehicle, in `map` and in its `odom`, where it never jumps, and with `tf` its
+    transforms; keeps the last messages to repeat them.
+    """
 
     def __init__(self, node: Node, vehicle: str, *, tf: bool) -> None:
         self._vehicle = vehicle
-        self._answer: Odometry | None = None
+        self._answer: tuple[Odometry, ...] = ()
         self.answer_ns = -1
         """stamp of the last message, -1 before"""
         self._transformed_ns = -1
-        self._odometry = publisher(node, Odometry, "odometry/filtered", STATE_OUT)
+        self._odom = frame_of(vehicle, "odom")
+        self._outputs = (
+            publisher(node, Odometry, "odometry/filtered", STATE_OUT),
+            publisher(node, Odometry, "odometry/global", STATE_OUT),
+        )
         self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
         self._way = OdometryFrame()
 
@@ -44,24 +53,33 @@ class EstimateTopics:
 
     def publish(self, estimate: Estimate | None, stamp_ns: int, terrain: HeightMap | None) -> None:
         """An estimate, None where nothing is known yet; `terrain` for base_footprint."""
-        message = unknown_odometry(self._vehicle) if estimate is None else estimate_to_odometry(estimate, self._vehicle)
-        message.header.stamp = ns_to_stamp(stamp_ns)
-        self._answer, self.answer_ns = message, stamp_ns
-        self._odometry.publish(message)
-        if self._tf is not None and estimate is not None:
+        if estimate is None:
+            self._answer = tuple(unknown_odometry(self._vehicle, frame) for frame in (self._odom, WORLD))
+        else:
             place, odom = self._way.update(estimate)
-            if stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000:
-                self._transformed_ns = stamp_ns
-                below = odom.inverse() @ _as_transform(footprint(estimate.position, estimate.orientation, terrain))
-                moved = [(WORLD, "odom", odom), ("odom", "base_link", place), ("odom", "base_footprint", below)]
-                self._tf.publish(TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved]))
+            local = estimate_to_odometry(self._way.local(estimate), self._vehicle, self._odom)
+            self._answer = local, estimate_to_odometry(estimate, self._vehicle)
+        for message in self._answer:
+            message.header.stamp = ns_to_stamp(stamp_ns)
+        self.answer_ns = stamp_ns
+        self._publish_answer()
+        due = stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000
+        if self._tf is not None and estimate is not None and due:
+            self._transformed_ns = stamp_ns
+            below = odom.inverse() @ _as_transform(footprint(estimate.position, estimate.orientation, terrain))
+            moved = [(WORLD, "odom", odom), ("odom", "base_link", place), ("odom", "base_footprint", below)]
+            self._tf.publish(TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved]))
 
     def publish_again(self, stamp_ns: int) -> bool:
         """The last message once more where it is of this time; whether it was."""
-        if self._answer is None or stamp_ns != self.answer_ns:
+        if not self._answer or stamp_ns != self.answer_ns:
             return False
-        self._odometry.publish(self._answer)
+        self._publish_answer()
         return True
+
+    def _publish_answer(self) -> None:
+        for output, message in zip(self._outputs, self._answer, strict=True):
+            output.publish(message)
 
     def _transform(self, stamp_ns: int, parent: str, child: str, pose: Transform) -> TransformStamped:
         parent = parent if parent == WORLD else frame_of(self._vehicle, parent)

@@ -1,6 +1,6 @@
 """guidance_node: setpoints from a scenario's mission or a planned path. A thin shell around MissionGuide.
 
-It knows what odometry/filtered and mode say, and goes on with each estimate, without a timer of its own.
+It knows what odometry/global and mode say, and goes on with each estimate, without a timer of its own.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class GuidanceNode(Node):
         self._ground.start(self._diagnostics)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
-        subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
+        subscription(self, Odometry, "odometry/global", self._on_odometry, STATE_IN)
         self.create_service(Trigger, "~/start", self._serve_start)
         self.create_service(Trigger, "~/stop", self._serve_stop)
         self._update_diagnostics()
@@ -204,7 +204,7 @@ class GuidanceNode(Node):
             now = odometry_to_estimate(message)
         except RflyError as error:
             self._diagnostics.count("refused_odometry")
-            self.get_logger().warning(f"odometry/filtered: {error}", throttle_duration_sec=5.0)
+            self.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
             return
         self._last_ns, self._now = stamp_ns, now
         self._pose.publish(estimate_to_pose(now))
@@ -246,7 +246,7 @@ class GuidanceNode(Node):
     # --- what it says
 
     def _missing(self) -> list[str]:
-        heard = {"odometry/filtered": self._now is not None, "mode": self._mode is not None}
+        heard = {"odometry/global": self._now is not None, "mode": self._mode is not None}
         return [topic for topic, there in heard.items() if not there]
 
     def _update_diagnostics(self) -> None:
@@ -263,7 +263,7 @@ class GuidanceNode(Node):
                 (self._active and guide.problem, WARN, guide.problem),
                 (problem, WARN, problem),
                 (missing, STALE, f"not known yet: {', '.join(missing)}"),
-                (silence > SILENCE_S, STALE, f"no odometry/filtered for {silence:.0f} s"),
+                (silence > SILENCE_S, STALE, f"no odometry/global for {silence:.0f} s"),
                 (self._active, OK, f"carries out {self._doing}"),
                 (self._doing and guide.done, OK, f"{self._doing} is done"),
                 (True, OK, "idle"),

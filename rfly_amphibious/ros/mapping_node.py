@@ -1,7 +1,7 @@
 """mapping_node: voxels and heights from lidar clouds. A thin shell around OctomapGrid and ElevationMap.
 
 Each point of a cloud has a time of its own, and is taken from where the sensor was then: between two poses of
-`odometry/filtered`. A cloud waits until a pose after its last point has come.
+`odometry/global`. A cloud waits until a pose after its last point has come.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Cloud(NamedTuple):
 
 
 class MappingNode(Node):
-    """`lidar/points`, `odometry/filtered` -> `octomap`, `occupied_voxels`, `elevation_map`; `~/save`, `~/reset`."""
+    """`lidar/points`, `odometry/global` -> `octomap`, `occupied_voxels`, `elevation_map`; `~/save`, `~/reset`."""
 
     def __init__(self) -> None:
         super().__init__("mapping_node")
@@ -68,7 +68,7 @@ class MappingNode(Node):
         self._last_taken_ns: int | None = None
         self._changed = {"octomap": False, "occupied_voxels": False}
         self._stamp_ns = 0
-        self._heard = {"lidar/points": -np.inf, "odometry/filtered": -np.inf}
+        self._heard = {"lidar/points": -np.inf, "odometry/global": -np.inf}
         self._warning = self._last_warning = ""
         self._diagnostics = Diagnostics(self, "mapping", "", self._update_diagnostics)
         self._octomap = publisher(self, Octomap, "octomap", LATCHED)
@@ -76,27 +76,27 @@ class MappingNode(Node):
         subscription(
             self, PointCloud2, "lidar/points", self._on_lidar_points, sensor_qos(True) if given.lock_step else SENSORS
         )
-        subscription(self, Odometry, "odometry/filtered", self._on_odometry, _POSES)
+        subscription(self, Odometry, "odometry/global", self._on_odometry, _POSES)
         self.create_service(Trigger, "~/save", self._save)
         self.create_service(Trigger, "~/reset", self._reset)
         # steady: a paused simulation's map is still shown to who asks for it
         self.create_timer(1.0 / given.publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._update_diagnostics()
         warm_up()
-        self.get_logger().info("waiting for lidar/points and odometry/filtered")
+        self.get_logger().info("waiting for lidar/points and odometry/global")
 
     # --- what comes in
 
     def _on_odometry(self, message: Odometry) -> None:
         if is_unknown(message):
             return
-        self._heard["odometry/filtered"] = time.monotonic()
+        self._heard["odometry/global"] = time.monotonic()
         stamp_ns, pose = stamp_to_ns(message.header.stamp), message.pose.pose
         position = np.array((pose.position.x, pose.position.y, pose.position.z))
         turn = np.array((pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w))
         norm = float(np.linalg.norm(turn))
         if not np.isfinite(position).all() or not abs(norm - 1.0) < 1e-2:
-            self._refuse("refused_poses", f"odometry/filtered: {position.tolist()}, {turn.tolist()} is no pose")
+            self._refuse("refused_poses", f"odometry/global: {position.tolist()}, {turn.tolist()} is no pose")
             return
         newest = self._track.newest_ns
         if newest is not None and stamp_ns < newest - 1_000_000_000:  # the clock jumped back: a new run has begun
@@ -108,7 +108,7 @@ class MappingNode(Node):
             if frame.axes != "enu":
                 raise FrameError(f"frame {message.header.frame_id!r} is a NED frame, expected an ENU one")
         except FrameError as error:
-            self._refuse("refused_poses", f"odometry/filtered: {error}")
+            self._refuse("refused_poses", f"odometry/global: {error}")
             return
         placed = frame.transform @ Transform(position, turn / norm)
         self._base = message.child_frame_id

@@ -114,7 +114,7 @@ class EstimatorNodeParameters:
     estimator: str = parameter("", "estimator set: a shipped name or a YAML file (default: the vehicle's)")
     lock_step: bool = parameter(False, "answer each simulation_tick, and nothing else")
     publish_rate: float = parameter(
-        100.0, "odometry/filtered a second, Hz; 0: at each imu/data", low=0.0, high=10_000.0
+        100.0, "odometry/filtered and odometry/global a second, Hz; 0: at each imu/data", low=0.0, high=10_000.0
     )
     tf_source: Literal["estimate", "truth"] = parameter(
         "estimate", "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)"
@@ -342,7 +342,7 @@ class PerceptionParameters:
         False, "the simulation waits for the answer to each tick; as the simulation's parameter"
     )
     odometry: Literal["filtered", "truth"] = parameter(
-        "filtered", "where position, velocity and attitude come from: odometry/filtered, or ground_truth/odom (truth)"
+        "filtered", "where position, velocity and attitude come from: odometry/global, or ground_truth/odom (truth)"
     )
 
 
@@ -351,7 +351,7 @@ class HilPerceptionParameters(PerceptionParameters):
     """As PerceptionParameters, for an autopilot that estimates itself."""
 
     odometry: Literal["filtered", "truth"] = parameter(
-        "truth", "what the autopilot is told of the pose: ground_truth/odom (truth), or odometry/filtered"
+        "truth", "what the autopilot is told of the pose: ground_truth/odom (truth), or odometry/global"
     )
 
 

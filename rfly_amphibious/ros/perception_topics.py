@@ -24,7 +24,7 @@ from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.qos import COMMANDS, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
 
-ODOMETRY = {"filtered": "odometry/filtered", "truth": "ground_truth/odom"}
+ODOMETRY = {"filtered": "odometry/global", "truth": "ground_truth/odom"}
 TAKEN_BY: dict[str, Callable[[Perception, Any], None]] = {
     "imu/data": Perception.take_imu,
     "joint_states": Perception.take_joints,

@@ -45,7 +45,7 @@ DOUBTED = 0.5
 
 
 class StateEstimatorNode(Node):
-    """Publishes `odometry/filtered` and, by default, where the vehicle is on /tf."""
+    """Publishes `odometry/filtered`, `odometry/global` and, by default, where the vehicle is on /tf."""
 
     def __init__(self) -> None:
         super().__init__("state_estimator_node")
@@ -64,6 +64,7 @@ class StateEstimatorNode(Node):
         self._waiting: list[tuple[str, Any]] = []
         self._imu_time, self._heard_at = -math.inf, -math.inf
         self._published_ns = -1
+        self._gps_refused = False
         self._seen = (self._estimator.accepted, self._estimator.rejected)
         self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._update_diagnostics)
         self._topics = EstimateTopics(self, self._vehicle, tf=given.tf_source == "estimate")
@@ -206,6 +207,15 @@ class StateEstimatorNode(Node):
         accepted, rejected = estimator.accepted, estimator.rejected
         before, self._seen = self._seen, (accepted, rejected)
         values: dict[str, Any] = {"initialised": estimator.initialised, "coasting": estimator.coasting}
+        values |= {"gps_refused": estimator.gps_refused, "gps_resets": estimator.gps_resets}
+        refused = (
+            f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it" if estimator.gps_refused else ""
+        )
+        if refused and not self._gps_refused:
+            self.get_logger().warning(refused)
+        elif self._gps_refused and not refused:
+            self.get_logger().warning("GPS used again")
+        self._gps_refused = bool(refused)
         doubted = []
         for name, number in rejected.items():
             more, taken = number - before[1][name], accepted[name] - before[0][name]
@@ -231,6 +241,7 @@ class StateEstimatorNode(Node):
             [
                 (not estimator.initialised, STALE, f"not aligned yet{waits}"),
                 (silence > SILENCE_S, STALE, f"no imu/data for {silence:.0f} s"),
+                (refused, WARN, refused),
                 (doubted, WARN, f"readings do not fit: {', '.join(doubted)}"),
                 (problem, WARN, str(problem)),
                 (True, OK, f"estimates {ground}"),

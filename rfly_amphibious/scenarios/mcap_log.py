@@ -40,7 +40,7 @@ TOPICS = {
 }
 SENSED_TOPICS = {
     "/tf_static": "tf2_msgs/TFMessage",
-    "/odometry/filtered": "nav_msgs/Odometry",
+    "/odometry/global": "nav_msgs/Odometry",
     "/cmd/rotors": "rfly_suite/RotorCommand",
     "/cmd/wheels": "rfly_suite/WheelCommand",
 }
@@ -126,7 +126,7 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[tuple[int, str, Mes
             estimated = estimate.time
             velocity = rotation_matrix(estimate.orientation).T @ estimate.velocity
             pose = _header(estimated, WORLD), base, estimate.position, estimate.orientation
-            yield now, "/odometry/filtered", _odometry(*pose, velocity, estimate.rates)
+            yield now, "/odometry/global", _odometry(*pose, velocity, estimate.rates)
         rotors, wheels = tick.rotors, tick.wheels
         values = {"mode": int(rotors.torques), "value": rotors.value.tolist()}
         yield now, "/cmd/rotors", {"header": _header(rotors.time, ""), **values}

@@ -56,6 +56,21 @@ def test_corrections_go_into_map_to_odom_and_leave_no_jump():
     assert quat_to_euler(after.quat_xyzw)[2] == pytest.approx(0.1, abs=1e-3)
 
 
+def test_its_covariance_grows_by_the_corrections_that_it_leaves_out():
+    """The estimate's own, and the square of 3 m and 2 m by which GPS moved it."""
+    way = OdometryFrame()
+    for k in range(20):
+        moved = (0.0, 0.0, 0.0) if k < 10 else (3.0, -2.0, 0.0)
+        now = circle(k / RATE, moved)._replace(covariance=np.eye(9))
+        place, _ = way.update(now)
+    local = way.local(now)
+    assert local.position == pytest.approx(place.translation)
+    assert local.orientation == pytest.approx(place.quat_xyzw)
+    assert local.velocity == pytest.approx(now.velocity, abs=1e-6)
+    assert local.covariance[:3, :3] == pytest.approx(np.eye(3) + np.outer((-3, 2, 0), (-3, 2, 0)), abs=1e-2)
+    assert local.covariance[3:, 3:] == pytest.approx(np.eye(6), abs=1e-6)
+
+
 def test_a_reset_begins_anew_at_the_next_estimate():
     way = OdometryFrame()
     for k in range(100):

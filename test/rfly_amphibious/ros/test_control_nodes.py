@@ -42,7 +42,7 @@ class Plant:
         kinds |= {"height": ("height_above_ground", Range), "wheel_loads": ("wheel_loads", Float64MultiArray)}
         self.out = {kind: peer.publisher(of, f"{vehicle}/{topic}", qos) for kind, (topic, of) in kinds.items()}
         odometry_qos = qos if lock_step else STATE_OUT
-        self.odometry = peer.publisher(Odometry, f"{vehicle}/odometry/filtered", odometry_qos)
+        self.odometry = peer.publisher(Odometry, f"{vehicle}/odometry/global", odometry_qos)
         self.words = peer.publisher(String, f"{vehicle}/cmd/mode", COMMANDS)
         self.failsafe = peer.publisher(Bool, f"{vehicle}/failsafe", LATCHED)
         self.rotors = peer.receive(msg.RotorCommand, f"{vehicle}/cmd/rotors", COMMANDS)
@@ -50,7 +50,7 @@ class Plant:
         self.modes = peer.receive(String, f"{vehicle}/mode", LATCHED)
         self.diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         self.ticks = peer.publisher(msg.SimulationTick, f"{vehicle}/simulation_tick", STATE_OUT) if lock_step else None
-        for topic in ("joint_states", "wheel_loads", "odometry/filtered"):  # both nodes are there
+        for topic in ("joint_states", "wheel_loads", "odometry/global"):  # both nodes are there
             peer.spin_until(lambda topic=topic: peer.node.count_subscribers(f"/{vehicle}/{topic}") == 2)
         by_both = (self.odometry, self.out["joints"], self.out["wheel_loads"])
         peer.spin_until(lambda: all(made.get_subscription_count() == 2 for made in by_both))

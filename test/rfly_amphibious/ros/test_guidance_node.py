@@ -48,7 +48,7 @@ class Puppet:
         self.requests = peer.receive(String, "cmd/mode", COMMANDS)
         self.poses = peer.receive(PoseStamped, "pose", STATE_OUT)
         self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-        self._odometry = peer.node.create_publisher(Odometry, "odometry/filtered", STATE_OUT)
+        self._odometry = peer.node.create_publisher(Odometry, "odometry/global", STATE_OUT)
         self._mode = peer.node.create_publisher(String, "mode", LATCHED)
         self._seen = 0
 
@@ -155,7 +155,7 @@ def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
     answer = peer.call(Trigger, "guidance_node/start")
     assert (answer.success, answer.message) == (
         False,
-        "nothing is known of the vehicle yet: no odometry/filtered and no mode",
+        "nothing is known of the vehicle yet: no odometry/global and no mode",
     )
     peer.spin_until(lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count())
     puppet.tell()

@@ -117,7 +117,7 @@ def test_free_running_by_udp(domain_id):
             try:
                 peer.spin_until(lambda: "listening for" in node.output)
                 told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-                vehicle = Vehicle(peer, SENSORS, "odometry/filtered")
+                vehicle = Vehicle(peer, SENSORS, "odometry/global")
                 controller.sendto(frame(5, 0, 0.0, struct.pack("<I", 1)), ("127.0.0.1", port))
                 peer.spin_until(lambda: "supplies rotors" in (diagnostic(told, "link") or ("", ""))[1])
 

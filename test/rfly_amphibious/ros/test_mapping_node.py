@@ -121,7 +121,7 @@ class Rig:
         static.transform.rotation.z, static.transform.rotation.w = 1.0, 0.0
         self.static = peer.publisher(TFMessage, "/tf_static", TF_STATIC_OUT)
         self.static.publish(TFMessage(transforms=[static]))
-        self.odometry = peer.publisher(Odometry, "odometry/filtered", STATE_OUT)
+        self.odometry = peer.publisher(Odometry, "odometry/global", STATE_OUT)
         self.clouds = peer.publisher(PointCloud2, "lidar/points", SENSORS)
 
     def tell_pose(self, seconds, base_ns=START, frame="map"):
@@ -252,7 +252,7 @@ def test_what_can_not_be_used_is_counted_and_told(running):
     map_wall(rig)
     points, times, _ = wall()
     cases = (
-        ("refused_poses", lambda: rig.tell_pose(0.2, frame="nowhere"), "odometry/filtered: frame 'nowhere' is not"),
+        ("refused_poses", lambda: rig.tell_pose(0.2, frame="nowhere"), "odometry/global: frame 'nowhere' is not"),
         (
             "refused_clouds",
             lambda: rig.clouds.publish(cloud(points, [1e6] * 300, START + 10**10)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 
@@ -54,7 +57,8 @@ class Vehicle:
         from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_IN, sensor_qos
 
         self.peer, self.lock_step = peer, lock_step
-        self.odometry = peer.receive(Odometry, "odometry/filtered", STATE_OUT)
+        self.odometry = peer.receive(Odometry, "odometry/global", STATE_OUT)
+        self.local = peer.receive(Odometry, "odometry/filtered", STATE_OUT)
         self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         self.tf, self.tf_static = (
             peer.receive(TFMessage, "/tf", TF),
@@ -77,9 +81,12 @@ class Vehicle:
         self.library = StateEstimator(EstimatorParameters.load("scale"), SENSORS, PARAMS, self.suite.geo_origin)
         self.expected = None
 
-    def go_on(self, controls):
-        """A tick: the samples are published, and go into the library too."""
+    def go_on(self, controls, gps_off=0.0):
+        """A tick: the samples are published, and go into the library too; the GPS may be off by degrees of latitude."""
         self.state, samples = self.suite.advance(self.state, controls, TICK_S, method="semi_implicit_euler")
+        if samples.gps is not None and gps_off:
+            moved = samples.gps._replace(geodetic=samples.gps.geodetic + np.array((gps_off, 0.0, 0.0)))
+            samples = dataclasses.replace(samples, gps=moved)
         self.expected = self.library.update(samples)
         self.time_ns = round(self.state.time * 1e9)
         counts = [0] * 10
@@ -173,6 +180,24 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
     _, _, values = made.diagnostic(lambda now: now[2].get("initialised") == "True")
     assert int(values["rejected_gps_position"]) == 0
     assert 0.0 < float(values["innovation_magnetometer"]) < 10.0
+
+    told, begun = made.diagnostic(lambda now: now[2].get("gps_refused") == "False"), len(made.odometry)
+    assert told[2]["gps_resets"] == "0"
+    for _ in range(400):
+        made.go_on(Controls(drive_torque=(1.0,) * 4), gps_off=30.0 / 111_319.0)
+    made.peer.spin_until(lambda: len(made.local) == len(made.odometry))
+    text = made.diagnostic(lambda now: now[2].get("gps_refused") == "True")[1]
+    assert text.startswith("GPS refused: it is ")
+    off = [odometry_to_estimate(message).position for message in made.odometry[begun:]]
+    assert np.ptp(np.diff(off, axis=0), axis=0).max() < 1.0, "never believed"
+    assert {(m.header.frame_id, m.child_frame_id) for m in made.local} == {("amphibious/odom", "amphibious/base_link")}
+    assert {m.header.frame_id for m in made.odometry} == {"map"}
+    known = [odometry_to_estimate(message) for message in made.local if not is_unknown(message)]
+    for before, after in itertools.pairwise(known):
+        step = np.linalg.norm(after.position - before.position)
+        speed = max(np.linalg.norm(before.velocity), np.linalg.norm(after.velocity))
+        assert step <= 1.01 * speed * (after.time - before.time) + 1e-9, "no larger than the motion"
+    assert known[-1].position != pytest.approx(odometry_to_estimate(made.odometry[-1]).position, abs=1e-3)
 
     made.begin()
     for _ in range(3):

@@ -18,7 +18,7 @@ LAYOUT = json.loads((ROOT / "config" / "foxglove.json").read_text(encoding="utf-
 PLOTTED = {
     "/vehicle_states": "rfly_suite/msg/VehicleStateArray",
     "/amphibious_1/ground_truth/odom": "nav_msgs/msg/Odometry",
-    "/amphibious_1/odometry/filtered": "nav_msgs/msg/Odometry",
+    "/amphibious_1/odometry/global": "nav_msgs/msg/Odometry",
 }
 
 
