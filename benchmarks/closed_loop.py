@@ -1,5 +1,6 @@
 """`python -m benchmarks.closed_loop`: scenarios closed through sensors and estimates only, over three terrains with 20
-seeds of noise and wind each, on two processes. Prints one row a terrain, and what did not succeed.
+seeds of noise and wind each, on two processes. Prints one row a terrain, and what did not succeed. `--gps-off 3`:
+without GPS from 3 s on; the vehicle ends where it thinks the last way-point is.
 
 Not one of `python -m benchmarks`: it takes minutes, and compares with nothing but its target, all of the runs.
 """
@@ -7,20 +8,22 @@ Not one of `python -m benchmarks`: it takes minutes, and compares with nothing b
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import math
 import multiprocessing
 import sys
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.special import chdtri
 
 SCENARIOS = ("hop", "hills", "valley")
 SEEDS = 20
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Result:
     """Of one run."""
 
@@ -40,18 +43,24 @@ class Result:
     """m/s at the first contact; NaN without one"""
     duration: float
     """s, simulated"""
+    consistent: float
+    """share of samples whose normalised error squared (NEES) of the position is within its 95 % bound"""
 
 
-def fly(job: tuple[str, int]) -> Result:
+def fly(job: tuple[str, int, float]) -> Result:
     """One scenario with one seed."""
     from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_amphibious.simulation.events import SensorOff
 
-    name, seed = job
+    name, seed, gps_off = job
     scenario = Scenario.load(name).with_seed(seed)
+    if math.isfinite(gps_off):
+        scenario = dataclasses.replace(scenario, events=(*scenario.events, SensorOff(gps_off, "gps", None)))
     done = run_closed_loop(scenario)
     run = done.run
     goal = np.array(scenario.legs[-1].points[-1][:2])
+    nees = done.position_nees()
     touchdown = run.touchdowns[-1] if run.touchdowns else None
     return Result(
         name,
@@ -65,13 +74,23 @@ def fly(job: tuple[str, int]) -> Result:
         np.nan if touchdown is None else touchdown.sink_speed,
         np.nan if touchdown is None else touchdown.level_speed,
         run.duration,
+        float((nees[np.isfinite(nees)] < chdtri(3, 0.05)).mean()),
     )
 
 
 def table(results: list[Result]) -> Table:
     """A row for each scenario: how many succeeded, and the mean and largest of the figures."""
     made = Table(
-        "scenario", "terrain", "done", "error, level m", "upright m", "end missed m", "sinks m/s", "across m/s", "s"
+        "scenario",
+        "terrain",
+        "done",
+        "error, level m",
+        "upright m",
+        "end missed m",
+        "sinks m/s",
+        "across m/s",
+        "s",
+        "NEES in",
     )
     for name in dict.fromkeys(result.scenario for result in results):
         rows = [result for result in results if result.scenario == name]
@@ -86,6 +105,7 @@ def table(results: list[Result]) -> Table:
             f"{sum(row.reached for row in rows)} of {len(rows)}",
             *map(figures, ("level_rms", "upright_rms", "missed", "sink_speed", "level_speed")),
             f"{np.mean([row.duration for row in rows]):.0f}",
+            f"{np.mean([row.consistent for row in rows]):.0%}",
         )
     return made
 
@@ -94,14 +114,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_loop", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"by default {' '.join(SCENARIOS)}")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of each, from 1 on")
+    parser.add_argument("--gps-off", type=float, default=math.inf, metavar="SECONDS", help="without GPS from then on")
     asked = parser.parse_args()
-    jobs = [(name, seed) for name in asked.scenarios or SCENARIOS for seed in range(1, asked.seeds + 1)]
+    jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in range(1, asked.seeds + 1)]
     begin, results = time.perf_counter(), []
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for result in pool.imap_unordered(fly, jobs):
             results.append(result)
             print(f"{len(results)} of {len(jobs)}: {result.scenario} {result.seed}: {result.ending}", file=sys.stderr)
-    results.sort(key=lambda result: jobs.index((result.scenario, result.seed)))
+    results.sort(key=lambda result: jobs.index((result.scenario, result.seed, asked.gps_off)))
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table(results))
     console.print("mean … largest; errors are root mean squares over a run, of the estimate against the truth")
