@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
@@ -11,11 +12,25 @@ from rfly_common.kernels.jit import inlined_kernel
 
 
 @inlined_kernel
-def rotor_thrust(speed: float, climb: float, height: float, density: float, p: Any) -> float:
-    """T, N, of a rotor at `speed` (rad/s) that moves at `climb` (m/s) along its axis, `height` m above the ground.
+def vortex_inflow(speed: float, climb: float, level: float, p: Any) -> float:
+    """Induced velocity beyond that of hover, m/s, of a rotor at `speed` (rad/s) that moves at `climb` (m/s, < 0) along
+    its axis and at `level` (m/s) in its plane. Eq. 4.14.
+    """
+    hover = speed * math.sqrt(p.thrust_coefficient / (2.0 * math.pi * p.air_density)) / p.rotor_radius
+    sink = climb / hover if climb > -2.0 * hover else 0.0
+    more = sink * (-1.125 + sink * (-1.372 + sink * (-1.718 - 0.655 * sink)))
+    return max(hover - level, 0.0) * more
+
+
+@inlined_kernel
+def rotor_thrust(speed: float, climb: float, level: float, height: float, density: float, p: Any) -> float:
+    """T, N, of a rotor at `speed` (rad/s) that moves at `climb` (m/s) along its axis and at `level` (m/s) in its
+    plane, `height` m above the ground.
 
     Eq. 4.3, 4.6; `density` is k_ρ.
     """
+    if p.vortex_ring > 0.0 and climb < 0.0:
+        climb += p.vortex_ring * vortex_inflow(speed, climb, level, p)
     static = p.thrust_coefficient * density * speed * speed
     inflow = p.inflow_coefficient * density * speed * climb
     thrust = min(max(static - inflow, 0.0), 1.5 * static)
@@ -46,7 +61,8 @@ def rotor_forces(x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scrat
         hub = (p.point_x[point], p.point_y[point], p.point_z[point])
         speed, height = x[at.ROTOR_SPEED + j], scratch.point_height[point]
         velocity = add(motion.air_velocity, cross(motion.rates, hub))
-        thrust = rotor_thrust(speed, velocity[2], height, density, p)
+        level = math.hypot(velocity[0], velocity[1]) if p.vortex_ring > 0.0 else 0.0
+        thrust = rotor_thrust(speed, velocity[2], level, height, density, p)
         drag = -p.rotor_drag_coefficient * density * speed
         rotor_force = (drag * velocity[0], drag * velocity[1], thrust)
         resistance = p.torque_coefficient * density * speed * abs(speed)

@@ -240,6 +240,14 @@ class VehicleParameters:
         at_least=0.0,
         at_most=1.0,
     )
+    vortex_ring: float = number(
+        "rotors.vortex_ring",
+        "how much of the vortex-ring state acts in steep descents: 0 none, 1 all",
+        default=0.0,
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+    )
 
     def __post_init__(self) -> None:
         for key, text in _contradictions(self):

@@ -46,6 +46,34 @@ def test_v01_hover(name):
     assert (p.max_rotor_speed / p.hover_speed) ** 2 == pytest.approx(pick(name, 1.6657, 1.8737), abs=5e-5)  # V01e
 
 
+def test_thrust_in_the_vortex_ring_state(name):
+    """By hand with Leishman's curve: v_i/v_h is 1.816 at V = -v_h and 2.083 at -1.5 v_h; climbing is as before."""
+    p = parameters(name)
+    in_hover = p.hover_speed
+    static = p.mass * G / p.rotors
+    v_h = pick(name, np.sqrt(2451.66 / (2 * 1.225 * 4.908739)), np.sqrt(49.033 / (2 * 1.225 * 0.3959192)))
+    with_ring = AmphibiousModel(p.replace(vortex_ring=1.0), ground_effect=False)
+    without = model(name, ground_effect=False)
+
+    def thrust(m, climb, across=0.0):
+        state = m.flying((0.0, 0.0, 50.0), velocity=(across, 0.0, climb * v_h))
+        out = m.outputs(state, Controls(rotor_speed=in_hover))
+        return out.thrust.mean()
+
+    for climb, induced in ((-1.0, 1.816), (-1.5, 2.083625), (-0.5, 1.3935)):
+        through = (climb + induced - 1.0) * v_h
+        expected = static - p.inflow_coefficient * in_hover * through
+        assert thrust(with_ring, climb) == pytest.approx(expected, rel=2e-3)
+        half = thrust(with_ring, climb, 0.5 * v_h)  # blown away by half
+        assert half == pytest.approx(0.5 * (expected + thrust(without, climb)), rel=5e-3)
+    for climb, across in ((1.0, 0.0), (0.0, 0.0), (-1.0, 1.01 * v_h), (-2.5, 0.0)):
+        assert thrust(with_ring, climb, across) == pytest.approx(thrust(without, climb, across), rel=1e-12)
+    # nothing damps the descent: at hover's rotor speed it sinks on, faster and faster
+    rates = [thrust(m, -0.8) - thrust(m, -0.6) for m in (without, with_ring)]
+    assert rates[0] > 0.05 * static
+    assert abs(rates[1]) < 0.02 * static
+
+
 def test_v15_climb(name):
     """The speed at which forces balance at full rotor speed."""
     p, m = parameters(name), model(name, ground_effect=False)
