@@ -55,7 +55,7 @@ class Rig:
         self.terrain = peer.publisher(TerrainMap, "terrain_map", LATCHED)
         self.terrain.publish(height_map_to_msg(ground(), (0.0, 0.0, 0.0), 0, 10**6))
         self.tf = peer.publisher(TFMessage, "/tf", STATE_OUT)
-        self.odometry = peer.publisher(Odometry, "odometry/filtered", STATE_OUT)
+        self.odometry = peer.publisher(Odometry, "odometry/global", STATE_OUT)
         self.clouds = peer.publisher(PointCloud2, "lidar/points", SENSORS)
         self.goals = peer.publisher(PoseStamped, "goal_pose", COMMANDS)
 
