@@ -308,7 +308,7 @@ def person_crossing(grid, sees_background):
     """Ten clouds a second for 5 s: a person, 0.5 m wide and 1.8 m high, walks at 1.4 m/s along y, 6 m before a lidar,
     and is out of sight after 3 s. Without a background rays that meet nobody return nothing, and the ground does so
     far away. Returns occupied voxels at x < 7 m after each cloud."""
-    azimuth, elevation = np.meshgrid(np.radians(np.arange(-60, 60, 0.5)), np.radians(np.arange(-16, 16, 1.0)))
+    azimuth, elevation = np.meshgrid(np.radians(np.arange(-25, 25, 0.5)), np.radians(np.arange(-16, 16, 1.0)))
     rays = np.stack([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)], -1)
     rays = rays.reshape(-1, 3) / (rays[..., :1].reshape(-1, 1))  # to the plane x = 1
     eye, seen = np.array([0.05, 0.05, 1.05]), []
