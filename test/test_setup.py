@@ -202,7 +202,7 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
 
     The folder's name has a space and no ASCII letter.
     """
-    source, built, prefix = (tmp_path / "Gelände 地形" / name for name in ("source", "build", "venv"))
+    source, build, prefix = (tmp_path / "Gelände 地形" / name for name in ("source", "build", "venv"))
     texts = {
         "msg/Sounding.msg": "std_msgs/Header header\nfloat64[] depths  # m\n",
         "srv/Sound.srv": "string where\n---\nrfly_soundings/Sounding[] found\n",
@@ -213,7 +213,8 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
     builder = ROOT / "wheels" / "build_interfaces.py"
-    subprocess.run([sys.executable, builder, "rfly_soundings", source, built, prefix], check=True, timeout=120)
+    command = [sys.executable, builder, build, prefix, "rfly_soundings", source]
+    subprocess.run(command, check=True, timeout=120)
     script = (
         "from rclpy.serialization import deserialize_message, serialize_message\n"
         "from rclpy.type_support import check_for_type_support\n"

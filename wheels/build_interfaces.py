@@ -1,6 +1,6 @@
-"""Builds one package of messages, services and actions for nodes in Python, without CMake. Runs in .venv.
+"""Builds packages of messages, services and actions for nodes in Python, without CMake. Runs in .venv.
 
-    build_interfaces.py PACKAGE SOURCE BUILD PREFIX
+    build_interfaces.py BUILD PREFIX PACKAGE SOURCE [PACKAGE SOURCE ...]
 
 The generators are ROS's own. All of them run in this process, so that each interface is parsed once; and each library
 is compiled from one file, which includes all that was generated for it: most of the time went into the same headers.
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -89,13 +89,15 @@ LIBRARIES = (
 class Package:
     """The package's files, and where what is made of them lies: a folder in `build` for each library."""
 
+    compiled, wanted = 0, 0  # libraries of all packages
+
     def __init__(self, name: str, source: Path, build: Path, prefix: Path) -> None:
         self.name, self.source, self.build, self.prefix = name, source, build, prefix
         self.files = [file.relative_to(source) for kind in KINDS for file in sorted(source.glob(f"{kind}/*.{kind}"))]
         self.idl = build / "idl" / name
         self.descriptions = build / "descriptions" / name
         self.installed: list[Path] = []
-        self.compiled = 0
+        Package.wanted += len(LIBRARIES) + 1
 
     def arguments(self, folder: str, **more: object) -> str:
         """A file of arguments as the generators want them."""
@@ -182,7 +184,7 @@ class Package:
             sys.exit(f"{output}: {command[0]} failed")
         self.compiled += 1
         print(
-            f"[{self.compiled}/{len(LIBRARIES) + 1}] {output}", file=sys.__stdout__, flush=True
+            f"[{self.compiled}/{len(LIBRARIES) + 1}] {self.name}: {output}", file=sys.__stdout__, flush=True
         )  # EmPy has taken the other
 
     def install(self, module: Path) -> None:
@@ -217,27 +219,33 @@ class Package:
         self.installed.append(target)
 
 
-def main(name: str, source: str, build: str, prefix: str) -> None:
-    """Build and install a package."""
-    package = Package(name, Path(source), Path(build), Path(prefix))
+def start(package: Package, pool: ThreadPoolExecutor) -> list[Future[None]]:
+    """Generate the sources of a package; what goes on compiling them."""
     package.build.mkdir(parents=True)
     package.describe()
+    first, *others = LIBRARIES
+    package.generate(first)  # the others include its headers and link it
+    jobs = [pool.submit(package.compile, first)]
+
+    def compile_after_first(library: Library) -> None:
+        jobs[0].result()
+        package.compile(library)
+
+    for library in others:
+        package.generate(library)
+        jobs.append(pool.submit(compile_after_first, library))
+    return jobs
+
+
+def main(build: str, prefix: str, *sources: str) -> None:
+    """Build and install packages, each named and then its folder."""
+    named = zip(sources[::2], sources[1::2], strict=True)
+    packages = [Package(name, Path(source), Path(build) / name, Path(prefix)) for name, source in named]
     with ThreadPoolExecutor() as pool:
-        first, *others = LIBRARIES
-        package.generate(first)  # the others include its headers and link it
-        made = pool.submit(package.compile, first)
-
-        def compile_after_first(library: Library) -> None:
-            made.result()
-            package.compile(library)
-
-        jobs = []
-        for library in others:
-            package.generate(library)
-            jobs.append(pool.submit(compile_after_first, library))
-        for job in jobs:
-            job.result()
-    package.install(package.compile_module())
+        for package, jobs in [(package, start(package, pool)) for package in packages]:
+            for job in jobs:
+                job.result()
+            package.install(package.compile_module())
 
 
 if __name__ == "__main__":

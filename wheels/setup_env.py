@@ -262,7 +262,9 @@ class Environment:
             compilers = self._prepare_to_build() if missing or SOURCED else {}
             if SOURCED:
                 jobs.append(functools.partial(self._configure_and_build, compilers))
-            jobs.extend(functools.partial(self._build_interfaces, package, compilers) for package in missing)
+            for several in ([p for p in missing if p.source == ROOT], [p for p in missing if p.source != ROOT]):
+                if several:  # about as much in one process as in the other
+                    jobs.append(functools.partial(self._build_interfaces, several, compilers))
             with self.steps.step("interfaces and numerical kernels" if missing or SOURCED else "package and kernels"):
                 self.steps.together(jobs)
                 self._install()
@@ -283,12 +285,14 @@ class Environment:
             self.steps.run([*pip, "-r", WHEELS / "requirements-zig.txt"], run_environment())
             return machine.make_zig_compilers(BUILD / "zig", PYTHON)
 
-    def _build_interfaces(self, package: InterfacePackage, compilers: dict[str, Path]) -> None:
-        remove(BUILD / package.name)
-        command = [PYTHON, BUILDER, package.name, package.source, BUILD / package.name, VENV]
+    def _build_interfaces(self, packages: list[InterfacePackage], compilers: dict[str, Path]) -> None:
+        command = [PYTHON, BUILDER, BUILD, VENV]
+        for package in packages:
+            remove(BUILD / package.name)
+            command += [package.name, package.source]
         variables = {"CC": "CMAKE_C_COMPILER", "CXX": "CMAKE_CXX_COMPILER"}
         chosen = {name: shlex.quote(str(compilers[key])) for name, key in variables.items() if key in compilers}
-        self.steps.run(command, {**run_environment(), **chosen}, job=package.name)
+        self.steps.run(command, {**run_environment(), **chosen}, job=packages[0].name)
 
     def _configure_and_build(self, compilers: dict[str, Path]) -> None:
         """The whole package, with CMake, as colcon does."""
