@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import socket
 import sys
@@ -218,6 +219,7 @@ class Demo:
         if live is not None:
             live.start()
         next_report = 0.0
+        threading.Thread(target=_import_what_draws, daemon=True).start()
         try:
             while not self._stop and (duration_s is None or time.monotonic() - self._started < duration_s):
                 self._check_nodes()
@@ -298,6 +300,13 @@ class Demo:
 
     def _on_signal(self) -> None:
         self._stop = True
+
+
+def _import_what_draws() -> None:
+    """While the convoy drives, as it takes two seconds."""
+    with contextlib.suppress(ImportError):  # told when the picture is drawn
+        for name in ("rfly_bringup.demo.convoy_plot", "matplotlib.backends.backend_agg", "scipy.ndimage"):
+            importlib.import_module(name)
 
 
 def _ground_vehicles(fleet: str) -> set[int] | None:

@@ -23,6 +23,7 @@ from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.fly import highest_objects, plan_fly
+from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import FLY, Plan, join_plans
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 
@@ -96,7 +97,10 @@ def _flight(
     for pose, needed, what in ((start, takes_off, "take off from"), (goal, lands, "land on")):
         if needed and not _can_land(landing, pose.x, pose.y):
             limit = vehicle.fly.max_takeoff_slope_deg
-            raise PlanError("no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, above {limit:g}°")
+            free = (landing.cost >= 0) & (landing.cost < LETHAL)
+            there = name_nearest_free(free, landing.origin, landing.resolution, pose, None)
+            why = f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, above {limit:g}°{there}"
+            raise PlanError("no_landing", why)
     ground = [float(planner.terrain.altitude(pose.x, pose.y)) for pose in (start, goal)]
     up = dataclasses.replace(start, z=ground[0]) if takes_off else start
     to = dataclasses.replace(goal, z=None) if lands else goal

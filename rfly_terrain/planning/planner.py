@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid, Trav
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import PlanPose, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
+from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
 from rfly_terrain.world.solids import Solids, joined
@@ -108,10 +108,7 @@ class Planner:
                 raise
             pose = start if error.reason == "start_blocked" else goal
             why = self.why_blocked(vehicle, pose.x, pose.y)
-            free = nearest_free(weight > 0, grid.origin, grid.resolution, pose.x, pose.y, (start.x, start.y))
-            there = "" if free is None else f"; the nearest free place is ({free[0]:g}, {free[1]:g}) in map"
-            if free is not None:
-                there += f", {math.hypot(free[0] - pose.x, free[1] - pose.y):.1f} m away"
+            there = name_nearest_free(weight > 0, grid.origin, grid.resolution, pose, start)
             raise PlanError(error.reason, f"{error}: {why}{there}") from None
         poses = path.poses(max(grid.resolution, path.length / MOST_POSES), MOST_TURN)
         z = self.terrain.altitude(poses[:, 0], poses[:, 1])
@@ -229,38 +226,3 @@ def warm_up() -> None:
     flat = HeightMap(np.zeros((20, 20), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     rover = load_vehicle_classes()["rover"]
     Planner(flat).drive(rover, PlanPose(5.2, 5.4, 0.3), PlanPose(12.1, 12.3, 0.1))
-
-
-_FIRST_REACH = 32
-"""cells: how far is looked at first; then twice as far, and so on"""
-
-
-def nearest_free(
-    free: NDArray[np.bool_], origin: tuple[float, float], side: float, x: float, y: float, start: tuple[float, float]
-) -> tuple[float, float] | None:
-    """The centre (m) of the nearest free cell to (x, y) that cells with common sides connect to `start`.
-
-    `free`: (rows, columns), row along y; `origin`: x, y of its south-west corner, `side` of a cell, m. Where `start` is
-    not free itself any free cell counts. None where there is none.
-    """
-    _, parts = cv2.connectedComponents(free.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
-    (row, column), (start_row, start_column) = (
-        (math.floor((at[1] - origin[1]) / side), math.floor((at[0] - origin[0]) / side)) for at in ((x, y), start)
-    )
-    inside = 0 <= start_row < free.shape[0] and 0 <= start_column < free.shape[1]
-    part = int(parts[start_row, start_column]) if inside else 0
-    reach = _FIRST_REACH
-    while True:
-        first = max(0, row - reach), max(0, column - reach)
-        window = parts[first[0] : max(0, row + reach + 1), first[1] : max(0, column + reach + 1)]
-        rows, columns = np.nonzero(window == part if part else window > 0)
-        if len(rows):
-            found_x = origin[0] + (columns + first[1] + 0.5) * side
-            found_y = origin[1] + (rows + first[0] + 0.5) * side
-            distance = np.hypot(found_x - x, found_y - y)
-            nearest = int(distance.argmin())
-            if distance[nearest] <= reach * side or window.shape == parts.shape:
-                return float(found_x[nearest]), float(found_y[nearest])
-        if window.shape == parts.shape:
-            return None
-        reach *= 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -117,8 +118,11 @@ def test_take_off_and_landing_only_where_the_ground_is_gentle():
         assert not 82 < x < 118
     # on the shore itself nobody takes off
     alone = dataclasses.replace(MULE, drive=dataclasses.replace(MULE.drive, turning_radius=1e4))
-    with pytest.raises(PlanError, match="too steep or rough to take off from"):
+    with pytest.raises(PlanError, match="too steep or rough to take off from") as refused:
         planner.plan(alone, PlanPose(100.0, 120.0, 1.5), B, MIXED)
+    (place,) = re.findall(r"above 10°; the nearest free place is \((\S+), (\S+)\) in map", str(refused.value))
+    x, y = map(float, place)
+    assert (x, y) == (pytest.approx(77.0, abs=3.0), pytest.approx(120.0, abs=1.0))  # the foot of the shore is at 80
 
 
 def test_what_starts_in_the_air_flies_on_or_lands():
