@@ -182,7 +182,7 @@ class Package:
         text = "".join(f'#include "{source}"\n' for source in sources if source not in apart)
         if subprocess.run(list(map(str, command)), input=text, encoding="utf-8", check=False).returncode:
             sys.exit(f"{output}: {command[0]} failed")
-        self.compiled += 1
+        Package.compiled += 1
         print(
             f"[{self.compiled}/{len(LIBRARIES) + 1}] {self.name}: {output}", file=sys.__stdout__, flush=True
         )  # EmPy has taken the other
