@@ -183,9 +183,8 @@ class Package:
         if subprocess.run(list(map(str, command)), input=text, encoding="utf-8", check=False).returncode:
             sys.exit(f"{output}: {command[0]} failed")
         Package.compiled += 1
-        print(
-            f"[{self.compiled}/{len(LIBRARIES) + 1}] {self.name}: {output}", file=sys.__stdout__, flush=True
-        )  # EmPy has taken the other
+        progress = f"[{Package.compiled}/{Package.wanted}] {output}"
+        print(progress, file=sys.__stdout__, flush=True)  # EmPy may have taken the other for a template
 
     def install(self, module: Path) -> None:
         """Copy everything to its place, and write the list of it, as CMake would."""
