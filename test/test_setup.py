@@ -214,7 +214,7 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
         (source / name).write_text(text, encoding="utf-8")
     builder = ROOT / "wheels" / "build_interfaces.py"
     command = [sys.executable, builder, build, prefix, "rfly_soundings", source]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=300)
     script = (
         "from rclpy.serialization import deserialize_message, serialize_message\n"
         "from rclpy.type_support import check_for_type_support\n"
