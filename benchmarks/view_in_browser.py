@@ -157,7 +157,8 @@ def measure(vehicles: int, hz: float, single: bool, seconds: float, options: lis
                 fleet.packets - packets,
             )
             seen = np.array(page.evaluate("rfly.seen"))
-        delays = np.array([after.min() - at for at in sent if len(after := seen[seen > at])])
+        # none is seen where a picture takes longer than a marker stands
+        delays = np.array([after.min() - at for at in sent if len(after := seen[seen > at])] or [np.nan])
         return {
             "first picture of the ground (s)": first,
             "packets a second": packets / lasted,
