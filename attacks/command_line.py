@@ -236,6 +236,7 @@ SENSIBLE: dict[str, Sequence[str]] = {
     "up": ("--map", "RollingHills"),
     "up amphibious": (),
     "view": ("--port", "0"),
+    "world import": ("city.osm", "--map", "RollingHills", "--geo-origin", "47", "8", "500"),
     "world info": ("pillars",),
     "world make": ("forest", "--out", "made.yaml"),
     "world plot": ("pillars", "--out", "made.png"),
@@ -284,7 +285,7 @@ def commands() -> dict[str, list[Option]]:
 
 def odd_line(rng: random.Random, name: str, options: Sequence[Option]) -> list[str]:
     """The words behind `rfly`: a sensible line with an odd word, too few or too many, or an option with odd values."""
-    words = list(SENSIBLE[name])
+    words = list(SENSIBLE.get(name, ()))
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         place = rng.randrange(len(words) + 1)
         match rng.randrange(6):
@@ -315,6 +316,7 @@ def make_files(folder: Path, rng: random.Random) -> None:
         "mission.plan": json.dumps(mutators.PLAN).encode(),
         "points.csv": b"x,y\n1,2\n3,4\n",
         "vehicle.xml": mutators.VEHICLE.encode(),
+        "city.osm": mutators.OSM.encode(),
         "none.yaml": b"null\n",
         "list.yaml": b"[1, [2, {}]]\n",
         "text.yaml": b"text\n",

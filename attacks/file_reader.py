@@ -168,6 +168,17 @@ def _fit_log() -> Callable[[Path], object]:
     return lambda path: fitted_document("scale", fit_vehicle(read_log(path, given), given), path.name)
 
 
+def _osm() -> Callable[[Path], object]:
+    import numpy as np
+
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.world.osm import import_osm
+
+    place = {"origin_x": -200.0, "origin_y": -200.0, "step_x": 10.0, "step_y": 10.0}
+    level = HeightMap(np.zeros((41, 41)), **place, geo_origin=(47.0, 8.0, 500.0))
+    return lambda path: import_osm(path, level)
+
+
 def _by_name(module: str, name: str) -> Callable[[], Callable[[Path], object]]:
     """A loader that takes a path or a name: `module.name`, or a method of a class in it."""
 
@@ -204,6 +215,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
     "mcap": _mcap,
     "fit log": _fit_log,
+    "osm": _osm,
     "mat maps": _by_name("rfly_terrain.occupancy.random_maps", "load_mat_maps"),
     "world": _by_name("rfly_terrain.world.world_file", "load_world"),
     "estimator": _by_name("rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"),

@@ -142,7 +142,14 @@ _READER_OF |= {"waypoints mission": "mission", "pcap": "recording", "pcapng": "r
 _READER_OF |= {"saved state": "saved state", "parameter file": "parameter file", "fleet": "fleet"}
 _READER_OF |= {"placements": "placements", "placements csv": "placements", "shapes": "shapes"}
 _READER_OF |= {each: each for each in ("vehicle classes", "scenario", "vehicle", "sensors", "estimator", "world")}
-_READER_OF |= {"mesh glb": "world", "mesh obj": "world", "mat maps": "mat maps", "mcap": "mcap", "fit log": "fit log"}
+_READER_OF |= {
+    "mesh glb": "world",
+    "mesh obj": "world",
+    "mat maps": "mat maps",
+    "osm": "osm",
+    "mcap": "mcap",
+    "fit log": "fit log",
+}
 
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     f"files: {kind}": partial(read_files, kind, reader) for kind, reader in _READER_OF.items()

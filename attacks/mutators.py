@@ -24,6 +24,7 @@ import yaml
 from fuzz.fuzz_terrain import GOOD_TXT, chunk, good_png, mutate_bytes, mutated_png, mutated_txt
 
 from attacks import container_mutators as containers
+from rfly_amphibious.vehicle.state_layout import MEMORY
 
 Files = dict[str, bytes]
 Maker = Callable[[random.Random], Files]
@@ -438,6 +439,19 @@ GPX = (
     '<trkpt lat="47.0" lon="8.0"><ele>500</ele></trkpt><trkpt lat="47.001" lon="8.001"><ele>510</ele></trkpt>'
     "</trkseg></trk></gpx>"
 )
+OSM = '<osm version="0.6">\n' + "".join(
+    f'<node id="{n}" lat="{47.0 + lat}" lon="{8.0 + lon}"/>\n'
+    for n, (lat, lon) in enumerate(
+        ((0.0, 0.0), (0.0, 0.001), (0.001, 0.001), (0.001, 0.0), (2e-4, 2e-4), (2e-4, 4e-4), (4e-4, 3e-4))
+    )
+)
+OSM += (
+    '<way id="8"><nd ref="0"/><nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="0"/><tag k="building" v="yes"/>'
+    '<tag k="height" v="12 m"/><tag k="building:levels" v="3"/></way>\n'
+    '<way id="9"><nd ref="4"/><nd ref="5"/><nd ref="6"/><nd ref="4"/></way>\n'
+    '<relation id="10"><member type="way" ref="8" role="outer"/><member type="way" ref="9" role="inner"/>'
+    '<tag k="type" v="multipolygon"/><tag k="building" v="yes"/></relation>\n</osm>\n'
+)
 VEHICLE = (
     '<?xml version="1.0" encoding="utf-8"?>\n<vehicle>\n  <ClassID>3</ClassID><Name>quad</Name>\n  <body>\n'
     "    <ModelType>0</ModelType><CenterHeightAboveGroundCm>12.5</CenterHeightAboveGroundCm>\n  </body>\n</vehicle>\n"
@@ -456,7 +470,7 @@ MAKERS: dict[str, Maker] = {
     "map": map_files,
     "npy": lambda rng: {".npy": npy(rng)},
     "npz": npz_of(heights_up=np.eye(3), x_east=np.arange(3.0), y_north=np.arange(3.0), geo_origin=np.zeros(3)),
-    "saved state": npz_of(x=np.zeros(44), memory=np.zeros(9), time=np.float64(1.0)),
+    "saved state": npz_of(x=np.zeros(44), memory=np.zeros(MEMORY), time=np.float64(1.0)),
     "geotiff": mutated_tiff,
     "ascii grid": text_of(".asc", GRID),
     "occupancy map": occupancy_files,
@@ -485,6 +499,7 @@ MAKERS: dict[str, Maker] = {
     "sensors": yaml_of("rfly_amphibious/data/sensors/scale.yaml"),
     "estimator": yaml_of("rfly_amphibious/data/estimators/scale.yaml"),
     "world": yaml_of("rfly_terrain/data/worlds/pillars.yaml"),
+    "osm": text_of(".osm", OSM),
     "mesh glb": containers.glb,
     "mesh obj": containers.obj,
     "mat maps": containers.mat_file,
@@ -507,6 +522,7 @@ _SPIRAL = b",".join(b"[%d,%d,%d]" % (n, n * n % 997, n * n * n % 991) for n in r
 _LARGEST_PGM = b"P5\n10000 10000\n255\n"
 _LARGEST_YAML = b"image: a.pgm\nresolution: 1\norigin: [0, 0, 0]\n"
 _LARGE_RECORD = struct.pack("<IHHiIIIIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101, 0, 0, 2**32 - 1, 0)
+_LONG_WAY = b'<osm><way id="1"><tag k="building" v="yes"/>' + b'<nd ref="1"/>' * 1_000_000 + b"</way></osm>"
 _PLAN_START = b'{"fileType":"Plan","version":1,"mission":['
 
 
@@ -538,6 +554,11 @@ BOMBS: dict[str, dict[str, Maker]] = {
     },
     "points": {"100 MB of points": lambda _: {".csv": b"1,2\n" * 25_000_000}},
     "occupancy map": {"as large as can be": lambda _: {".yaml": _LARGEST_YAML, "a.pgm": _LARGEST_PGM + bytes(10**8)}},
+    "osm": {
+        "millions of elements": lambda _: {".osm": b"<osm>" + b"<tag/>" * 3_000_000 + b"</osm>"},
+        "deep": lambda _: {".osm": b"<osm>" * 1_000_000},
+        "a way of a million corners": lambda _: {".osm": _LONG_WAY},
+    },
     "pcap": {"one record of 4 GB": lambda _: {".pcap": _LARGE_RECORD}},
     "vehicle xml": {"deep": lambda _: {".xml": b"<vehicle>" * 100_000}},
     **dict.fromkeys(

@@ -34,15 +34,15 @@ def test_a_bad_end_is_told(code, stopped, told, wrong):
     assert (found == []) if wrong is None else any(wrong in each for each in found), found
 
 
-def test_every_command_has_a_sensible_line_and_the_odd_ones_repeat_with_their_seed():
+def test_every_command_is_tried_and_the_odd_ones_repeat_with_their_seed():
     known = command_line.commands()
-    assert known.keys() == command_line.SENSIBLE.keys()
+    assert known.keys() >= command_line.SENSIBLE.keys()  # of the others it is odd words alone
     assert "--map" in [option.name for option in known["terrain query"]]
     for name, options in known.items():
         first, again = ([odd_line(random.Random(n), name, options) for n in range(20)] for _ in range(2))
         assert first == again
         assert all(line[: len(name.split())] == name.split() for line in first)
-        assert any(line != [*name.split(), *command_line.SENSIBLE[name]] for line in first)
+        assert any(line != [*name.split(), *command_line.SENSIBLE.get(name, ())] for line in first)
 
 
 def test_no_word_leads_out_of_the_folder():
