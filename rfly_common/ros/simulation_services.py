@@ -27,6 +27,7 @@ STATES = {PLAYING: "playing", PAUSED: "paused", STOPPED: "stopped", LOADING: "lo
 SCOPE_TIME, SCOPE_STATE = ResetSimulation.Request.SCOPE_TIME, ResetSimulation.Request.SCOPE_STATE
 SCOPE_SPAWNED = ResetSimulation.Request.SCOPE_SPAWNED
 MAX_STEPS = 10_000_000
+LONGEST_TEXT = 500
 NO_GROUND = "there is no ground yet"
 
 _FEATURES = (
@@ -219,5 +220,5 @@ class SimulationServices:
 
 
 def result(code: int, text: str = "") -> Result:
-    """The message of a code."""
-    return Result(result=code, error_message=text)
+    """The message of a code; of a text that quotes what it was given no more than LONGEST_TEXT characters."""
+    return Result(result=code, error_message=text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…")

@@ -110,3 +110,11 @@ def test_no_expression_takes_long(pattern):
     begin = time.monotonic()
     assert not name_filter(pattern)("a" * 100 + "c")
     assert time.monotonic() - begin < 2.0
+
+
+def test_an_answer_does_not_repeat_a_megabyte_that_it_was_sent():
+    from rfly_common.ros.simulation_services import result
+
+    assert result(102, "name 'a b'").error_message == "name 'a b'"
+    text = result(102, f"name {'x' * 1_000_000!r}: expected letters").error_message
+    assert (len(text), text[:10], text[-2:]) == (500, "name 'xxxx", "x…")
