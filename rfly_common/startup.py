@@ -71,6 +71,22 @@ def run_node_module(module: str) -> NoReturn:
     end(0)
 
 
+def run_command_module(module: str) -> NoReturn:
+    """Import a command's module and call its `main()`; Ctrl-C and its like end it without a trace at any time."""
+    install_handlers(shell_codes=True)
+    main = importlib.import_module(module).main
+    code = 0
+    try:
+        interruptible()
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0
+    except BaseException:
+        if not stop_requested():
+            raise
+    end(exit_code() or code)
+
+
 def install_handlers(*, shell_codes: bool = False) -> None:
     """Take STOPS over (main thread only): until something else is said they end the process at once."""
     _state.shell_codes = shell_codes

@@ -11,7 +11,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.node_set import NODES, NodeDescription, parameters_by_node, started_nodes
 from rfly_common.errors import ConfigError
+from rfly_common.startup import STOPS
 
 STOP_TIMEOUT_S = 4.0
 RESPAWN_DELAY_S = 1.0
@@ -170,22 +172,36 @@ class Supervisor:
 
     def _open(self, command: Sequence[str]) -> subprocess.Popen[str]:
         # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends the nodes in order
-        return subprocess.Popen(
-            [*_end_with_parent(), *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(self.environment),
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+        with _blocked_stops() if command[0] == sys.executable else nullcontext():
+            return subprocess.Popen(
+                [*_end_with_parent(), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=dict(self.environment),
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
 
     def _forward(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             self.output(name, line.rstrip("\n"))
+
+
+@contextmanager
+def _blocked_stops() -> Iterator[None]:
+    """What is started meanwhile gets signals once it has taken them in hand (`startup`), and no trace before that."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def node_supervisor(

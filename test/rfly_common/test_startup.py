@@ -195,3 +195,27 @@ def test_signals_that_were_blocked_before_are_heard():
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=20, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+ENDS_LATE = """
+import atexit, time
+from rfly_common import startup
+atexit.register(time.sleep, 60)
+
+def main():
+    with startup.stop_by_signal() as stopped:
+        print("up", flush=True)
+        while not stopped():
+            time.sleep(0.01)
+"""
+
+
+def test_a_command_that_was_stopped_does_not_wait_for_pythons_own_end(tmp_path):
+    """There the system's defaults are back, and a second Ctrl-C would be told as a death by a signal."""
+    (tmp_path / "ends_late.py").write_text(ENDS_LATE, encoding="utf-8")
+    program = "from rfly_common import startup; startup.run_command_module('ends_late')"
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20.0) == 0
