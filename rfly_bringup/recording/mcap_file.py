@@ -88,9 +88,10 @@ class McapWriter:
         self._writer.flush()
 
     def close(self) -> None:
-        """End the file with its index. OSError where that cannot be written: what was flushed is readable."""
-        with self._file:
-            self._writer.finish()
+        """End the file with its index, once. OSError where that cannot be written: what was flushed is readable."""
+        if not self._file.closed:
+            with self._file:
+                self._writer.finish()
 
 
 def _qos_text(topic: Topic) -> str:

@@ -48,8 +48,9 @@ def record_topics(
                     shown = now
                     size = f"{writer.size / 1e6:.1f} MB, {now - start:.0f} s"
                     status.update(f"{writer.messages:,} messages on {writer.topics} topics, {size}")
-    seconds_taken = time.monotonic() - start
-    console.print(f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {seconds_taken:.1f} s")
+            node.close()  # and said before the node is taken down, which may take longer than a stop is given
+            taken = time.monotonic() - start
+            console.print(f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in {taken:.1f} s")
     for reason in node.left_out:
         console.print(f"left out: {reason}", style="yellow", markup=False)
     if node.ended:

@@ -94,13 +94,17 @@ class RecorderNode(Node):
             bytes=self.writer.size,
         )
 
+    def close(self) -> None:
+        """End the file."""
+        try:
+            self.writer.close()
+        except OSError as error:
+            self.get_logger().error(f"{self.writer.path}: {error.strerror}; what came before is readable")
+
     def destroy_node(self) -> None:
         """End the file; what the system holds for this node is in it."""
         if hasattr(self, "writer"):
-            try:
-                self.writer.close()
-            except OSError as error:
-                self.get_logger().error(f"{self.writer.path}: {error.strerror}; what came before is readable")
+            self.close()
         super().destroy_node()
 
 
