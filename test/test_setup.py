@@ -196,6 +196,7 @@ def test_uv_trusts_what_pip_trusts(set_up_modules):
 
 
 @pytest.mark.ros
+@pytest.mark.needs("make env")
 @pytest.mark.skipif(shutil.which("cc") is None or shutil.which("c++") is None, reason="no compiler is installed")
 def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
     """A message with a string, a time and an array comes out of its bytes as it went in; all kinds are built.

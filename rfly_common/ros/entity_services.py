@@ -187,7 +187,7 @@ class EntityServices:
 
 
 def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
-    """ "enu" or "ned" of a world frame; empty and "world" are the map's. Raises PlacementError that names the frame."""
+    """The axes of a world frame, "enu" or "ned"; empty and "world" are the map's. PlacementError names any other."""
     found = "enu" if frame in ("", "world", WORLD) else axes(frame)
     if found is None:
         raise PlacementError(f"frame {frame!r}: expected {WORLD}, map_ned or empty")
