@@ -43,7 +43,7 @@ class TerrainObserver(CommandClient):
 
     def ground_z_ned(self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0) -> np.ndarray[Any, Any] | None:
         """z (down) of the ground at (n, 2) points by a service call; None where no answer comes in time."""
-        if not self._client.service_is_ready():
+        if not self.spin(self._client.service_is_ready, timeout_s):
             return None
         points = np.asarray(north_east, dtype=float).reshape(-1, 2)
         request = GetTerrainAltitudes.Request(frame_id="map_ned", x=flat("d", points[:, 0]), y=flat("d", points[:, 1]))
