@@ -327,7 +327,7 @@ class Simulation:
             "outputs": self._outputs.numbers.tolist(),
             "sensors": self.sensors.save(),
             "silent": sorted(self._sensors_off),
-            "blow": np.asarray(self.wind_disturbance, float).tolist(),
+            "wind_disturbance": np.asarray(self.wind_disturbance, float).tolist(),
             "failed": list(self._failed),
             "rotors": None if rotors is None else [rotors.time, rotors.torques, np.asarray(rotors.value).tolist()],
             "wheels": None
@@ -345,7 +345,9 @@ class Simulation:
         """Goes on from `save` of a simulation like this one. Raises ConfigError where it does not fit."""
         try:
             done = int(saved["steps_done"])
-            x, memory, numbers, wind = (np.array(saved[key], np.float64) for key in ("x", "memory", "outputs", "blow"))
+            x, memory, numbers, wind = (
+                np.array(saved[key], np.float64) for key in ("x", "memory", "outputs", "wind_disturbance")
+            )
             failed, sensors_off = [int(rotor) for rotor in saved["failed"]], set(saved["silent"])
             shapes = x.shape, memory.shape, numbers.shape, wind.shape
             expected = (self.model.params.state_size,), (at.MEMORY,), (at.REPORTED,), (3,)

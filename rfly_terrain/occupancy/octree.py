@@ -15,7 +15,8 @@ from rfly_common.kernels.jit import kernel
 DEPTH = 16
 HALF = 32768
 """voxels from the tree's corner to its middle, the origin"""
-MOST_BYTES = 64_000_000
+MOST_BYTES, MOST_LEAVES = 16_000_000, 5_000_000
+"""half a gigabyte while they are read"""
 _FREE, _OCCUPIED, _INNER = 1, 2, 3
 
 
@@ -43,6 +44,8 @@ def read_octree(data: bytes | NDArray[Any], resolution: float) -> Leaves:
         raise ConfigError(f"octomap: {octets.size} bytes, expected an even number up to {MOST_BYTES}")
     pairs = np.stack([octets >> shift & 3 for shift in (0, 2, 4, 6)])
     count = int(np.count_nonzero((pairs == _FREE) | (pairs == _OCCUPIED)))
+    if count > MOST_LEAVES:
+        raise ConfigError(f"octomap: {count} leaves, at most {MOST_LEAVES} are taken: a coarser map has fewer")
     corners, sides, occupied = np.empty((count, 3), np.int64), np.empty(count, np.int64), np.empty(count, np.bool_)
     if octets.size and _read_nodes(octets, corners, sides, occupied) != octets.size:
         raise ConfigError(f"octomap: {octets.size} bytes are not the nodes of one octree of {DEPTH} levels")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,17 +43,23 @@ class SeenSpace:
 
     def _known_cells(self, cells: Grid) -> Bools:
         """(rows, columns) those that hold the middle of a known square, or a part of a larger one."""
-        known = np.zeros((cells.rows, cells.columns), bool)
-        for side in np.unique(self.known[:, 2]).tolist():
-            parts = math.ceil(side / cells.step_x)
-            at = (np.arange(parts) + 0.5) * side / parts
-            corners = self.known[self.known[:, 2] == side, :2]
-            x = (corners[:, 0, None, None] + at[:, None] + 0.0 * at).reshape(-1)
-            y = (corners[:, 1, None, None] + at + 0.0 * at[:, None]).reshape(-1)
-            column = np.floor((x - cells.x_corner) / cells.step_x).astype(np.int64)
-            row = np.floor((y - cells.y_corner) / cells.step_y).astype(np.int64)
-            inside = (row >= 0) & (row < cells.rows) & (column >= 0) & (column < cells.columns)
-            known[row[inside], column[inside]] = True
+        side = self.known[:, 2]
+        inset = 0.5 * side / np.ceil(side / cells.step_x)
+        columns, rows = (
+            (
+                np.clip(np.floor((low + inset - corner) / cells.step_x), 0, count).astype(np.int64),
+                np.clip(np.floor((low + side - inset - corner) / cells.step_x) + 1, 0, count).astype(np.int64),
+            )
+            for low, corner, count in (
+                (self.known[:, 0], cells.x_corner, cells.columns),
+                (self.known[:, 1], cells.y_corner, cells.rows),
+            )
+        )
+        steps = np.zeros((cells.rows + 1, cells.columns + 1), np.int64)  # of how many squares cover each cell
+        for row in (0, 1):
+            for column in (0, 1):
+                np.add.at(steps, (rows[row], columns[column]), 1 if row == column else -1)
+        known: Bools = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
         return known
 
 

@@ -21,7 +21,7 @@ PERIOD = 0.01
 
 
 @pytest.fixture(scope="module")
-def blow():
+def simulated_gusts():
     """(steps, 3) gusts at a held height and velocity, over level ground."""
     import numba
 
@@ -76,11 +76,11 @@ def spectra(height, airspeed, wind_at_6_m, frequency):
         pytest.param(400.0, (3.0, -20.0, 0.0), (3.0, 4.0, 0.0), id="above 1,000 ft against the wind"),
     ],
 )
-def test_spectra_are_those_of_the_specification(blow, height, velocity, mean):
+def test_spectra_are_those_of_the_specification(simulated_gusts, height, velocity, mean):
     """By Welch, in bands of a third of an octave, within 10 %."""
     from scipy.signal import welch
 
-    gusts = blow(height, velocity, mean, 12.0, 20_000.0)
+    gusts = simulated_gusts(height, velocity, mean, 12.0, 20_000.0)
     east, north = (mean[0] / math.hypot(*mean[:2]), mean[1] / math.hypot(*mean[:2])) if any(mean) else (1.0, 0.0)
     turned = np.stack([gusts[:, 0] * east + gusts[:, 1] * north, gusts[:, 1] * east - gusts[:, 0] * north, gusts[:, 2]])
     frequency, power = welch(turned, 1 / PERIOD, nperseg=16384)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import ConfigError
+from rfly_terrain.occupancy import octree
 from rfly_terrain.occupancy.octree import read_octree
 
 
@@ -83,3 +84,9 @@ def test_octomap_reads_the_same():
     got = zip(np.round(leaves.low / 0.1).astype(int).tolist(), leaves.side, leaves.occupied, strict=True)
     assert {tuple(low): (round(side / 0.1), bool(is_occupied)) for low, side, is_occupied in got} == expected
     assert max(side for side, _ in expected.values()) == 4
+
+
+def test_more_leaves_than_are_taken_are_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr(octree, "MOST_LEAVES", 7)
+    with pytest.raises(ConfigError, match="octomap: 8 leaves, at most 7 are taken"):
+        read_octree(b"\x55\x55", 0.2)

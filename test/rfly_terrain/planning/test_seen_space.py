@@ -9,14 +9,15 @@ import pytest
 
 from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
-from rfly_terrain.costmap.traversability import TraversabilityLimits
+from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits
 from rfly_terrain.occupancy.octree import Leaves
 from rfly_terrain.planning.drive import PlanPose
 from rfly_terrain.planning.plan import DRIVE, FLY
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.replanning import Replanner
-from rfly_terrain.planning.seen_space import seen_space
+from rfly_terrain.planning.seen_space import SeenSpace, seen_space
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
+from rfly_terrain.world.solids import ObjectBoxes
 
 RADIUS, MARGIN = 0.5, 0.5
 DRIVING = Driving(3.0, 1.0, TraversabilityLimits(25.0, vehicle_radius=RADIUS, half_wheelbase=0.5), 0.05, 0.8)
@@ -55,6 +56,34 @@ def test_rows_of_voxels_are_boxes_and_the_ground_is_none():
     assert (boxes.centre + boxes.half_extent).tolist() == [[2.5, 2.5, 11.5], [4.5, 2.5, 11.5]]
     assert len(seen_space(leaves([(0.0, 0.0, 10.0, 0.5)]), GROUND, ground_margin=0.0).obstacles) == 1
     assert not len(seen_space(leaves([]), GROUND).obstacles)
+
+
+def test_what_is_not_known_is_dear_cell_by_cell():
+    """Squares of five sizes, half of them off the grid, beside asking each point of each of them."""
+    rng = np.random.default_rng(3)
+    side = 0.3 * 2.0 ** rng.integers(0, 5, 60)
+    squares = np.column_stack([rng.uniform(-12.0, 12.0, (60, 2)), side])
+    seen = SeenSpace(ObjectBoxes(np.empty((0, 3)), np.empty((0, 3))), squares)
+    grid = TraversabilityGrid(np.zeros((20, 30), np.int8), 0.5, (-7.0, -4.0))
+    expected = np.full((20, 30), 80, np.int8)
+    for x, y, s in squares:
+        parts = int(np.ceil(s / 0.5))
+        for i, j in np.ndindex(parts, parts):
+            row = int(np.floor((y + (j + 0.5) * s / parts + 4.0) / 0.5))
+            cell = int(np.floor((x + (i + 0.5) * s / parts + 7.0) / 0.5))
+            if 0 <= row < 20 and 0 <= cell < 30:
+                expected[row, cell] = 0
+    assert 50 < np.count_nonzero(expected) < 550
+    np.testing.assert_array_equal(seen.on(grid, 0.5, 80).cost, expected)
+
+
+def test_voxels_larger_than_the_world_take_no_room():
+    """As a foreign map may have them: 16 levels above a kilometre."""
+    whole = [(-3.2768e7, -3.2768e7, -3.2768e7, 6.5536e7)]
+    grid = TraversabilityGrid(np.zeros((20, 30), np.int8), 0.5, (-7.0, -4.0))
+    assert not seen_space(leaves([], whole), GROUND).on(grid, 0.5, 80).cost.any()
+    full = seen_space(leaves([(-3.2768e7, -3.2768e7, 16.0, 6.5536e7)]), GROUND).on(grid, 0.5, 80)
+    assert (full.cost == 100).all()
 
 
 def test_what_nothing_is_known_above_may_be_taller():
