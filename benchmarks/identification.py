@@ -24,9 +24,8 @@ from rich.table import Table
 from rfly_amphibious import Scenario, VehicleParameters
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.identification.excitation import excitation
-from rfly_amphibious.identification.fit_plot import tyre_curve
 from rfly_amphibious.identification.tyre_fit import axle_stiffness
-from rfly_amphibious.identification.vehicle_fit import fit_vehicle
+from rfly_amphibious.identification.vehicle_fit import fit_vehicle, tyre_curve
 from rfly_amphibious.identification.vehicle_log import VehicleLog, read_log
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.mcap_log import write_mcap

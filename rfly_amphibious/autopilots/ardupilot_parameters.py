@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rfly_amphibious.links.ardupilot_json import HIGH, LOW, MIDDLE
+from rfly_amphibious.links.ardupilot_session import HIGH, LOW, MIDDLE
 from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -1,4 +1,4 @@
-"""Samples, commands and estimates of the land-air vehicle <-> messages. docs/model, section 11.
+"""Samples, commands, estimates and setpoints of the land-air vehicle <-> messages. docs/model, section 11.
 
 Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; `map` is the world, ENU.
 """
@@ -9,15 +9,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from geometry_msgs.msg import TwistStamped, Vector3, Vector3Stamped
-from nav_msgs.msg import Odometry
+from ackermann_msgs.msg import AckermannDriveStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3, Vector3Stamped
+from nav_msgs.msg import Odometry, Path
 from numpy.typing import ArrayLike
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
 from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, NavSatStatus, Range
 from std_msgs.msg import Float64MultiArray, Header
 
-from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import joint_names
@@ -26,11 +27,12 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array
 from rfly_common.errors import CommandError, SensorMessageError
-from rfly_common.frames import rotation_matrix
+from rfly_common.frames import quat_to_euler, rotation_matrix
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
 if TYPE_CHECKING:
     from rfly_amphibious.sensors.sensor_suite import SensorSuite
+
 
 WORLD = "map"
 UNKNOWN = 1e6
@@ -467,3 +469,37 @@ def _quaternion(quaternion: Any) -> Floats:
     if abs(norm - 1.0) > 1e-2:
         raise SensorMessageError(f"orientation has the length {norm:g}, expected 1")
     return array / norm
+
+
+def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
+    """Speed and steering of an order, for cmd/ackermann."""
+    message = AckermannDriveStamped(header=header(order.time, frame_of(vehicle, "base_link")))
+    message.drive.speed, message.drive.steering_angle = float(order.speed), float(order.steering)
+    return message
+
+
+def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
+    """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to its yaw: without
+    one, as the vehicle is turned.
+    """
+    yaw = quat_to_euler(now.orientation)[2] if order.yaw is None else order.yaw
+    place = now.position if order.target is None else order.target
+    return _pose(order.time, place, (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
+
+
+def estimate_to_pose(now: Estimate) -> PoseStamped:
+    """Where the vehicle is, for pose."""
+    return _pose(now.time, now.position, now.orientation)
+
+
+def points_to_path(points: Floats, time: float) -> Path:
+    """Points (n, 3) m, ENU, as a path."""
+    return Path(header=header(time, WORLD), poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points])
+
+
+def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:
+    message = PoseStamped(header=header(time, WORLD))
+    position, orientation = message.pose.position, message.pose.orientation
+    position.x, position.y, position.z = map(float, place)
+    orientation.x, orientation.y, orientation.z, orientation.w = map(float, quat_xyzw)
+    return message

@@ -11,8 +11,7 @@ import time
 from rclpy.node import Node
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.ardupilot_json import ServoFrame, encode_state, servo_commands
-from rfly_amphibious.links.ardupilot_session import ArdupilotSession
+from rfly_amphibious.links.ardupilot_session import ArdupilotSession, ServoFrame, encode_state, servo_commands
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping

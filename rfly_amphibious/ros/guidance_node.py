@@ -21,14 +21,15 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import DriveLeg, Leg, legs_of_path, way_of_legs
 from rfly_amphibious.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
-from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
-from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.guidance_msgs import (
+from rfly_amphibious.ros.amphibious_msgs import (
     estimate_to_pose,
+    is_unknown,
+    odometry_to_estimate,
     order_to_ackermann,
     order_to_pose,
     points_to_path,
 )
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import GuidanceParameters
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -7,11 +7,11 @@ import math
 import os
 from collections.abc import Mapping
 from functools import partial
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.sensors.earth_field import earth_field
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.range_sensor_parameters import (
     ColorCameraParameters,
@@ -21,11 +21,27 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     ScanParameters,
 )
 from rfly_amphibious.vehicle.parameter_files import checked_document, load_schema, read_parameters, shipped_sets
-from rfly_common.arrays import Triple
+from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.declared import schema_of, values_of
 from rfly_common.geodesy import GeoPoint
 from rfly_common.physics import GRAVITY
+
+
+def earth_field(latitude: float, longitude: float) -> Triple:
+    """T, ENU, at sea level in the middle of 2027. Bilinear in 5°: declination within 0.3° below 60° of latitude.
+
+    World Magnetic Model 2025 (NOAA and British Geological Survey, public domain), evaluated by pygeomag 1.1.
+    """
+    with (resources.files("rfly_amphibious") / "data" / "magnetic_field" / "wmm2025.npz").open("rb") as file:
+        table: Floats = np.load(file, allow_pickle=False)["enu_nt"]  # (37, 73, 3), from -90° and -180° on
+    row, column = (latitude + 90.0) / 5.0, (longitude + 180.0) / 5.0
+    r, c = min(int(row), 35), min(int(column), 71)
+    west, east = table[r : r + 2, c], table[r : r + 2, c + 1]
+    south, north = west + (column - c) * (east - west)
+    x, y, z = (1e-9 * (south + (row - r) * (north - south))).tolist()
+    return x, y, z
+
 
 FORCE_WALK_TIME, GYRO_WALK_TIME = 300.0, 1000.0
 """s, of an ADIS16448's biases, as RotorS has them (Furrer, Burri, Achtelik & Siegwart 2016, `gazebo_imu_plugin.h`)"""

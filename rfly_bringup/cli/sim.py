@@ -19,7 +19,7 @@ from rfly_common.errors import ConfigError
 if TYPE_CHECKING:
     from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
     from rfly_amphibious.scenarios.recorder import ScenarioRun
-    from rfly_amphibious.scenarios.sweep_results import Result
+    from rfly_amphibious.scenarios.sweep import Result
 
 
 _MAX_ENDINGS = 8
@@ -65,8 +65,15 @@ def sweep(
 
         rfly sim sweep valley --vary vehicle.mass.body_kg=18:24:2 --jobs 4 --out mass.parquet
     """
-    from rfly_amphibious.scenarios.sweep import Sweep, Variation, check_dask, run_sweep, run_sweep_on_dask
-    from rfly_amphibious.scenarios.sweep_results import check_table, write_results
+    from rfly_amphibious.scenarios.sweep import (
+        Sweep,
+        Variation,
+        check_dask,
+        check_table,
+        run_sweep,
+        run_sweep_on_dask,
+        write_results,
+    )
     from rfly_amphibious.warm_up import warm_up
 
     if dask is not None:
@@ -98,7 +105,7 @@ def _show_sweep(results: "list[Result]", seconds: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_amphibious.scenarios.sweep_results import spreads
+    from rfly_amphibious.scenarios.sweep import spreads
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table("", "least", "median", "largest", box=None)

@@ -61,8 +61,7 @@ def fit(
         rfly sim fit excite.mcap --vehicle scale --plot fit.png --output found.yaml
     """
     from rfly_amphibious.identification.excitation import excitation
-    from rfly_amphibious.identification.fit_plot import draw_fit
-    from rfly_amphibious.identification.vehicle_fit import fit_vehicle, fitted_document
+    from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
     from rfly_amphibious.identification.vehicle_log import read_log
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_terrain.plots.relief import check_picture_format
@@ -128,8 +127,7 @@ def modes(
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_amphibious.analysis.modes_plot import draw_modes
-    from rfly_amphibious.analysis.suspension_modes import FREEDOMS, suspension_modes
+    from rfly_amphibious.analysis.suspension_modes import FREEDOMS, draw_modes, suspension_modes
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_terrain.plots.relief import check_picture_format
 

@@ -21,6 +21,7 @@ from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.viewer.annotations import LabelLayers, TrailLayer
 from rfly_ue_bridge.viewer.clients import Cameras
+from rfly_ue_bridge.viewer.connections import open_server
 from rfly_ue_bridge.viewer.console import (
     CameraFov,
     Focus,
@@ -35,7 +36,6 @@ from rfly_ue_bridge.viewer.console import (
 from rfly_ue_bridge.viewer.drawing import VehicleLayer, WorldLayer, draw_sky
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
-from rfly_ue_bridge.viewer.local_server import open_server
 from rfly_ue_bridge.viewer.panel import Callbacks, Panel, Rates
 from rfly_ue_bridge.viewer.picking import Click, pick
 from rfly_ue_bridge.viewer.readout import Readouts

@@ -15,8 +15,7 @@ import viser
 from PIL import Image
 
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_ue_bridge.viewer.ground_detail import TILE_M, detail_tiles
-from rfly_ue_bridge.viewer.terrain_mesh import TerrainMesh, terrain_mesh
+from rfly_ue_bridge.viewer.terrain_mesh import TILE_M, TerrainMesh, detail_tiles, terrain_mesh
 
 COARSE_TRIANGLES, COARSE_PICTURE = 20_000, 512
 FINE_HIDDEN_S = 3.0

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from attacks import autopilots, odd_firmware
-from rfly_amphibious.links.ardupilot_json import decode_servos
+from rfly_amphibious.links.ardupilot_session import decode_servos
 from rfly_common.errors import PacketError
 
 

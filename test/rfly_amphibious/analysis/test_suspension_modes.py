@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from rfly_amphibious.analysis.modes_plot import draw_modes
-from rfly_amphibious.analysis.suspension_modes import suspension_modes
+from rfly_amphibious.analysis.suspension_modes import draw_modes, suspension_modes
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters

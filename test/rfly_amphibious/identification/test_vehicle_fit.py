@@ -14,11 +14,10 @@ from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, ManoeuvreGuide, Signal
 from rfly_amphibious.identification import vehicle_log
 from rfly_amphibious.identification.excitation import excitation
-from rfly_amphibious.identification.fit_plot import draw_fit
 from rfly_amphibious.identification.flight_fit import fit_flight
 from rfly_amphibious.identification.regression import linear_fit
 from rfly_amphibious.identification.tyre_fit import axle_stiffness, lagged, tyre_forces, unchecked
-from rfly_amphibious.identification.vehicle_fit import fit_vehicle, fitted_document
+from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
 from rfly_amphibious.identification.vehicle_log import Series, VehicleLog, motion
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario

@@ -8,8 +8,7 @@ import time
 import pytest
 from ardupilot_double import ArdupilotDouble
 
-from rfly_amphibious.links.ardupilot_json import ServoFrame, decode_servos, servo_commands
-from rfly_amphibious.links.ardupilot_session import ArdupilotSession
+from rfly_amphibious.links.ardupilot_session import ArdupilotSession, ServoFrame, decode_servos, servo_commands
 from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PacketError

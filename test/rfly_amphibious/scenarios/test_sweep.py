@@ -14,8 +14,17 @@ from scipy.spatial.transform import Rotation
 
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.scenarios.sweep import MAX_RUNS, Sweep, Variation, run_sweep, run_sweep_on_dask
-from rfly_amphibious.scenarios.sweep_results import check_table, result_of, spreads, write_results
+from rfly_amphibious.scenarios.sweep import (
+    MAX_RUNS,
+    Sweep,
+    Variation,
+    check_table,
+    result_of,
+    run_sweep,
+    run_sweep_on_dask,
+    spreads,
+    write_results,
+)
 from rfly_amphibious.vehicle.parameter_files import parse_key_path
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install

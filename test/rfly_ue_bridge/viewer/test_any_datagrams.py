@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
-from rfly_ue_bridge.viewer.contacts import find_contacts
+from rfly_ue_bridge.viewer.feedback_sender import find_contacts
 from rfly_ue_bridge.viewer.scene_state import MAX_LOG_LINES, SceneState
 from rfly_ue_bridge.viewer.state_batches import read_batches
 

@@ -56,7 +56,7 @@ def test_binary_gltf(lit):
 
 def test_tiles_have_no_seams():
     """Over the edge of a tile as little changes as inside it, and the normals are a unit long and point out."""
-    from rfly_ue_bridge.viewer.ground_detail import detail_tiles
+    from rfly_ue_bridge.viewer.terrain_mesh import detail_tiles
 
     for tile in detail_tiles().values():
         steps = np.abs(np.diff(tile.astype(float), axis=0)).mean()

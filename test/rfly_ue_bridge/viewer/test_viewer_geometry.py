@@ -14,7 +14,7 @@ from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.camera import CameraPose, from_browser, vertical_fov
 from rfly_ue_bridge.viewer.console import ScanTerrain
-from rfly_ue_bridge.viewer.contacts import find_contacts
+from rfly_ue_bridge.viewer.feedback_sender import find_contacts
 from rfly_ue_bridge.viewer.picking import pick
 from rfly_ue_bridge.viewer.scan import scan_terrain
 from rfly_ue_bridge.viewer.scene_state import flat_ground
