@@ -89,8 +89,9 @@ class BetaflightSticks:
 class BetaflightAttitudeLoop:
     """The `AttitudeLoop` of a running Betaflight.
 
-    Each step sends the newest sample of the IMU and the sticks, and gives the motors that come back. The firmware sees
-    the IMU and the barometer only, with the attitude that the IMU's own filter makes of its readings.
+    Each sample of the IMU is sent at once, so that the firmware answers while others still estimate; each step sends
+    the sticks, and gives the motors that have come back. The firmware sees the IMU and the barometer only, with the
+    attitude that the IMU's own filter makes of its readings.
     """
 
     def __init__(self, session: BetaflightSession, params: VehicleParameters, sensors: SensorParameters) -> None:
@@ -107,6 +108,7 @@ class BetaflightAttitudeLoop:
         self._status: Status | None = None
         self._is_to_arm = False
         self._sample: ImuSamples | None = None
+        self._is_sent = False
         self._pressure = SEA_LEVEL_PRESSURE  # before the first sample of the barometer
         self._radio_due = 0.0
         self._unanswered = 0
@@ -124,10 +126,11 @@ class BetaflightAttitudeLoop:
 
     def sense(self, samples: SensorSamples) -> None:
         """What came in since the last step."""
-        if samples.imu is not None:
-            self._sample = samples.imu
         if samples.barometer is not None:
             self._pressure = float(samples.barometer.pressure[-1])
+        if samples.imu is not None:
+            self._sample = samples.imu
+            self._send_state()
 
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """The firmware has one mixer only: it is not told."""
@@ -137,7 +140,9 @@ class BetaflightAttitudeLoop:
         session = self.session
         if session.why_ended:
             raise AutopilotError(session.why_ended)
-        self._send_state()
+        if not self._is_sent:  # a step without a new sample
+            self._send_state()
+        self._is_sent = False
         outputs = session.motors(ANSWER_TIME)
         if outputs is not None:
             self._unanswered = 0
@@ -161,6 +166,7 @@ class BetaflightAttitudeLoop:
         if sample is None:
             return
         self._unanswered += 1
+        self._is_sent = True
         self.session.send_state(
             sample.rates[-1], sample.specific_force[-1], sample.orientation[-1], pressure=self._pressure
         )

@@ -5,6 +5,7 @@ Layouts as in the firmware's `target.h` for SITL (`fdm_packet`, `rc_packet`, `se
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 
@@ -52,18 +53,22 @@ def state_packet(
     Raises PacketError where a number is not finite.
     """
     latitude, longitude, altitude = np.asarray(geodetic, float).tolist()
+    x, y, z, w = quat_enu_flu_to_ned_frd(orientation).tolist()
     numbers = (
         time,
         *flu_to_frd(rates).tolist(),
         *(-np.asarray(specific_force, float)).tolist(),
-        *np.roll(quat_enu_flu_to_ned_frd(orientation), 1).tolist(),
+        w,
+        x,
+        y,
+        z,
         *np.asarray(velocity, float).tolist(),
         longitude,
         latitude,
         altitude,
         pressure,
     )
-    if not np.isfinite(numbers).all():
+    if not all(map(math.isfinite, numbers)):
         raise PacketError("finite", f"state of the vehicle: {numbers}, expected finite numbers")
     return STATE.pack(*numbers)
 

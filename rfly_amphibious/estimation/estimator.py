@@ -208,7 +208,7 @@ class StateEstimator:
     def _report(self) -> Estimate:
         place, velocity, covariance = np.empty(3), np.empty(3), np.empty((9, 9))
         report(self._x, self._p, self._lever, place, velocity, covariance)
-        orientation = np.roll(self._x[at.QUATERNION : at.QUATERNION + 4], -1)
+        orientation = self._x[at.QUATERNION + np.array((1, 2, 3, 0))]
         rates = self._x[at.RATES : at.RATES + 3].copy()
         return Estimate(float(self._x[at.TIME]), place, orientation, velocity, rates, covariance)
 
@@ -243,7 +243,7 @@ class StateEstimator:
                 length = float(np.linalg.norm(attitude[k]))
                 if abs(length - 1.0) < 0.1:
                     body = quat_multiply(attitude[k], self._unmount) if self._turned else attitude[k]
-                    self._add(at.KIND_ORIENTATION, time, np.roll(body / length, 1))
+                    self._add(at.KIND_ORIENTATION, time, np.asarray(body / length, float)[[3, 0, 1, 2]])
                     self._oriented = time
             row[at.IMU_TIME] = time
             row[at.IMU_FORCE : at.IMU_FORCE + 3], row[at.IMU_RATES : at.IMU_RATES + 3] = force[k], rates[k]

@@ -30,8 +30,8 @@ class OdometryFrame:
         self._position: Floats = np.zeros(3)
         self._yaw = 0.0  # of map in odom
 
-    def update(self, estimate: Estimate) -> tuple[Transform, Transform]:
-        """(base_link in odom, odom in map) at an estimate that is not older than the last."""
+    def update(self, estimate: Estimate) -> None:
+        """Goes on to an estimate that is not older than the last."""
         last = self._last
         if last is None:
             self._position = np.array(estimate.position, float)
@@ -44,19 +44,24 @@ class OdometryFrame:
             way = 0.5 * dt * (_turned(last.velocity, before) + _turned(estimate.velocity, self._yaw))
             self._position = self._position + way
         self._last = estimate
-        turn = np.array((0.0, 0.0, math.sin(0.5 * self._yaw), math.cos(0.5 * self._yaw)))
+
+    def transforms(self) -> tuple[Transform, Transform]:
+        """(base_link in odom, odom in map) at the last estimate."""
+        estimate = self._last
+        assert estimate is not None
         in_map = Transform(np.asarray(estimate.position, float), np.asarray(estimate.orientation, float))
-        in_odom = Transform(self._position, quat_multiply(turn, estimate.orientation))
+        in_odom = Transform(self._position, quat_multiply(_turn_about_up(self._yaw), estimate.orientation))
         return in_odom, in_map @ in_odom.inverse()
 
-    def local(self, estimate: Estimate) -> Estimate:
+    def local(self) -> Estimate:
         """The last estimate as `odom` has it.
 
         Its covariance is that of the vehicle against where `odom` was at the beginning: the estimate's own, and the
         square of the corrections that `odom` leaves out.
         """
-        position, yaw = self._position, self._yaw
-        turn = np.array((0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
+        estimate, position, yaw = self._last, self._position, self._yaw
+        assert estimate is not None
+        turn = _turn_about_up(yaw)
         covariance = estimate.covariance
         if covariance is not None:
             turned = np.kron(np.eye(3), rotation_matrix(turn))
@@ -75,6 +80,11 @@ def _turn(vector: Floats) -> Floats:
     half = 0.5 * angle
     share = math.sin(half) / angle if angle > 1e-12 else 0.5
     return np.array((*(share * vector), math.cos(half)))
+
+
+def _turn_about_up(yaw: float) -> Floats:
+    """x y z w."""
+    return np.array((0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
 
 
 def _turned(vector: Floats, yaw: float) -> Floats:

@@ -6,7 +6,7 @@ Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from ackermann_msgs.msg import AckermannDriveStamped
@@ -33,6 +33,7 @@ from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 if TYPE_CHECKING:
     from rfly_amphibious.sensors.sensor_suite import SensorSuite
 
+Message = TypeVar("Message", bound=Any)
 
 WORLD = "map"
 UNKNOWN = 1e6
@@ -49,6 +50,12 @@ def frame_of(vehicle: str, name: str) -> str:
 def header(time: float, frame_id: str) -> Header:
     """With simulation time (s) as its stamp."""
     return Header(stamp=ns_to_stamp(round(time * 1e9)), frame_id=frame_id)
+
+
+def _stamped(message: Message, time: float, frame_id: str) -> Message:
+    """The message with what `header` makes, in its own header: rclpy makes one even where another is given."""
+    message.header.stamp, message.header.frame_id = ns_to_stamp(round(time * 1e9)), frame_id
+    return message
 
 
 def time_of(message: Any) -> float:
@@ -80,7 +87,7 @@ class SampleMessages:
         force, rate, attitude = self._imu_covariances
         made = []
         for time, f, w, q in _rows(given):
-            message = Imu(header=header(time, frame_of(self._vehicle, "imu_link")))
+            message = _stamped(Imu(), time, frame_of(self._vehicle, "imu_link"))
             message.linear_acceleration.x, message.linear_acceleration.y, message.linear_acceleration.z = f
             message.angular_velocity.x, message.angular_velocity.y, message.angular_velocity.z = w
             _set_quaternion(message.orientation, q)
@@ -94,12 +101,12 @@ class SampleMessages:
         """For gps/fix and gps/vel, whose velocity lies along the axes of the world."""
         made = []
         for time, (latitude, longitude, altitude), v in _rows(given):
-            fix = NavSatFix(header=header(time, frame_of(self._vehicle, "gps_link")))
+            fix = _stamped(NavSatFix(), time, frame_of(self._vehicle, "gps_link"))
             fix.status.status, fix.status.service = NavSatStatus.STATUS_FIX, NavSatStatus.SERVICE_GPS
             fix.latitude, fix.longitude, fix.altitude = latitude, longitude, altitude
             fix.position_covariance = self._gps_covariance
             fix.position_covariance_type = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN
-            velocity = TwistStamped(header=header(time, WORLD))
+            velocity = _stamped(TwistStamped(), time, WORLD)
             _set_vector(velocity.twist.linear, v)
             made.append((fix, velocity))
         return made
@@ -108,7 +115,7 @@ class SampleMessages:
         """For imu/mag."""
         made = []
         for time, field in _rows(given):
-            message = MagneticField(header=header(time, frame_of(self._vehicle, "imu_link")))
+            message = _stamped(MagneticField(), time, frame_of(self._vehicle, "imu_link"))
             _set_vector(message.magnetic_field, field)
             message.magnetic_field_covariance = self._field_covariance
             made.append(message)
@@ -118,7 +125,7 @@ class SampleMessages:
         """For baro."""
         frame = frame_of(self._vehicle, "baro_link")
         return [
-            FluidPressure(header=header(time, frame), fluid_pressure=pressure, variance=self._pressure_variance)
+            _stamped(FluidPressure(fluid_pressure=pressure, variance=self._pressure_variance), time, frame)
             for time, pressure in _rows(given)
         ]
 
@@ -129,7 +136,7 @@ class SampleMessages:
         unknown = np.full((len(positions), steered), np.nan)
         rates = np.concatenate([given.wheel_rate, unknown, given.strut_rate, given.rotor_rate], axis=1)
         return [
-            JointState(header=header(time, self._base), name=self._joint_names, position=place, velocity=rate)
+            _stamped(JointState(name=self._joint_names, position=place, velocity=rate), time, self._base)
             for time, place, rate in zip(given.time.tolist(), positions.tolist(), rates.tolist(), strict=True)
         ]
 
@@ -146,7 +153,7 @@ class SampleMessages:
     ) -> list[Odometry]:
         made = []
         for time, p, q, v, w in _rows(given):
-            message = _odometry(header(time, frame), self._base, p, q, v, w)
+            message = _stamped(_odometry(self._base, p, q, v, w), time, frame)
             message.pose.covariance, message.twist.covariance = pose_covariance, twist_covariance
             made.append(message)
         return made
@@ -157,12 +164,15 @@ class SampleMessages:
         assert sensor is not None
         frame = frame_of(self._vehicle, "height_link")
         return [
-            Range(
-                header=header(time, frame),
-                radiation_type=Range.INFRARED,
-                min_range=sensor.min_range,
-                max_range=sensor.max_range,
-                range=distance,
+            _stamped(
+                Range(
+                    radiation_type=Range.INFRARED,
+                    min_range=sensor.min_range,
+                    max_range=sensor.max_range,
+                    range=distance,
+                ),
+                time,
+                frame,
             )
             for time, distance in _rows(given)
         ]
@@ -175,7 +185,7 @@ class SampleMessages:
         """For environment/wind."""
         made = []
         for time, velocity in _rows(given):
-            message = Vector3Stamped(header=header(time, WORLD))
+            message = _stamped(Vector3Stamped(), time, WORLD)
             _set_vector(message.vector, velocity)
             made.append(message)
         return made
@@ -313,7 +323,7 @@ class JointReader:
 def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
     """For cmd/rotors."""
     mode = RotorCommandMsg.TORQUE if command.torques else RotorCommandMsg.SPEED
-    return RotorCommandMsg(header=header(command.time, ""), mode=mode, value=np.asarray(command.value).tolist())
+    return _stamped(RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()), command.time, "")
 
 
 def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
@@ -325,12 +335,12 @@ def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
 
 def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
     """For cmd/wheels."""
-    return WheelCommandMsg(
-        header=header(command.time, ""),
+    message = WheelCommandMsg(
         steering_angle=float(command.steering_angle),
         drive_torque=np.asarray(command.drive_torque, float),
         brake_torque=np.asarray(command.brake_torque, float),
     )
+    return _stamped(message, command.time, "")
 
 
 def msg_to_wheel_command(message: WheelCommandMsg, now: float) -> WheelCommand:
@@ -352,11 +362,10 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -
     velocity = (rotation.T @ estimate.velocity).tolist()
     pose = np.asarray(estimate.position).tolist(), np.asarray(estimate.orientation).tolist()
     base = frame_of(vehicle, "base_link")
-    message = _odometry(header(estimate.time, frame), base, *pose, velocity, np.asarray(estimate.rates).tolist())
+    message = _stamped(_odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()), estimate.time, frame)
     if estimate.covariance is not None:
         whole = estimate.covariance
-        places = np.array((0, 1, 2, 6, 7, 8))
-        message.pose.covariance = whole[np.ix_(places, places)].ravel()
+        message.pose.covariance = whole[_PLACES].ravel()
         twist = np.zeros((6, 6))
         twist[:3, :3] = rotation.T @ whole[3:6, 3:6] @ rotation
         message.twist.covariance = twist.ravel()
@@ -366,7 +375,8 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -
 def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
     """The odometry/global of an estimator that knows nothing yet, for lock-step: a first covariance of -1 says so."""
     nowhere = (0.0, 0.0, 0.0)
-    message = _odometry(header(0.0, frame), frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
+    message = _odometry(frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
+    message.header.frame_id = frame
     message.pose.covariance[0] = message.twist.covariance[0] = -1.0
     return message
 
@@ -391,8 +401,7 @@ def odometry_to_estimate(message: Odometry) -> Estimate:
     of_pose, of_twist = (_finite("covariance", part.covariance).reshape(6, 6) for part in (message.pose, message.twist))
     if of_pose.any():
         covariance = np.zeros((9, 9))
-        places = np.array((0, 1, 2, 6, 7, 8))
-        covariance[np.ix_(places, places)] = of_pose
+        covariance[_PLACES] = of_pose
         covariance[3:6, 3:6] = rotation @ of_twist[:3, :3] @ rotation.T
     return Estimate(
         time_of(message),
@@ -408,6 +417,8 @@ def odometry_to_estimate(message: Odometry) -> Estimate:
 
 
 _EXACT = np.zeros(36)
+_PLACES = np.ix_((0, 1, 2, 6, 7, 8), (0, 1, 2, 6, 7, 8))
+"""of position and attitude in an estimate's covariance"""
 
 
 def _diagonal(variances: ArrayLike) -> Floats:
@@ -433,8 +444,8 @@ def _rows(given: Any) -> Any:
     return zip(*(part.tolist() for part in given), strict=True)
 
 
-def _odometry(head: Header, child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
-    message = Odometry(header=head, child_frame_id=child)
+def _odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
+    message = Odometry(child_frame_id=child)
     pose, twist = message.pose.pose, message.twist.twist
     pose.position.x, pose.position.y, pose.position.z = p
     _set_quaternion(pose.orientation, q)
@@ -465,7 +476,7 @@ def _vector(name: str, vector: Any) -> Floats:
 
 def _quaternion(quaternion: Any) -> Floats:
     array = _finite("orientation", (quaternion.x, quaternion.y, quaternion.z, quaternion.w))
-    norm = float(np.linalg.norm(array))
+    norm = math.sqrt(array @ array)
     if abs(norm - 1.0) > 1e-2:
         raise SensorMessageError(f"orientation has the length {norm:g}, expected 1")
     return array / norm

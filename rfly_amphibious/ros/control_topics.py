@@ -254,12 +254,12 @@ class ControlLoop:
         """commands that were made"""
         watched = [SENSOR_TOPICS[topic].tick_index for topic in sensors]
         self._ticks: Ticks | None = None
-        if lock_step:
-            self._ticks = Ticks(node, watched, self._compute, self._send, self._reset, before_tick)
         qos = sensor_qos(lock_step)
         for topic in sensors:
             callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
             subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
+        if lock_step:  # last: once its ticks reach this node, so do the samples
+            self._ticks = Ticks(node, watched, self._compute, self._send, self._reset, before_tick)
         self._estimates = Estimates(
             node, diagnostics, lock_step, None if self._ticks is None else self._ticks.gate.answered
         )

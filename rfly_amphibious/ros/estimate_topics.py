@@ -11,6 +11,7 @@ import numpy as np
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.estimation.estimate import Estimate
@@ -28,21 +29,19 @@ TF_RATE = 50
 
 
 class EstimateTopics:
-    """Publishes estimates of one vehicle, in `map` and in its `odom`, where it never jumps, and with `tf` its
-    transforms; keeps the last messages to repeat them.
+    """Publishes estimates of one vehicle, in `map` and, where somebody listens, in its `odom`, where it never jumps;
+    with `tf` its transforms. Keeps the last messages to repeat them.
     """
 
     def __init__(self, node: Node, vehicle: str, *, tf: bool) -> None:
         self._vehicle = vehicle
-        self._answer: tuple[Odometry, ...] = ()
+        self._answer: list[tuple[Publisher, Odometry]] = []
         self.answer_ns = -1
         """stamp of the last message, -1 before"""
         self._transformed_ns = -1
         self._odom = frame_of(vehicle, "odom")
-        self._outputs = (
-            publisher(node, Odometry, "odometry/filtered", STATE_OUT),
-            publisher(node, Odometry, "odometry/global", STATE_OUT),
-        )
+        self._filtered = publisher(node, Odometry, "odometry/filtered", STATE_OUT)
+        self._global = publisher(node, Odometry, "odometry/global", STATE_OUT)
         self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
         self._way = OdometryFrame()
 
@@ -52,34 +51,40 @@ class EstimateTopics:
         self._way.reset()
 
     def publish(self, estimate: Estimate | None, stamp_ns: int, terrain: HeightMap | None) -> None:
-        """An estimate, None where nothing is known yet; `terrain` for base_footprint."""
-        if estimate is None:
-            self._answer = tuple(unknown_odometry(self._vehicle, frame) for frame in (self._odom, WORLD))
-        else:
-            place, odom = self._way.update(estimate)
-            local = estimate_to_odometry(self._way.local(estimate), self._vehicle, self._odom)
-            self._answer = local, estimate_to_odometry(estimate, self._vehicle)
-        for message in self._answer:
-            message.header.stamp = ns_to_stamp(stamp_ns)
-        self.answer_ns = stamp_ns
-        self._publish_answer()
+        """An estimate, None where nothing is known yet; `terrain` for base_footprint.
+
+        First the one in `map`: in lock-step the controllers, and so the simulation, wait for it.
+        """
+        self._answer, self.answer_ns = [], stamp_ns
+        self._publish(self._global, estimate, WORLD)
+        if estimate is not None:
+            self._way.update(estimate)
+        if self._filtered.get_subscription_count():
+            self._publish(self._filtered, None if estimate is None else self._way.local(), self._odom)
         due = stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000
         if self._tf is not None and estimate is not None and due:
             self._transformed_ns = stamp_ns
+            place, odom = self._way.transforms()
             below = odom.inverse() @ _as_transform(footprint(estimate.position, estimate.orientation, terrain))
             moved = [(WORLD, "odom", odom), ("odom", "base_link", place), ("odom", "base_footprint", below)]
             self._tf.publish(TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved]))
 
     def publish_again(self, stamp_ns: int) -> bool:
-        """The last message once more where it is of this time; whether it was."""
+        """The last messages once more where they are of this time; whether they were."""
         if not self._answer or stamp_ns != self.answer_ns:
             return False
-        self._publish_answer()
+        for output, message in self._answer:
+            output.publish(message)
         return True
 
-    def _publish_answer(self) -> None:
-        for output, message in zip(self._outputs, self._answer, strict=True):
-            output.publish(message)
+    def _publish(self, output: Publisher, estimate: Estimate | None, frame: str) -> None:
+        vehicle = self._vehicle
+        message = (
+            unknown_odometry(vehicle, frame) if estimate is None else estimate_to_odometry(estimate, vehicle, frame)
+        )
+        message.header.stamp = ns_to_stamp(self.answer_ns)
+        output.publish(message)
+        self._answer.append((output, message))
 
     def _transform(self, stamp_ns: int, parent: str, child: str, pose: Transform) -> TransformStamped:
         parent = parent if parent == WORLD else frame_of(self._vehicle, parent)

@@ -29,10 +29,10 @@ SHOW_RATE = 50
 
 
 class SamplePublisher:
-    """Publishes samples; with lock-step all of them, else what somebody listens to."""
+    """Publishes those samples that somebody listens to."""
 
     def __init__(self, node: Node, sensors: SensorParameters, vehicle: str, lock_step: bool, truth: bool) -> None:
-        self._vehicle, self._lock_step = vehicle, lock_step
+        self._vehicle = vehicle
         self._messages: SampleMessages | None = None
         there = sensors.sensors()
         qos = sensor_qos(lock_step)
@@ -52,7 +52,7 @@ class SamplePublisher:
         counts = [0] * 10
         for (kind, index), outs in self._publishers.items():
             given = getattr(samples, kind)
-            if given is None or not (self._lock_step or any(out.get_subscription_count() for out in outs)):
+            if given is None or not any(out.get_subscription_count() for out in outs):
                 continue
             made = getattr(self._messages, kind)(given)
             counts[index] = len(made)

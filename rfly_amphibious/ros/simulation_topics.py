@@ -81,15 +81,15 @@ class SimulationTopics:
         self.publish_vehicle(simulation)
 
     def publish_samples(self, simulation: Simulation, samples: SensorSamples) -> None:
-        """All that belongs to a tick."""
+        """All that belongs to a tick; what nobody waits for in lock-step comes last."""
         ticks, period = simulation.ticks, simulation.period
+        self._counts = self._samples.publish(samples)
+        self.publish_tick(simulation)
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
-        self._counts = self._samples.publish(samples)
         self._range_sensors.follow(simulation)
         if _due(ticks, period, SHOW_RATE):
             self.publish_vehicle(simulation)
-        self.publish_tick(simulation)
 
     def publish_failsafe(self, acts: bool) -> None:
         """Whether the fail-safe acts."""

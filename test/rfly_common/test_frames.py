@@ -198,3 +198,10 @@ def test_pose_from_the_wire_by_hand():
     """Level and heading north: a quarter turn in ENU; half a turn about x in NED, where FLU looks down."""
     assert f.pose_ned_euler_to_enu((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == ((2.0, 1.0, 3.0), (0.0, 0.0, H, H))
     assert f.pose_ned_euler_to_ned((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == ((1.0, 2.0, -3.0), (1.0, 0.0, 0.0, 0.0))
+
+
+@given(st.lists(numbers, min_size=11, max_size=11))
+def test_one_alone_and_in_a_batch_are_the_same_bit_by_bit(given_numbers):
+    a, b, v = np.array(given_numbers[:4]), np.array(given_numbers[4:8]), np.array(given_numbers[8:])
+    assert f.quat_multiply(a, b).tolist() == f.quat_multiply(a[None], b)[0].tolist()
+    assert f.quat_rotate(a, v).tolist() == f.quat_rotate(a[None], v)[0].tolist()

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rfly_amphibious import VehicleParameters
-from rfly_amphibious.autopilots.betaflight_attitude import BetaflightSticks, tilt_to
+from rfly_amphibious import SensorParameters, VehicleParameters
+from rfly_amphibious.autopilots.betaflight_attitude import BetaflightAttitudeLoop, BetaflightSticks, tilt_to
 from rfly_amphibious.autopilots.betaflight_cli import BetaflightSerial, _frames, attitude_of, status_of
 from rfly_amphibious.autopilots.betaflight_packets import motor_outputs, radio_packet, state_packet, stick
 from rfly_amphibious.autopilots.betaflight_session import find_firmware, shipped_settings
 from rfly_amphibious.control.attitude_controller import Mixer
+from rfly_amphibious.sensors.samples import BarometerSamples, ImuSamples, SensorSamples
 from rfly_common.errors import AutopilotError, ConfigError, PacketError
 
 
@@ -164,3 +165,30 @@ def test_a_connection_that_floods_does_not_hold_the_loop():
     found = serial.answers()
     assert set(found) == {(108, b"")}
     assert len(found) > 100
+
+
+def test_a_sample_is_sent_as_soon_as_it_is_there_and_again_by_a_step_without_a_newer_one():
+    """While others estimate, the firmware answers already; where it was stopped, each repeated step asks it again."""
+
+    class Firmware:
+        why_ended, status, motors_time, sent = "", None, 0.0, ()
+
+        def send_state(self, rates, *_, pressure):
+            self.sent = *self.sent, (rates[0], pressure)
+
+        def motors(self, _):
+            return np.full(4, 0.5)
+
+        send_radio = poll_telemetry = lambda *_: None
+
+    params = VehicleParameters.load("scale_quad")
+    loop = BetaflightAttitudeLoop(Firmware(), params, SensorParameters.load("scale_quad"))
+    imu = ImuSamples(
+        np.zeros(2), np.zeros((2, 3)), np.array(((1.0, 0, 0), (2.0, 0, 0))), np.tile((0, 0, 0, 1.0), (2, 1))
+    )
+    loop.sense(SensorSamples(imu=imu, barometer=BarometerSamples(np.zeros(1), np.array((9e4,)))))
+    assert loop.session.sent == ((2.0, 9e4),)
+    assert loop.rotor_speeds(None, None) == pytest.approx(0.5 * params.max_rotor_speed)
+    assert len(loop.session.sent) == 1
+    loop.rotor_speeds(None, None)
+    assert loop.session.sent == ((2.0, 9e4),) * 2

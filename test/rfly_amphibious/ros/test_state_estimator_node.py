@@ -111,7 +111,7 @@ class Vehicle:
         tick.header.stamp = ns_to_stamp(self.time_ns)
         before = len(self.odometry)
         self._tick.publish(tick)
-        self.peer.spin_until(lambda: len(self.odometry) > before)
+        self.peer.spin_until(lambda: len(self.local) == len(self.odometry) > before)
         assert stamp_to_ns(self.odometry[-1].header.stamp) == self.time_ns
 
     def diagnostic(self, ready):
@@ -185,7 +185,6 @@ def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
     assert told[2]["gps_resets"] == "0"
     for _ in range(400):
         made.go_on(Controls(drive_torque=(1.0,) * 4), gps_off=30.0 / 111_319.0)
-    made.peer.spin_until(lambda: len(made.local) == len(made.odometry))
     text = made.diagnostic(lambda now: now[2].get("gps_refused") == "True")[1]
     assert text.startswith("GPS refused: it is ")
     off = [odometry_to_estimate(message).position for message in made.odometry[begun:]]
