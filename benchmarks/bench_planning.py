@@ -1,7 +1,9 @@
-"""Planning on 1,000 x 1,000 cells beside SciPy's Dijkstra over the same costs, which knows no turning radius."""
+"""Planning on 1,000 x 1,000 cells beside SciPy's Dijkstra over the same costs, which knows no turning radius, and
+beside OMPL's BIT* among Dubins paths, where the peers are installed."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ SIZE = 1_000
 RADIUS = 4.0
 """m, of turns, on cells of 1 m"""
 LIMIT_S = 1.0
+OMPL_S = 30.0
+"""s that OMPL may look for its first path"""
 
 
 class Costs(NamedTuple):
@@ -33,6 +37,8 @@ def rows() -> Iterator[Row]:
     yield field("rough ground", rough_ground())
     for name, grid in (("rough ground", rough_ground()), ("walls", walls())):
         yield plan(name, grid)
+    if importlib.util.find_spec("ompl"):
+        yield beside_ompl(walls())
 
 
 def rough_ground() -> Costs:
@@ -105,4 +111,56 @@ def plan(name: str, grid: Costs) -> Row:
         agree=agree if fits else f"{DISAGREES}: {agree}",
         note=f"turning radius {RADIUS:g} m, {path.length:,.0f} m; CPU time of one thread",
         kind="at most",
+    )
+
+
+def beside_ompl(grid: Costs) -> Row:
+    """From corner to corner around walls: our path, and the first that BIT* finds. A metre costs 1 in all free cells.
+
+    OMPL asks Python about each state, by the compiled function that our search uses, at samples as far apart as ours.
+    """
+    from ompl import base, geometric, util
+
+    util.setLogLevel(util.LOG_WARN)
+    util.RNG.setSeed(1)
+    weight, place = weights(grid), (*grid.origin, grid.resolution)
+    start, goal = PlanPose(9.5, 9.5, 0.0), PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
+    space = base.DubinsStateSpace(RADIUS)
+    bounds = base.RealVectorBounds(2)
+    bounds.setLow(0.0)
+    bounds.setHigh(SIZE * grid.resolution)
+    space.setBounds(bounds)
+    setup = geometric.SimpleSetup(space)
+    setup.setStateValidityChecker(lambda at: plan_kernels.weight_at(weight, place, at.getX(), at.getY()) > 0.0)
+    about = setup.getSpaceInformation()
+    about.setStateValidityCheckingResolution(plan_kernels.STEP * grid.resolution / space.getMaximumExtent())
+    ends = []
+    for pose in (start, goal):
+        state = space.allocState()
+        state.setX(pose.x)
+        state.setY(pose.y)
+        state.setYaw(pose.heading)
+        ends.append(state)
+    setup.setStartAndGoalStates(*ends)
+    planner = geometric.BITstar(about)
+    planner.setStopOnSolnImprovement(True)
+    setup.setPlanner(planner)
+    plan_drive(grid, start, goal, RADIUS)
+    begin = time.process_time()
+    path = plan_drive(grid, start, goal, RADIUS)
+    between = time.process_time()
+    setup.solve(OMPL_S)
+    end = time.process_time()
+    found = setup.haveExactSolutionPath()
+    length = setup.getSolutionPath().length() if found else math.inf
+    fits = check_drive(path, grid) and path.length <= length
+    lengths = f"ours {path.length:,.0f} m, theirs {length:,.0f} m" if found else f"none by OMPL in {OMPL_S:g} s"
+    return Row(
+        "drive plan around walls, OMPL's first path",
+        between - begin,
+        end - between,
+        "OMPL BIT*, Dubins paths, states checked from Python",
+        10.0,
+        agree=f"no forbidden cell; {lengths}" if fits else f"{DISAGREES}: {lengths}",
+        note="CPU time of one thread",
     )
