@@ -67,6 +67,7 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "flight_control_node in lock-step": ("flight_control_node", {"lock_step": "true"}),
     "chassis_control_node": ("chassis_control_node", {}),
     "mapping_node": ("mapping_node", {}),
+    "motor_output_node": ("motor_output_node", {}),
 }
 """what is attacked: an executable and its parameters"""
 

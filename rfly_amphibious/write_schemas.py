@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rfly_amphibious.control.motor_output import MotorParameters
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -12,6 +13,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 FOLDER = Path(__file__).parent / "data" / "schemas"
 SCHEMAS = {
     "vehicle_parameters": VehicleParameters.schema,
+    "motors": MotorParameters.schema,
     "estimator": EstimatorParameters.schema,
     "sensors": SensorParameters.schema,
 }

@@ -1,4 +1,4 @@
-"""MAVLink HIL server for one autopilot, which connects by TCP as PX4 does."""
+"""MAVLink HIL with one autopilot: it connects by TCP, as PX4's simulation does, or is at the end of a serial line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rfly_amphibious.links.controller_session import HEARTBEAT_EVERY_S, ControllerSession
 from rfly_amphibious.links.mavlink_hil import COMPONENT_ID, SYSTEM_ID, HilMessages
-from rfly_amphibious.links.transport import TcpTransport
+from rfly_amphibious.links.transport import Handler, Transport
 from rfly_trajectory.mavlink.wire import load_dialect
 
 PORT = 4560
@@ -30,12 +30,12 @@ class ActuatorControls(NamedTuple):
 
 
 class HilSession(ControllerSession[ActuatorControls]):
-    """Sends messages, takes HIL_ACTUATOR_CONTROLS."""
+    """Sends messages, takes HIL_ACTUATOR_CONTROLS. `connect` makes a TcpTransport or a SerialTransport."""
 
     def __init__(
-        self, messages: HilMessages, bind: str, port: int = PORT, wake: Callable[[], None] | None = None
+        self, messages: HilMessages, connect: Callable[[Handler], Transport], wake: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(lambda handler: TcpTransport(bind, port, handler), wake, COUNTERS)
+        super().__init__(connect, wake, COUNTERS)
         self._dialect, self._messages = load_dialect(), messages
         self._parser = self._new_parser()
         self._packer = self._dialect.MAVLink(None, SYSTEM_ID, COMPONENT_ID)

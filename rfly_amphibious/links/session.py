@@ -29,7 +29,7 @@ from rfly_amphibious.links.frames import (
     decode,
     encode,
 )
-from rfly_amphibious.links.transport import Handler, TcpTransport, Transport
+from rfly_amphibious.links.transport import Handler, StreamTransport, Transport
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError, LinkFrameError
 
@@ -66,7 +66,7 @@ class LinkStatus(NamedTuple):
 
 
 class LinkSession(ControllerSession[Command]):
-    """Frames over a UdpTransport or TcpTransport; `commands` gives those that fit the vehicle."""
+    """Frames over a UdpTransport or StreamTransport; `commands` gives those that fit the vehicle."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LinkSession(ControllerSession[Command]):
     ) -> None:
         super().__init__(connect, wake, COUNTERS)
         self.params = params
-        self._stream = isinstance(self._transport, TcpTransport)
+        self._stream = isinstance(self._transport, StreamTransport)
         self._reader, self._newest = FrameReader(), NewestWins()
         self._lock = threading.Lock()
         self._sequence = 0

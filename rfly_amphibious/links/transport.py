@@ -1,4 +1,4 @@
-"""Non-blocking sockets for one peer at a time: UDP, and a TCP server.
+"""Links to one peer at a time that never wait: UDP, a TCP server, and a serial line.
 
 One thread reads, accepts and sends what could not be sent at once; a `Protocol` makes sense of the bytes in it.
 
@@ -20,6 +20,7 @@ import time
 from collections import deque
 from typing import Any, Protocol
 
+from rfly_amphibious.links.serial_port import SerialPort
 from rfly_common.errors import ConfigError, LinkError
 
 PEER_SILENCE_S = 3.0
@@ -35,6 +36,8 @@ _CHUNK_BYTES = 65_536
 _BATCH = 64
 _SEND_BUFFER_BYTES = 65_536
 _TICK_S = 0.25
+_REOPEN_S = 1.0
+"""between two tries to open a serial line that is gone"""
 
 COUNTERS = ("stranger", "refused_peers", "replaced_peers", "send_dropped", "socket_errors")
 """stranger: datagrams of somebody else while there is a peer, or of a host that may not · refused_peers: connections
@@ -62,7 +65,7 @@ class Handler(Protocol):
 
 
 class Transport(abc.ABC):
-    """Base of both: the thread and its end."""
+    """Base of all: the thread and its end."""
 
     def __init__(self, bind: str, port: int, handler: Handler) -> None:
         self.bind, self.asked_port = ipv4(bind, "bind"), checked_port(port, "port", low=0)
@@ -72,7 +75,7 @@ class Transport(abc.ABC):
         self.peer = ""
         """host:port, "" while there is none"""
         self._handler = handler
-        self._socket: socket.socket
+        self._socket: Any  # a socket, or a serial line
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._heard_at = 0.0
@@ -148,7 +151,7 @@ class Transport(abc.ABC):
                     self._nudged()
                 else:
                     self._ready(key.fileobj, events)
-            self._handler.tick()
+            self._tick()
             self._spend(-_COST_BYTES)
             if self._budget < 0.0:
                 self._stop.wait(
@@ -159,6 +162,10 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     def _nudged(self) -> None:
         """Another thread has sent what could not go at once."""
+
+    def _tick(self) -> None:
+        """In the thread, at least four times a second."""
+        self._handler.tick()
 
     def _hang_up(self) -> None:
         self.peer = ""
@@ -229,13 +236,13 @@ class UdpTransport(Transport):
             self._heard_at = time.monotonic()
 
 
-class TcpTransport(Transport):
-    """A server of one connection."""
+class StreamTransport(Transport):
+    """Base of what has one connection, which takes and gives a stream of bytes."""
 
     def __init__(self, bind: str, port: int, handler: Handler) -> None:
         super().__init__(bind, port, handler)
         self._lock = threading.Lock()
-        self._connection: socket.socket | None = None
+        self._connection: socket.socket | SerialPort | None = None
         self._waiting: deque[bytes] = deque()
         self._begun = b""
         """what is left of a frame whose beginning the peer has"""
@@ -256,47 +263,21 @@ class TcpTransport(Transport):
                 return
         self._nudge()
 
-    def _open(self) -> None:
-        self._socket = self._bound(socket.SOCK_STREAM, share=True)
-        self._socket.listen(4)
-
-    def _ready(self, sock: Any, events: int) -> None:
-        if sock is self._socket:
-            self._accept()
-        elif sock is self._connection and sock is not None:
-            if events & selectors.EVENT_WRITE:
-                with self._lock:
-                    self._flush()
-                    busy = bool(self._waiting or self._begun)
-                if not busy:
-                    self._selector.modify(sock, selectors.EVENT_READ)
-            if events & selectors.EVENT_READ:
-                self._read(sock)
-
-    def _accept(self) -> None:
-        try:
-            connection, address = self._socket.accept()
-        except OSError:
-            self.counters["socket_errors"] += 1
+    def _use(self, events: int) -> None:
+        """The connection can be read, or written where somebody asked for that."""
+        connection = self._connection
+        if connection is None:
             return
-        if self._connection is not None:
-            if self.silence_s <= PEER_SILENCE_S:
-                self.counters["refused_peers"] += 1
-                connection.close()
-                return
-            self.counters["replaced_peers"] += 1
-            self._drop()
-        connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # what waits for a slow reader waits here, where it is counted and replaced by newer, not in the system
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        self._heard_at, self.peer = time.monotonic(), f"{address[0]}:{address[1]}"
-        self._selector.register(connection, selectors.EVENT_READ)
-        self._handler.opened(self.peer)
-        with self._lock:
-            self._connection = connection
+        if events & selectors.EVENT_WRITE:
+            with self._lock:
+                self._flush()
+                busy = bool(self._waiting or self._begun)
+            if not busy:
+                self._selector.modify(connection, selectors.EVENT_READ)
+        if events & selectors.EVENT_READ:
+            self._read(connection)
 
-    def _read(self, sock: socket.socket) -> None:
+    def _read(self, sock: socket.socket | SerialPort) -> None:
         try:
             data = sock.recv(_CHUNK_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -347,6 +328,75 @@ class TcpTransport(Transport):
 
     def _hang_up(self) -> None:
         self._drop()
+
+
+class TcpTransport(StreamTransport):
+    """A server of one connection."""
+
+    def _open(self) -> None:
+        self._socket = self._bound(socket.SOCK_STREAM, share=True)
+        self._socket.listen(4)
+
+    def _ready(self, sock: Any, events: int) -> None:
+        if sock is self._socket:
+            self._accept(sock)
+        elif sock is self._connection:
+            self._use(events)
+
+    def _accept(self, server: socket.socket) -> None:
+        try:
+            connection, address = server.accept()
+        except OSError:
+            self.counters["socket_errors"] += 1
+            return
+        if self._connection is not None:
+            if self.silence_s <= PEER_SILENCE_S:
+                self.counters["refused_peers"] += 1
+                connection.close()
+                return
+            self.counters["replaced_peers"] += 1
+            self._drop()
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # what waits for a slow reader waits here, where it is counted and replaced by newer, not in the system
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        self._heard_at, self.peer = time.monotonic(), f"{address[0]}:{address[1]}"
+        self._selector.register(connection, selectors.EVENT_READ)
+        self._handler.opened(self.peer)
+        with self._lock:
+            self._connection = connection
+
+
+class SerialTransport(StreamTransport):
+    """One serial line. Where it is pulled out, it is opened again as soon as it is there."""
+
+    def __init__(self, device: str, baud: int, handler: Handler) -> None:
+        super().__init__("127.0.0.1", 0, handler)
+        self._device, self._baud = device, baud
+        self._tried_at = -_REOPEN_S
+
+    def _open(self) -> None:
+        self._socket = self._connection = SerialPort(self._device, self._baud)
+        self._connected()
+
+    def _ready(self, sock: Any, events: int) -> None:
+        self._use(events)
+
+    def _tick(self) -> None:
+        super()._tick()
+        now = time.monotonic()
+        if self._connection is None and now - self._tried_at >= _REOPEN_S:
+            self._tried_at = now
+            with contextlib.suppress(LinkError):  # not there yet: the session says that nobody speaks
+                line = SerialPort(self._device, self._baud)
+                with self._lock:
+                    self._socket = self._connection = line
+                self._selector.register(line, selectors.EVENT_READ)
+                self._connected()
+
+    def _connected(self) -> None:
+        self._heard_at, self.peer = time.monotonic(), self._device
+        self._handler.opened(self.peer)
 
 
 def ipv4(text: str, name: str) -> str:

@@ -41,15 +41,17 @@ class ExternalControl:
         self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
 
     def start(self, session: ControllerSession[Any], who: str, address: str, check: Callable[[], None]) -> str:
-        """Start the session and call `check()` every CHECK_PERIOD_S; where it listens. `address`: transport and host.
+        """Start the session and call `check()` every CHECK_PERIOD_S; where it listens. `address`: transport and host,
+        or a serial line.
 
         Raises ConfigError.
         """
         try:
             session.start()
         except LinkError as error:
-            raise ConfigError(f"parameters bind and port: {error}") from error
-        where = f"{address}:{session.port}"
+            where = "parameter device" if address.startswith("serial ") else "parameters bind and port"
+            raise ConfigError(f"{where}: {error}") from error
+        where = f"{address}:{session.port}" if session.port else address
         self._node.get_logger().info(f"listening for {who} on {where}")
         self._node.create_timer(CHECK_PERIOD_S, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
         return where

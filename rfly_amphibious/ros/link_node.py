@@ -14,7 +14,7 @@ from sensor_msgs.msg import NavSatFix
 from rfly_amphibious.links.frames import SUPPLIES_CHASSIS, SUPPLIES_ROTORS, GpsReport
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import LINK_LOSS_S, Command, LinkSession, LockStep
-from rfly_amphibious.links.transport import TcpTransport, UdpTransport
+from rfly_amphibious.links.transport import Handler, SerialTransport, TcpTransport, Transport, UdpTransport
 from rfly_amphibious.ros.external_control_topics import ExternalControl
 from rfly_amphibious.ros.node_parameters import LinkParameters, PerceptionParameters
 from rfly_amphibious.ros.perception_topics import PerceptionTopics
@@ -25,6 +25,14 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
 
 
+def _transport(given: LinkParameters, handler: Handler) -> Transport:
+    if given.transport == "serial":
+        return SerialTransport(given.device, given.baud, handler)
+    if given.transport == "tcp":
+        return TcpTransport(given.bind, given.port, handler)
+    return UdpTransport(given.bind, given.port, given.controller_host, given.controller_port, handler)
+
+
 class LinkNode(Node):
     """Sends what the sensors say, publishes what the controller commands."""
 
@@ -32,8 +40,9 @@ class LinkNode(Node):
         super().__init__("link_node")
         given = declare_parameters(self, LinkParameters)
         params = VehicleParameters.load(given.vehicle)
-        address = f"{given.transport} {given.bind}"
-        self._where = f"{address}:{given.port}"
+        serial = given.transport == "serial"
+        address = f"serial {given.device}" if serial else f"{given.transport} {given.bind}"
+        self._where = address if serial else f"{address}:{given.port}"
         self._diagnostics = Diagnostics(self, "link", self._where, self._update_diagnostics)
         self._perception = Perception(params)
         self._control = ExternalControl(self, params, self._use_commands)
@@ -43,11 +52,7 @@ class LinkNode(Node):
         self._ready = False
         self._session = LinkSession(
             params,
-            lambda handler: (
-                UdpTransport(given.bind, given.port, given.controller_host, given.controller_port, handler)
-                if given.transport == "udp"
-                else TcpTransport(given.bind, given.port, handler)
-            ),
+            lambda handler: _transport(given, handler),
             self._control.wake,
         )
         told = declare_parameters(self, PerceptionParameters)

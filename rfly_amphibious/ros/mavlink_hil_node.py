@@ -17,6 +17,7 @@ from rfly_amphibious.links.mavlink_hil import HilMessages, accuracies
 from rfly_amphibious.links.mavlink_hil_session import ActuatorControls, HilSession
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
+from rfly_amphibious.links.transport import SerialTransport, TcpTransport
 from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
 from rfly_amphibious.ros.node_parameters import HilPerceptionParameters, MavlinkHilParameters
 from rfly_amphibious.ros.perception_topics import HEARD, PerceptionTopics
@@ -45,8 +46,9 @@ class MavlinkHilNode(Node):
         origin = geo_point(given.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
         self._messages = HilMessages(origin)
         self._ground = None if given.geo_origin else LatestTerrain(self, self._on_terrain_map)
-        address = f"tcp {given.bind}"
-        self._diagnostics = Diagnostics(self, "mavlink", f"{address}:{given.port}", self._update_diagnostics)
+        address = f"serial {given.device}" if given.device else f"tcp {given.bind}"
+        self._where = address if given.device else f"{address}:{given.port}"
+        self._diagnostics = Diagnostics(self, "mavlink", self._where, self._update_diagnostics)
         self._perception = Perception(self._params)
         self._control = ExternalControl(self, self._params, self._use_controls, given.supplies)
         self._stamp_ns = self._sent_ns = -1
@@ -58,7 +60,15 @@ class MavlinkHilNode(Node):
         self._other_time = self._went_on = self._sent_again = 0
         self._resent_at = self._went_on_at = -math.inf
         self._ready = False
-        self._session = HilSession(self._messages, given.bind, given.port, self._control.wake)
+        self._session = HilSession(
+            self._messages,
+            lambda handler: (
+                SerialTransport(given.device, given.baud, handler)
+                if given.device
+                else TcpTransport(given.bind, given.port, handler)
+            ),
+            self._control.wake,
+        )
         told = declare_parameters(self, HilPerceptionParameters)
         self._topics = PerceptionTopics(
             self, self._perception, self._diagnostics, told, self._answer, self._send_gps, (*HEARD, "environment/wind")

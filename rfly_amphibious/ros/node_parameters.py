@@ -360,13 +360,17 @@ class LinkParameters:
     """Of link_node."""
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
-    transport: Literal["udp", "tcp"] = parameter("udp", "udp, or tcp: a server of one connection")
+    transport: Literal["udp", "tcp", "serial"] = parameter(
+        "udp", "udp, tcp (a server of one connection), or serial: a line to the controller"
+    )
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
     port: int = parameter(session.PORT, "to listen on; 0: the system chooses", low=0, high=65535)
     controller_host: str = parameter("127.0.0.1", "IPv4 address of the controller (udp)")
     controller_port: int = parameter(
         session.CONTROLLER_PORT, "of the controller (udp); 0: from where it sends", low=0, high=65535
     )
+    device: str = parameter("/dev/ttyUSB0", "line to the controller (serial)")
+    baud: int = parameter(921600, "of the line (serial)", unit="bit/s")
 
 
 @dataclass(frozen=True)
@@ -378,6 +382,8 @@ class MavlinkHilParameters:
     port: int = parameter(
         mavlink_hil_session.PORT, "TCP; 4560 + instance for PX4; 0: the system chooses", low=0, high=65535
     )
+    device: str = parameter("", "serial line to an autopilot's board, instead of TCP")
+    baud: int = parameter(921600, "of the serial line", unit="bit/s")
     supplies: Supplies = parameter("both", "what the autopilot commands")
     geo_origin: list[float] = parameter(
         [], "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation"
@@ -415,6 +421,25 @@ class ControlMappingParameters:
     brake_control: int = parameter(10, "0 … 1; -1: none", low=-1, high=15)
 
 
+@dataclass(frozen=True)
+class MotorOutputParameters:
+    """Of motor_output_node."""
+
+    vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
+    motors: str = parameter("scale", "constants of its motors: a shipped name or a YAML file")
+    max_duty: float = parameter(
+        0.2, "safety limit of every motor's duty cycle; 1: all that the battery gives", low=0.01, high=1.0
+    )
+    dead_man: float = parameter(
+        0.2, "s without one of the commands that came before, after which all is off until it is armed again",
+        unit="s", low=0.02, high=2.0,
+    )  # fmt: skip
+    rate: float = parameter(50.0, "outputs a second", unit="Hz", low=1.0, high=500.0)
+    device: str = parameter("", "serial line that gets them as MAVLink SERVO_OUTPUT_RAW; empty: none")
+    baud: int = parameter(57600, "of the line", unit="bit/s")
+    file: str = parameter("", "CSV file that gets them; empty: none")
+
+
 _FLIGHT = (VehicleNameParameters, ControlParameters, GainParameters, FlightControlParameters)
 NODES = {
     "amphibious_sim_node": (
@@ -445,4 +470,5 @@ NODES = {
         LatestTerrainParameters,
     ),
     "ardupilot_json_node": (ArdupilotParameters, ControlMappingParameters, HilPerceptionParameters),
+    "motor_output_node": (MotorOutputParameters,),
 }

@@ -24,6 +24,7 @@ _NODES = {
         "mavlink_hil_node",
         "ardupilot_json_node",
         "betaflight_node",
+        "motor_output_node",
     ),
     "rfly_bringup": ("recorder_node",),
 }

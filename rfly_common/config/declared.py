@@ -18,6 +18,7 @@ UNITS = {
     "kg": "kg", "kgm2": "kg m²", "m": "m", "m2": "m²", "rad": "rad", "radps": "rad/s", "s": "s", "nm": "N m", "w": "W",
     "npm": "N/m", "nspm": "N s/m", "n": "N", "mps": "m/s", "mps2": "m/s²", "deg": "°", "hz": "Hz", "px": "px",
     "ns2prad2": "N s²/rad²", "ns2pmrad": "N s²/(m rad)", "nms": "N m s", "1ps": "1/s", "per_rad": "1/rad",
+    "v": "V", "a": "A", "ohm": "Ω", "nmpa": "N m/A",
 }  # fmt: skip
 """what keys end with, and the unit that it stands for"""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import pty
 import random
 import re
 import socket
@@ -19,6 +21,7 @@ from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.links.mavlink_hil import ControlMapping, HilMessages, accuracies
 from rfly_amphibious.links.mavlink_hil_session import HilSession
 from rfly_amphibious.links.perception import Perception
+from rfly_amphibious.links.transport import SerialTransport, TcpTransport
 from rfly_amphibious.sensors.samples import BarometerSamples, GpsSamples, ImuSamples, MagnetometerSamples, WindSamples
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
@@ -192,13 +195,17 @@ def wait(ready):
     return value
 
 
+def by_tcp(handler):
+    return TcpTransport("127.0.0.1", 0, handler)
+
+
 def controls_message(time_usec):
     return common.MAVLink_hil_actuator_controls_message(time_usec, [0.5] * 16, 128, 1)
 
 
 def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
     rng = random.Random(3)
-    with HilSession(messages, "127.0.0.1", 0) as session:
+    with HilSession(messages, by_tcp) as session:
         assert not session.booting
         with socket.create_connection(("127.0.0.1", session.port), 5.0) as autopilot:
             wait(lambda: session.peer)
@@ -231,9 +238,26 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
         assert not session.up
 
 
+def test_an_autopilots_board_at_a_serial_line(messages):
+    """All bytes pass both ways; the test holds the other end of a pseudo-terminal."""
+    board, line = pty.openpty()
+    with HilSession(messages, lambda handler: SerialTransport(os.ttyname(line), 921_600, handler)) as session:
+        packer = common.MAVLink(None, 1, 1)
+        os.write(board, controls_message(0x0D0A1113).pack(packer))
+        (controls,) = wait(session.commands)
+        assert controls.time_usec == 0x0D0A1113
+        assert session.peer == os.ttyname(line)
+        reader, heard = common.MAVLink(None), []
+        while not heard:
+            heard += reader.parse_buffer(os.read(board, 4096)) or []
+        assert heard[0].get_type() == "HEARTBEAT"
+    os.close(line)
+    os.close(board)
+
+
 def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(messages, monkeypatch):
     monkeypatch.setattr("rfly_amphibious.links.mavlink_hil_session.FIRST_WORD_S", 0.2)
-    with HilSession(messages, "127.0.0.1", 0) as session, socket.create_connection(("127.0.0.1", session.port), 5.0):
+    with HilSession(messages, by_tcp) as session, socket.create_connection(("127.0.0.1", session.port), 5.0):
         start = time.monotonic()
         wait(lambda: session.booting)
         assert time.monotonic() - start > 0.15
@@ -244,7 +268,7 @@ def test_whatever_has_a_right_check_the_reader_lives_on(messages):
     from pymavlink.generator import mavcrc as crc
 
     rng = random.Random(11)
-    session = HilSession(messages, "127.0.0.1", 0)
+    session = HilSession(messages, by_tcp)
     for _ in range(3000):
         number, kind = rng.choice(list(common.mavlink_map.items()))
         payload = rng.randbytes(rng.choice((rng.randrange(256), min(kind.unpacker.size, 255), 0)))

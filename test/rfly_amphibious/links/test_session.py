@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import pty
 import socket
 import struct
 import time
@@ -16,8 +18,9 @@ from rfly_amphibious import VehicleParameters
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.links import transport
 from rfly_amphibious.links.frames import StateReport
+from rfly_amphibious.links.serial_port import SerialPort
 from rfly_amphibious.links.session import LinkSession, LockStep
-from rfly_amphibious.links.transport import TcpTransport, UdpTransport
+from rfly_amphibious.links.transport import SerialTransport, TcpTransport, UdpTransport
 from rfly_common.errors import ConfigError, LinkError
 
 SCALE = VehicleParameters.load("scale")
@@ -387,3 +390,80 @@ def test_lock_step_takes_each_answer_of_its_tick_once(monkeypatch):
     step.ask(0.008)
     assert step.overdue_s(3) == 0.0
     assert not step.complete(1)
+
+
+# --- a serial line: a pseudo-terminal
+
+
+class SerialPeer(TcpPeer):
+    """A controller at the other end of a line whose name is `path`."""
+
+    def __init__(self, path):
+        self.fd, line = pty.openpty()
+        path.unlink(missing_ok=True)
+        path.symlink_to(os.ttyname(line))
+        self.socket, self.rest, self.line = self, b"", line
+
+    def sendall(self, data):
+        assert os.write(self.fd, data) == len(data)
+
+    def recv(self, size):
+        return os.read(self.fd, size)
+
+    def close(self):
+        os.close(self.line)
+        os.close(self.fd)
+
+
+def session_on(path):
+    return LinkSession(SCALE, lambda handler: SerialTransport(str(path), 115_200, handler))
+
+
+def test_commands_and_states_pass_in_full(tmp_path):
+    """All bytes pass: none of them is a line's end, an interrupt or an echo here."""
+    peer = SerialPeer(tmp_path / "tty")
+    with session_on(tmp_path / "tty") as session:
+        peer.send(heartbeat(0))
+        wait(lambda: session.supplies == 3)
+        assert session.status.peer == str(tmp_path / "tty")
+        for k in range(256):
+            session.send(state(k / 256))
+        times = []
+        while not times or times[-1] != 255 / 256:
+            times.append(struct.unpack_from("<d", next_of_kind(peer, 1), 16)[0])
+        assert len(times) == 256 - session.counters["send_dropped"]
+        peer.send(rotors(13, 0.5, 3.0, 4.0, 10.0, 13.0, 17.0, 19.0))
+        (command,) = wait(session.commands)
+        assert command.value.tolist() == [3.0, 4.0, 10.0, 13.0, 17.0, 19.0]
+        assert session.counters["crc"] == session.counters["magic"] == 0
+    peer.close()
+
+
+def test_a_line_that_was_pulled_out_is_opened_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "_REOPEN_S", 0.05)
+    path = tmp_path / "tty"
+    peer = SerialPeer(path)
+    with session_on(path) as session:
+        peer.send(heartbeat(0))
+        wait(lambda: session.supplies == 3)
+        path.unlink()
+        peer.close()
+        wait(lambda: session.supplies == 0)
+        session.send(state(1.0))
+        assert session.counters["send_dropped"] >= 1
+        peer = SerialPeer(path)
+        wait(lambda: session.status.peer)
+        peer.send(heartbeat(0) + rotors(1, 0.25, *SIX))
+        (command,) = wait(session.commands)
+        assert command.time == 0.25
+    peer.close()
+
+
+def test_what_is_no_line_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LinkError, match=r"serial line .*/none: No such file or directory"):
+        SerialPort(str(tmp_path / "none"), 115_200)
+    with pytest.raises(LinkError, match=r"/file is no serial line: Inappropriate ioctl"):
+        SerialPort(str(tmp_path / "file"), 115_200)
+    with pytest.raises(ConfigError, match=r"baud: 115201, expected one of 50, .*115200"):
+        SerialPort(str(tmp_path / "none"), 115_201)

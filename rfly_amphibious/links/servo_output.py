@@ -1,0 +1,61 @@
+"""Pulse widths as MAVLink's SERVO_OUTPUT_RAW, for a board that drives motors and servos at a serial line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError
+from rfly_trajectory.mavlink.wire import load_dialect
+
+CHANNELS = 16
+FRAME_BYTES = 49
+"""of a message with all channels, MAVLink 2, not signed"""
+
+
+class ServoOutput:
+    """Packs messages with rising sequence numbers, from system 1, component MAV_COMP_ID_AUTOPILOT1."""
+
+    def __init__(self) -> None:
+        """Raises ConfigError where pymavlink is missing."""
+        self._dialect = load_dialect()
+        self._packer = self._dialect.MAVLink(None, 1, 1)
+
+    def pack(self, time_s: float, pulse: Floats) -> bytes:
+        """The frame for at most 16 pulse widths, µs; the others are 0, which means unused."""
+        channels = np.zeros(CHANNELS, int)
+        channels[: len(pulse)] = np.rint(pulse)
+        message = self._dialect.MAVLink_servo_output_raw_message(int(time_s * 1e6) % 2**32, 0, *channels.tolist())
+        data: bytes = message.pack(self._packer)
+        self._packer.seq = (self._packer.seq + 1) % 256
+        return data
+
+
+def check_rate(rate: float, baud: int) -> None:
+    """Raises ConfigError where so many frames a second would wait in the line: what waits there is old."""
+    largest = 0.8 * baud / (10 * FRAME_BYTES)
+    if rate > largest:
+        raise ConfigError(f"rate: {rate:g} Hz, expected at most {largest:.0f} at {baud} bit/s")
+
+
+class OneWay:
+    """Handler of a transport from which nothing is expected."""
+
+    def opened(self, peer: str) -> None:
+        """The line is there."""
+
+    def closed(self) -> None:
+        """It is gone."""
+
+    def parse(self, data: bytes) -> list[Any]:
+        """Whatever comes is left out."""
+        return []
+
+    def take(self, items: list[Any]) -> bool:
+        """There is nothing to take."""
+        return False
+
+    def tick(self) -> None:
+        """There is nothing to do."""
