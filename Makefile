@@ -21,7 +21,7 @@ env: ## .venv with ROS 2, this package and all that tests and extras need; PYTHO
 # only what stands on make's command line: some shells have a variable HOST
 demo_option = $(if $(filter command,$(origin $(1))),--$(2)="$($(1))")
 demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s; MAP=… FLEET=… HOST=… choose others
-	@PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
+	@PYTHONDONTWRITEBYTECODE= PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
 test: ## the whole test suite; JOBS=2 runs it in two processes. What fails runs once more, alone: real nodes need a machine that is not too busy
 	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot \

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr that is given shares, 0 … 1."""
+    """A progress bar on stderr that is given shares, 0 … 1; it swings to and fro until the first."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -17,5 +17,5 @@ def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: None
         return
     with Progress(console=console, transient=True) as bar:
-        task = bar.add_task(text, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        task = bar.add_task(text, total=None)
+        yield lambda share: bar.update(task, total=1.0, completed=share)

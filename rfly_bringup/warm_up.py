@@ -14,12 +14,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from rfly_bringup.progress import progress_bar
-from rfly_common.kernels.jit import use_numba
+from rfly_common.kernels.jit import plain_because, use_numba
 from rfly_common.kernels.sources import digest_of_kernels, user_cache
 
 PARTS = {
@@ -48,13 +48,20 @@ _NODES = {
 
 
 def compile_for_nodes(executables: Iterable[str]) -> None:
-    """Compile what these nodes will load and the cache does not have, with a progress bar; usually there is nothing.
+    """`compile_first` for these nodes: each would compile by itself, beside others that do the same."""
+    if use_numba():  # else they say so
+        compile_first({part for name in executables for part in _NODES.get(name, ())})
 
-    A node would compile by itself, but silently, and beside others that do the same.
+
+def compile_first(wanted: Container[str]) -> None:
+    """Compile which of these parts the cache does not have, with a progress bar; usually there is nothing.
+
+    Without numba a line on a terminal says that all is slower.
     """
-    if not use_numba():
+    if plain_because():
+        if sys.stderr.isatty():
+            print(f"rfly: {plain_because()}", file=sys.stderr, flush=True)
         return
-    wanted = {part for name in executables for part in _NODES.get(name, ())}
     missing = [part for part in PARTS if part in wanted and not _stamp(part).is_dir()]
     if not missing:
         return

@@ -6,6 +6,7 @@ import ast
 import configparser
 import contextlib
 import importlib
+import importlib.metadata
 import os
 import re
 import shutil
@@ -117,6 +118,59 @@ def test_locks_agree_with_each_other_and_with_what_they_lock():
     for requirement in re.findall(r'"([\w-]+)', block):
         assert requirement.lower() in {name for name, _ in ros}
         assert requirement.lower() in {name for name, _ in libraries}
+
+
+@pytest.mark.needs("make env")
+def test_what_is_installed_first_stays_small():
+    """By the sizes in the wheels' records, without byte code. docs/adr/0015."""
+
+    def megabytes(name):
+        return sum(file.size or 0 for file in importlib.metadata.files(name) or ()) / 1e6
+
+    todo = re.findall(r'"([\w-]+)', re.search(r"^dependencies = \[(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1])
+    sizes = {}
+    while todo:
+        name = todo.pop().lower()
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # of other systems and Pythons
+            if name not in sizes:
+                sizes[name] = megabytes(name)
+                needs = [text for text in importlib.metadata.requires(name) or () if "extra ==" not in text]
+                todo += [re.match(r"[\w-]+", text)[0] for text in needs]
+    assert sizes.keys() & {"numba", "llvmlite", "matplotlib"} == set()
+    assert {"numpy", "scipy", "opencv-python-headless", "markdown-it-py"} <= sizes.keys()
+    assert sum(sizes.values()) < 380, sizes  # and about 80 of pip, byte code and rfly_suite itself
+    demo = {}
+    for name, _ in locked("requirements.txt"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            demo[name] = megabytes(name)
+    assert 100 < sum(demo.values()) < 840, demo  # of which slim() takes 120
+
+
+def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(set_up_modules, monkeypatch, tmp_path):
+    import tree
+
+    packages = tmp_path / "lib" / "site-packages"
+    monkeypatch.setattr(tree, "VENV", tmp_path)
+    monkeypatch.setattr(tree, "SITE_PACKAGES", packages)
+    contents = {
+        "lib/libdds.so": "dds", "lib/libdds.so.2": "dds", "lib/libother.so": "cdr",
+        "lib/site-packages/a.libs/libdds.so.2": "dds",
+        "lib/site-packages/scipy/linalg/tests/test_it.py": "", "lib/site-packages/scipy/linalg/it.py": "",
+        "lib/site-packages/scipy/tests/tests/deep.py": "", "lib/site-packages/viser/tests/kept.py": "",
+        "lib/site-packages/fontTools/misc/fast.c": "", "lib/site-packages/zstandard/_cffi.so": "",
+    }  # fmt: skip
+    for name, text in contents.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    tree.slim()
+    tree.slim()
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    gone = {name for name in contents if ("scipy" in name and "tests" in name) or name.endswith((".c", "_cffi.so"))}
+    assert left == contents.keys() - gone
+    assert all((tmp_path / name).read_text() == contents[name] for name in left)
+    dds = [tmp_path / name for name, text in contents.items() if text == "dds"]
+    assert all(path.samefile(dds[0]) for path in dds)
+    assert (tmp_path / "lib" / "libother.so").stat().st_nlink == 1
 
 
 def test_make_help_lists_what_there_is():
@@ -353,7 +407,7 @@ class Commands:
     def run(self, command, env, may_fail=False, cwd=None):
         assert may_fail
         self.run_there.append(list(map(str, command)))
-        return False
+        return "--target" in command  # uv itself
 
 
 def test_the_autopilot_is_tried_once_and_its_failure_breaks_nothing(set_up_modules, monkeypatch, tmp_path):
@@ -372,7 +426,7 @@ def test_the_autopilot_is_tried_once_and_its_failure_breaks_nothing(set_up_modul
     environment = setup_env.Environment(0)
     environment._steps = steps = Commands()
     environment.ensure_autopilot()
-    (command,) = steps.run_there
+    _, command = steps.run_there
     assert "--require-hashes" in command
     assert command[-1].endswith("requirements-autopilot.txt")
 

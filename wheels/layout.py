@@ -21,5 +21,6 @@ LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"
 PEERS_LOCK = WHEELS / "requirements-peers.txt"
 AUTOPILOT_LOCK = WHEELS / "requirements-autopilot.txt"
+UV_LOCK = WHEELS / "requirements-uv.txt"
 DOCS_LOCK = WHEELS / "requirements-docs.txt"
 SOURCED = os.environ.get("RFLY_ROS") == "sourced"  # by setup.sh: a ROS 2 installation is sourced and is used

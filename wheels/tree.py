@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from layout import ROOT, SITE_PACKAGES, VENV, WHEELS
+
+UNUSED = (
+    *(f"{package}/**/tests" for package in ("matplotlib", "numba", "numpy", "scipy")),
+    "fontTools/**/*.c",  # its modules come compiled too
+    "zstandard/_cffi.*",  # CPython takes the other back end
+    "pip/**/__pycache__",
+)
+"""patterns in site-packages"""
 
 
 def cmake_inputs() -> Iterator[Path]:
@@ -58,6 +68,32 @@ def remove(folder: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
         folder.rename(doomed)
         shutil.rmtree(doomed)
+
+
+def slim() -> None:
+    """Take from .venv what wheels bring and nobody uses, 120 MB: the `UNUSED`, and copies of libraries.
+
+    A wheel holds no links, so each name of a library is a file of its own, and so is what several wheels need.
+    """
+    for pattern in UNUSED:
+        for path in list(SITE_PACKAGES.glob(pattern)):
+            if path.is_dir():
+                remove(path)
+            else:
+                path.unlink(missing_ok=True)
+    of_size: defaultdict[int, list[Path]] = defaultdict(list)
+    for library in sorted(VENV.rglob("*.so*")):
+        if library.is_file() and not library.is_symlink():
+            of_size[library.stat().st_size].append(library)
+    for libraries in of_size.values():
+        first: dict[bytes, Path] = {}
+        for library in libraries if len(libraries) > 1 else ():
+            same = first.setdefault(hashlib.sha256(library.read_bytes()).digest(), library)
+            if not same.samefile(library):
+                part = library.with_name(f".{library.name}.part")
+                with contextlib.suppress(OSError):  # a file system without hard links
+                    os.link(same, part)
+                    part.replace(library)
 
 
 def remove_if_only_caches(folder: Path) -> None:

@@ -14,6 +14,7 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.cli.sim_fit import fit, modes
 from rfly_bringup.progress import progress_bar
+from rfly_bringup.warm_up import compile_first
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 
 
 _MAX_ENDINGS = 8
+_Scenario = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley")
+]
+_VEHICLE = "shipped parameters (full, scale, scale_quad) or a YAML file"
 
 
 def sweep(
-    scenario: Annotated[
-        str,
-        typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
-    ],
+    scenario: _Scenario,
     vary: Annotated[
         options.MaybeTexts,
         typer.Option(
@@ -86,7 +88,8 @@ def sweep(
     with options.status("reading the scenario"):
         loaded = Sweep.load(scenario, [Variation.parse(text) for text in vary or ()], search_path or ())
     if dask is None:
-        with options.status("compiling the model, once"):
+        compile_first(["amphibious"])
+        with options.status("loading the model"):
             warm_up()
     begin = time.perf_counter()
     with progress_bar(f"{scenario}, {len(loaded)} runs") as bar:
@@ -132,10 +135,7 @@ sim_app = typer.Typer(
 
 @sim_app.command()
 def run(
-    scenario: Annotated[
-        str,
-        typer.Argument(metavar="SCENARIO", help="scenario file, or a shipped one: hills, hop, rotor_failure, valley"),
-    ],
+    scenario: _Scenario,
     plot: Annotated[
         options.MaybeText,
         typer.Option(metavar="FILE", help="picture of track, heights, attitude, forces and power", show_default=False),
@@ -214,7 +214,8 @@ def run(
     loaded = Scenario.load(scenario, search_path or ())
     if seed is not None:
         loaded = loaded.with_seed(seed)
-    with options.status("compiling the model, once"):
+    compile_first(["amphibious"])
+    with options.status("loading the model"):
         warm_up()
         if estimate:
             name = sensors or loaded.params.name
@@ -304,9 +305,7 @@ sim_app.command()(modes)
 
 @sim_app.command()
 def urdf(
-    vehicle: Annotated[
-        str, typer.Argument(metavar="SET", help="shipped parameters (full, scale, scale_quad) or a YAML file")
-    ] = "scale",
+    vehicle: Annotated[str, typer.Argument(metavar="SET", help=_VEHICLE)] = "scale",
     out: Annotated[
         options.MaybePath,
         typer.Option("--output", "--out", "-o", metavar="FILE", help="file to write; by default stdout"),
@@ -348,9 +347,7 @@ def urdf(
 @sim_app.command("ardupilot-params")
 def ardupilot_params(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.parm")],
-    vehicle: Annotated[
-        str, typer.Option(metavar="SET", help="shipped parameters (full, scale, scale_quad) or a YAML file")
-    ] = "scale_quad",
+    vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
     sensors: Annotated[str, typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file")] = "scale",
     firmware: Annotated[str, typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it")] = (
         "copter"

@@ -53,6 +53,14 @@ def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path
     assert compiled[3:] == ["terrain"]
 
 
+@pytest.mark.parametrize(("terminal", "told"), [(True, "rfly: numba is not installed\n"), (False, "")])
+def test_without_numba_a_terminal_is_told_and_nothing_compiled(terminal, told, compiled, monkeypatch, capsys):
+    monkeypatch.setattr(warm_up, "plain_because", lambda: "numba is not installed")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    warm_up.compile_first(["amphibious"])
+    assert (compiled, capsys.readouterr().err) == ([], told)
+
+
 @needs_compiler
 def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
