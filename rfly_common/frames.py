@@ -79,19 +79,25 @@ def up_to_down(height_up: Any) -> Any:
 def quat_multiply(a_xyzw: ArrayLike, b_xyzw: ArrayLike) -> Array:
     """Hamilton product a ⊗ b of (..., 4) quaternions: rotates by b, then by a."""
     a, b = _last_axis(a_xyzw, 4, "a_xyzw"), _last_axis(b_xyzw, 4, "b_xyzw")
-    if _are_single(a, b):
-        return np.array(_product(*a.tolist(), *b.tolist()))
-    return np.stack(_product(*(a[..., i] for i in range(4)), *(b[..., i] for i in range(4))), axis=-1)
-
-
-def _product(ax: Any, ay: Any, az: Any, aw: Any, bx: Any, by: Any, bz: Any, bw: Any) -> tuple[Any, Any, Any, Any]:
-    """x, y, z, w of the Hamilton product, in numbers or arrays."""
-    return (
+    (ax, ay, az, aw), (bx, by, bz, bw) = _components(a, b)
+    return _joined(
         aw * bx + ax * bw + ay * bz - az * by,
         aw * by - ax * bz + ay * bw + az * bx,
         aw * bz + ax * by - ay * bx + az * bw,
         aw * bw - ax * bx - ay * by - az * bz,
     )
+
+
+def _components(*arrays: Array) -> list[list[Any]]:
+    """Along the last axis; plain numbers where each is one alone, float64: several times as quick as NumPy's."""
+    if all(array.ndim == 1 and array.dtype == np.float64 for array in arrays):
+        return [array.tolist() for array in arrays]
+    return [[array[..., i] for i in range(array.shape[-1])] for array in arrays]
+
+
+def _joined(*components: Any) -> Array:
+    """The reverse of `_components`."""
+    return np.array(components) if isinstance(components[0], float) else np.stack(components, axis=-1)
 
 
 def quat_conjugate(quat_xyzw: ArrayLike) -> Array:
@@ -103,24 +109,13 @@ def quat_conjugate(quat_xyzw: ArrayLike) -> Array:
 def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
     """Vectors (..., 3) given in B, expressed in A. Quaternions (..., 4) of unit norm."""
     q, v = _last_axis(quat_a_b_xyzw, 4, "quat_a_b_xyzw"), _last_axis(vector_b, 3, "vector_b")
-    if _are_single(q, v):
-        x, y, z, scalar = q.tolist()
-        v0, v1, v2 = v.tolist()
-        t0, t1, t2 = (2.0 * part for part in _cross(x, y, z, v0, v1, v2))
-        c0, c1, c2 = _cross(x, y, z, t0, t1, t2)
-        return np.array((v0 + scalar * t0 + c0, v1 + scalar * t1 + c1, v2 + scalar * t2 + c2))
-    axis, w = q[..., :3], q[..., 3:]
-    t = 2.0 * np.cross(axis, v)
-    return v + w * t + np.cross(axis, t)
-
-
-def _cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Numbers:
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-
-
-def _are_single(a: Array, b: Array) -> bool:
-    """One quaternion or vector each, float64: plain numbers give the same, several times as quick as NumPy."""
-    return a.ndim == b.ndim == 1 and a.dtype == b.dtype == np.float64
+    (x, y, z, w), (v0, v1, v2) = _components(q, v)
+    t0, t1, t2 = 2.0 * (y * v2 - z * v1), 2.0 * (z * v0 - x * v2), 2.0 * (x * v1 - y * v0)
+    return _joined(
+        v0 + w * t0 + (y * t2 - z * t1),
+        v1 + w * t1 + (z * t0 - x * t2),
+        v2 + w * t2 + (x * t1 - y * t0),
+    )
 
 
 def rotation_matrix(quat_a_b_xyzw: ArrayLike) -> Floats:

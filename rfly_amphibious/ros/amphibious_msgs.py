@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
 from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, NavSatStatus, Range
-from std_msgs.msg import Float64MultiArray, Header
+from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
 from rfly_amphibious.estimation.estimate import Estimate
@@ -47,13 +47,8 @@ def frame_of(vehicle: str, name: str) -> str:
     return f"{vehicle}/{name}" if vehicle else name
 
 
-def header(time: float, frame_id: str) -> Header:
-    """With simulation time (s) as its stamp."""
-    return Header(stamp=ns_to_stamp(round(time * 1e9)), frame_id=frame_id)
-
-
 def _stamped(message: Message, time: float, frame_id: str) -> Message:
-    """The message with what `header` makes, in its own header: rclpy makes one even where another is given."""
+    """With simulation time (s) as its stamp, in its own header: one is made even where another is given."""
     message.header.stamp, message.header.frame_id = ns_to_stamp(round(time * 1e9)), frame_id
     return message
 
@@ -484,7 +479,7 @@ def _quaternion(quaternion: Any) -> Floats:
 
 def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
     """Speed and steering of an order, for cmd/ackermann."""
-    message = AckermannDriveStamped(header=header(order.time, frame_of(vehicle, "base_link")))
+    message = _stamped(AckermannDriveStamped(), order.time, frame_of(vehicle, "base_link"))
     message.drive.speed, message.drive.steering_angle = float(order.speed), float(order.steering)
     return message
 
@@ -505,11 +500,11 @@ def estimate_to_pose(now: Estimate) -> PoseStamped:
 
 def points_to_path(points: Floats, time: float) -> Path:
     """Points (n, 3) m, ENU, as a path."""
-    return Path(header=header(time, WORLD), poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points])
+    return _stamped(Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]), time, WORLD)
 
 
 def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:
-    message = PoseStamped(header=header(time, WORLD))
+    message = _stamped(PoseStamped(), time, WORLD)
     position, orientation = message.pose.position, message.pose.orientation
     position.x, position.y, position.z = map(float, place)
     orientation.x, orientation.y, orientation.z, orientation.w = map(float, quat_xyzw)
