@@ -1,6 +1,6 @@
 # Every target makes .venv ready itself (wheels/setup.sh) and then runs its command in it.
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-lib lint docs bench attack soak lock clean
+.PHONY: help env demo test test-exhaustive test-lib lint docs bench attack soak lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
 # The suite starts hundreds of processes, which are to find byte code. Assertions are not rewritten, which takes each process
@@ -29,8 +29,11 @@ test: ## the whole test suite; JOBS=2 runs it in two processes. What fails runs 
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
+test-exhaustive: ## what make test leaves out: the same with more worlds, seeds, peers and values (minutes)
+	@$(IN_ENV) --dev --browser --autopilot pytest -n $(JOBS) --dist loadfile --assert=plain --showlocals -m exhaustive
+
 test-lib: ## the library tests alone: no ROS, no compiler, seconds
-	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow"
+	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow and not exhaustive"
 
 lint: ## ruff and mypy
 	@$(IN_ENV) --lib ruff check .

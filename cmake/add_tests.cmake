@@ -6,7 +6,7 @@ find_package(ament_cmake_pytest REQUIRED)
 function(rfly_add_tests name path marks seconds)
   list(JOIN ARGN " " options)
   ament_add_pytest_test(${name} ${path} TIMEOUT ${seconds}
-    ENV "PYTEST_ADDOPTS=-m '${marks}' --continue-on-collection-errors ${options}")
+    ENV "PYTEST_ADDOPTS=-m '${marks}' --continue-on-collection-errors --durations=15 ${options}")
 endfunction()
 
 foreach(folder attacks examples fuzz rfly_amphibious rfly_bringup rfly_collision rfly_common rfly_terrain rfly_trajectory

@@ -50,7 +50,12 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Modules with slow tests come first, then those with nodes, for several processes that are to end together."""
+    """What is exhaustive is left out unless `-m` names it. Modules with slow tests come first, then those with nodes,
+    for several processes that are to end together."""
+    if "exhaustive" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
     slow, ros = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "ros"))
     items.sort(key=lambda item: (item.path not in slow, item.path not in ros))
 

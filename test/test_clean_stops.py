@@ -35,10 +35,10 @@ def stop_once(name, domain_id, number, moment_s, port):
 @pytest.mark.slow
 @pytest.mark.needs("make env")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
-def test_twenty_of_twenty_clean_stops(number, domain_id):
+def test_nodes_end_cleanly_at_any_moment(number, domain_id):
     """At random moments from 0.1 s after the start: exit code 0, within 2 s, no trace. `make attack` does many more."""
     chance = random.Random(int(number))
-    tries = [(NODES[i % len(NODES)], chance.uniform(0.1, 1.5)) for i in range(20)]
+    tries = [(NODES[i % len(NODES)], chance.uniform(0.1, 1.5)) for i in range(2 * len(NODES))]
 
     def run(one):
         name, moment_s = one

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ros
 THREE_NODES = {"rfly up": ("--map", "JacksboroFault")}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nodes_die_one_by_one_and_the_rest_goes_on():
     """Three deaths and starts again, three deaths for good, and the command's end with each."""
     result = crashes.kill_nodes("rfly up", THREE_NODES["rfly up"], random.Random(1), 1)

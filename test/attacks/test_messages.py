@@ -30,7 +30,7 @@ def test_messages_are_odd_in_every_way_and_the_same_again():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["chassis_control_node", "terrain_node"])
+@pytest.mark.parametrize("name", ["chassis_control_node", pytest.param("terrain_node", marks=pytest.mark.exhaustive)])
 def test_nodes_stand_odd_messages(name):
     from attacks import messages
 

@@ -84,8 +84,8 @@ def test_who_is_not_answered_is_not_served(monkeypatch):
     [
         "link tcp",
         "answers of RflySim3D",
-        "browsers",
-        pytest.param("ground stations", marks=pytest.mark.needs("pymavlink")),
+        pytest.param("browsers", marks=pytest.mark.exhaustive),
+        pytest.param("ground stations", marks=[pytest.mark.exhaustive, pytest.mark.needs("pymavlink")]),
     ],
 )
 def test_a_node_and_the_viewer_stand_it(name):

@@ -73,7 +73,7 @@ def test_who_leaves_a_child_is_found():
 
 
 @pytest.mark.ros
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", signals.ATTACKS)
 def test_nodes_and_commands_end_well(name):
     result = signals.ATTACKS[name](random.Random(3), signals.SHORT_TRIES)

@@ -62,7 +62,7 @@ def test_the_receiver_reads_the_clock_and_refuses_the_rest():
 
 
 @pytest.mark.ros
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_short_soak_watches_all_processes_and_counts_all_series(tmp_path, monkeypatch):
     monkeypatch.setattr(soak_module, "WARM_UP", (0.3, 2.0))
     soak = Soak(5.0, tmp_path)

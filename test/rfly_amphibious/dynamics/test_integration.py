@@ -37,6 +37,7 @@ def fly_demo(name, dt):
     return model.run(begin, pilot, DURATION, dt, sample_period=0.02), pilot
 
 
+@pytest.mark.parametrize("name", ["full", pytest.param("scale", marks=pytest.mark.exhaustive)])
 def test_scenario_at_a_tenth_of_the_step(name):
     (coarse, pilot), (fine, _) = fly_demo(name, 1e-3), fly_demo(name, 1e-4)
     assert pilot.modes == [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]

@@ -125,7 +125,7 @@ def curve(p: VehicleParameters, axis: int) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.needs("numba", "matplotlib")
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     truth = hidden(seed)
     log = drive(truth, seed)

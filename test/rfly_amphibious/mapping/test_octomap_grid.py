@@ -325,6 +325,7 @@ def person_crossing(grid, sees_background):
     return seen
 
 
+@pytest.mark.needs("numba")
 def test_a_person_who_crossed_leaves_no_voxels():
     """With a wall behind, rays clear most of them, but not those that lie between the rays of later clouds."""
     seen = person_crossing(OctomapGrid(OctomapParameters(forget_after=2.0)), sees_background=True)

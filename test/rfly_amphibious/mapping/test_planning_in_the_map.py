@@ -225,8 +225,8 @@ def test_from_sensors_only_it_arrives_without_contact(kind):
     assert check(kind, 0).plans > 1, "what it met on the way made it plan anew"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 20))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("kind", [Driven, Flown])
 def test_so_it_does_in_twenty_of_twenty_worlds(kind, seed):
     check(kind, seed)

@@ -108,7 +108,7 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             peer.spin_for(0.6)
             frame(12, 1999, size=32)
             assert answer()["timestamp"] == 0.012
-            peer.spin_until(lambda: "simulated time stands" in diagnostic(told, "ardupilot")[1])
+            peer.spin_until(lambda: told and "simulated time stands" in diagnostic(told, "ardupilot")[1])
             frame(0, 1000)  # ArduPilot was started anew: what it asks for rests, and it goes on from there
             peer.spin_until(lambda: len(rotors) == 4)
             assert max(rotors[3].value) == 0.0

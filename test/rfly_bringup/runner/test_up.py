@@ -290,6 +290,7 @@ def test_the_demo_fails_when_the_bridge_is_killed(domain_id, tmp_path):
         assert "demo failed: ue_bridge_node has ended" in demo.output
 
 
+@pytest.mark.exhaustive
 def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
     """A stopped process is still there, but no datagram arrives."""
     with Running(DEMO, tmp_path, DURATION="60") as demo:

@@ -57,8 +57,8 @@ warm_up()
 warm_up_fleets()
 print("numba" in sys.modules, "scipy.linalg" in sys.modules)
 import numba, numpy
-product = numba.njit(lambda a, b: (numpy.dot(a, b), numpy.kron(a, b)[1, 1]))
-print(*product(numpy.array([[1.0, 2.0], [3.0, 4.0]]), numpy.eye(2))[0].flat, "scipy.linalg" in sys.modules)
+product = numba.njit(lambda a, b: numpy.dot(a, b))
+print(*product(numpy.array([[1.0, 2.0], [3.0, 4.0]]), numpy.eye(2)).flat, "scipy.linalg" in sys.modules)
 """
     assert answer(program) == ["True", "False", "1.0", "2.0", "3.0", "4.0", "True"]
 

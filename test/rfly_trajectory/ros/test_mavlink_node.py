@@ -229,9 +229,21 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
     ("parameters", "text"),
     [
         ({"targets": "['127.0.0.1']"}, "parameter targets: '127.0.0.1', expected host:port"),
-        ({"vehicles": "[a, a]"}, "parameter vehicles: 'a', expected names, each once"),
-        ({"vehicles": "[a, b]", "b.system_id": "1"}, "parameter b.system_id: 1 belongs to two vehicles"),
-        ({"vehicles": "[a]", "a.parameters": "['X=1']"}, "'X=1': expected NAME=value"),
+        pytest.param(
+            {"vehicles": "[a, a]"},
+            "parameter vehicles: 'a', expected names, each once",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            {"vehicles": "[a, b]", "b.system_id": "1"},
+            "parameter b.system_id: 1 belongs to two vehicles",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            {"vehicles": "[a]", "a.parameters": "['X=1']"},
+            "'X=1': expected NAME=value",
+            marks=pytest.mark.exhaustive,
+        ),
         ({"signing_file": "/nowhere/at/all"}, "parameter signing_file: /nowhere/at/all"),
     ],
 )

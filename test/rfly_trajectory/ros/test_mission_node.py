@@ -538,8 +538,12 @@ def test_it_stops_within_two_seconds_with_goals_on_the_way(start, peer):
     ("parameters", "text"),
     [
         ({"vehicles": "[a b]"}, "parameter vehicles: 'a b'"),
-        ({"vehicles": "[hawk, hawk]"}, "belongs to two vehicles"),
-        ({"vehicles": "[hawk]", "hawk__uav_type": "plane"}, "hawk.uav_type: 'plane', expected one of multirotor"),
+        pytest.param({"vehicles": "[hawk, hawk]"}, "belongs to two vehicles", marks=pytest.mark.exhaustive),
+        pytest.param(
+            {"vehicles": "[hawk]", "hawk__uav_type": "plane"},
+            "hawk.uav_type: 'plane', expected one of multirotor",
+            marks=pytest.mark.exhaustive,
+        ),
         ({"vehicles": "[hawk]", "hawk__start": "[1.0]"}, "hawk.start: [1.0], expected x, y, yaw"),
     ],
 )

@@ -472,9 +472,13 @@ def test_nothing_is_asked_and_nothing_opened_unless_told(start):
     ("parameters", "named"),
     [
         ({"feedback_bind": "everywhere"}, "parameter feedback_bind: 'everywhere'"),
-        ({"feedback_multicast_interface": "eth0"}, "parameter feedback_multicast_interface: 'eth0'"),
-        ({"feedback_allow": "[one]"}, "parameter feedback_allow: 'one'"),
-        ({"feedback_port": 70000}, "feedback_port"),
+        pytest.param(
+            {"feedback_multicast_interface": "eth0"},
+            "parameter feedback_multicast_interface: 'eth0'",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param({"feedback_allow": "[one]"}, "parameter feedback_allow: 'one'", marks=pytest.mark.exhaustive),
+        pytest.param({"feedback_port": 70000}, "feedback_port", marks=pytest.mark.exhaustive),
         ({"frame_id": "odom"}, "parameter frame_id: 'odom', expected one of map, map_ned"),
     ],
 )

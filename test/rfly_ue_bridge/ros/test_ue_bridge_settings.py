@@ -133,15 +133,30 @@ def test_simulated_time_age_and_jump_back(start):
     ("parameters", "named"),
     [
         pytest.param({"vehicles": "[car]"}, "car.id", id="no-id"),
-        pytest.param({"vehicles": "[car,bus]", "car.id": 3, "bus.id": 3}, "bus.id", id="same-id"),
-        pytest.param({"vehicles": "[car]", "car.id": 3, "car.message": "twist"}, "car.message", id="message"),
+        pytest.param(
+            {"vehicles": "[car,bus]", "car.id": 3, "bus.id": 3},
+            "bus.id",
+            id="same-id",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            {"vehicles": "[car]", "car.id": 3, "car.message": "twist"},
+            "car.message",
+            id="message",
+            marks=pytest.mark.exhaustive,
+        ),
         pytest.param({"host": "no.such.host.invalid"}, "no.such.host.invalid", id="host"),
-        pytest.param({"windows": 0}, "windows", id="no-window"),
-        pytest.param({"port": 65535, "windows": 2}, "65536", id="ports"),
-        pytest.param({"packets": "some"}, "packets", id="packets"),
-        pytest.param({"rate_limit": -1.0}, "rate_limit", id="negative-rate"),
+        pytest.param({"windows": 0}, "windows", id="no-window", marks=pytest.mark.exhaustive),
+        pytest.param({"port": 65535, "windows": 2}, "65536", id="ports", marks=pytest.mark.exhaustive),
+        pytest.param({"packets": "some"}, "packets", id="packets", marks=pytest.mark.exhaustive),
+        pytest.param({"rate_limit": -1.0}, "rate_limit", id="negative-rate", marks=pytest.mark.exhaustive),
         pytest.param({"multicast_interface": "eth0"}, "multicast_interface", id="interface"),
-        pytest.param({"objects_resend_period": 0.01}, "expected 0 or 0.1 and more", id="resend-period"),
+        pytest.param(
+            {"objects_resend_period": 0.01},
+            "expected 0 or 0.1 and more",
+            id="resend-period",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, parameters, named):
