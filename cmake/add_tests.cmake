@@ -11,8 +11,8 @@ endfunction()
 
 foreach(folder attacks examples fuzz rfly_amphibious rfly_bringup rfly_collision rfly_common rfly_terrain rfly_trajectory
     rfly_ue_bridge)
-  rfly_add_tests(${folder} test/${folder} "not slow" 600)
+  rfly_add_tests(${folder} test/${folder} "not slow" 1200)
 endforeach()
-rfly_add_tests(tree test "not slow" 600 --ignore-glob=${CMAKE_CURRENT_SOURCE_DIR}/test/*/*)
-rfly_add_tests(slow test slow 900)
+rfly_add_tests(tree test "not slow" 1200 --ignore-glob=${CMAKE_CURRENT_SOURCE_DIR}/test/*/*)
+rfly_add_tests(slow test slow 1800)
 set_tests_properties(slow PROPERTIES LABELS "pytest;slow")

@@ -284,6 +284,7 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["map.bt"]
 
 
+@pytest.mark.needs("numba")
 def test_a_full_map_is_still_found_voxel_by_voxel():
     """What stays after room was made is what a dictionary says, and everything that is left has its log-odds."""
     rng = np.random.default_rng(8)
