@@ -2,15 +2,17 @@
 
 `python -m benchmarks.lidar_odometry` plans a way through each world, drives and flies it with the land-air vehicle's
 dynamics, and gives KISS-ICP (pip install kiss-icp) the noisy sweeps, as points with their times, by its defaults for a
-sensor of 70 m. The first sweep's pose is the only thing that it is told.
+range. The first sweep's pose is the only thing that it is told. `--registration`: how much of it is the registration's.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,8 @@ HEIGHT = 6.0
 """m above the ground, flown"""
 SPACING = 8.0
 """m between way-points"""
+SIGMA = 0.5
+"""m, KISS-ICP's adaptive threshold where its prediction is as far off as on these drives"""
 
 
 def trip(world: World, mode: int) -> ScenarioRun:
@@ -83,52 +87,114 @@ end: {{when: mission_done, time_s: 300}}
         return run_scenario(Scenario.load(str(file)))
 
 
-def drift(run: ScenarioRun, scene: SceneRays) -> tuple[float, Floats]:
-    """(m of the way, (k,) m by which each sweep's estimated place is off)."""
+def kiss_icp(reach: float, lidar: Lidar) -> Any:
+    """A KissICP by its defaults for a range (m)."""
     from kiss_icp.config import KISSConfig
     from kiss_icp.kiss_icp import KissICP
 
-    parameters = SensorParameters.load("scale").lidar
-    assert parameters is not None
-    track = VehicleTrack(run.time, run.position, run.x[:, state_layout.QUATERNION_XYZW])
-    lidar = Lidar(parameters, seed=1)
     config = KISSConfig()
-    config.data.max_range, config.data.min_range = parameters.max_range, parameters.min_range
+    config.data.max_range, config.data.min_range = reach, lidar.parameters.min_range
     config.registration.max_num_threads = 1
-    config.mapping.voxel_size = parameters.max_range / 100.0  # its own default for a range
-    odometry = KissICP(config)
-    mounting = rotation_matrix(np.asarray(euler_to_quat(parameters.rotation), float))
-    true, told = [], []
-    for number in range(1, math.floor((run.time[-1] - 0.01) * parameters.rate)):
-        points = lidar.sweep(number, track, scene).points()
-        odometry.register_frame(points[:, :3].astype(float), points[:, 5].astype(float))
-        position, rotation = track.at(np.array([(number + 1) * lidar.period]))  # it tells the pose of a sweep's end
-        pose = np.eye(4)
-        pose[:3, :3] = rotation[0] @ mounting
-        pose[:3, 3] = position[0] + rotation[0] @ np.asarray(parameters.position)
-        true.append(pose)
-        told.append(odometry.last_pose)
-    places = np.array([true[0] @ np.linalg.inv(told[0]) @ pose for pose in told])[:, :3, 3]
-    exact = np.array(true)[:, :3, 3]
-    return float(np.linalg.norm(np.diff(exact, axis=0), axis=1).sum()), np.linalg.norm(places - exact, axis=1)
+    config.mapping.voxel_size = reach / 100.0  # its own default for a range
+    return KissICP(config)
+
+
+def poses_of(track: VehicleTrack, lidar: Lidar, times: Floats) -> Floats:
+    """(n, 4, 4) lidar -> world."""
+    position, rotation = track.at(times)
+    poses = np.tile(np.eye(4), (len(times), 1, 1))
+    poses[:, :3, :3] = rotation @ rotation_matrix(np.asarray(euler_to_quat(lidar.parameters.rotation), float))
+    poses[:, :3, 3] = position + rotation @ np.asarray(lidar.parameters.position)
+    return poses
+
+
+def errors(track: VehicleTrack, lidar: Lidar, scene: SceneRays, ranges: list[float]) -> tuple[float, Floats]:
+    """(m of the way, (k, n) m by which each of k sweeps' estimated places is off where it is told each of n ranges)."""
+    odometries = [kiss_icp(reach, lidar) for reach in ranges]
+    numbers = np.arange(1, math.floor((track.time[-1] - 0.01) * lidar.parameters.rate))
+    told = []
+    for number in numbers:
+        points = lidar.sweep(int(number), track, scene).points().astype(float)
+        for odometry in odometries:
+            odometry.register_frame(points[:, :3], points[:, 5])
+        told.append([odometry.last_pose for odometry in odometries])
+    true, poses = poses_of(track, lidar, (numbers + 1) * lidar.period), np.array(told)  # the pose of a sweep's end
+    places = (true[0] @ np.linalg.inv(poses[0]) @ poses)[..., :3, 3]
+    exact = true[:, :3, 3]
+    way = float(np.linalg.norm(np.diff(exact, axis=0), axis=1).sum())
+    return way, np.linalg.norm(places - exact[:, None], axis=-1)
+
+
+def registration_errors(track: VehicleTrack, lidar: Lidar, scene: SceneRays, reach: float) -> tuple[Floats, Floats]:
+    """((k,) m by which one registration moves away from the truth, (k,) m between the sweeps), at places on the way.
+
+    All that odometry must guess is true here: the sweep, each point at its own pose; the map, of the 6 sweeps before;
+    and the first guess. What is left is the registration's own, by the pattern of the points.
+    """
+    off, steps = [], []
+    last = math.floor((track.time[-1] - 0.01) * lidar.parameters.rate)
+    for end in np.linspace(10, last - 1, 12).astype(int)[1:-1]:
+        odometry = kiss_icp(reach, lidar)
+        for number in range(end - 6, end + 1):
+            points = lidar.sweep(number, track, scene).points().astype(float)
+            times, column = np.unique(points[:, 5], return_inverse=True)
+            each = poses_of(track, lidar, number * lidar.period + times)
+            pose = poses_of(track, lidar, np.array([(number + 1) * lidar.period]))[0]
+            relative = (np.linalg.inv(pose) @ each)[column]
+            still = np.einsum("nij,nj->ni", relative[:, :3, :3], points[:, :3]) + relative[:, :3, 3]
+            near = odometry.preprocessor.preprocess(still, np.zeros(0), np.eye(4))
+            source, thinned = odometry.voxelize(near)
+            if number < end:
+                odometry.local_map.update(thinned, pose)
+                before = pose
+        found = odometry.registration.align_points_to_map(source, odometry.local_map, pose, 3 * SIGMA, SIGMA)
+        off.append(np.linalg.norm((found - pose)[:3, 3]))
+        steps.append(np.linalg.norm((pose - before)[:3, 3]))
+    return np.array(off), np.array(steps)
 
 
 def main() -> None:
+    shipped = SensorParameters.load("scale").lidar
+    assert shipped is not None
+    modes = {"driven": DRIVE, "flown": FLY}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", nargs="+", default=list(TRIPS), choices=TRIPS, help="default: %(default)s")
+    parser.add_argument("--modes", nargs="+", default=list(modes), choices=modes, help="default: %(default)s")
+    parser.add_argument("--beams", nargs="+", type=int, default=[shipped.beams], help="rings; default: %(default)s")
+    parser.add_argument(
+        "--ranges", nargs="+", type=float, default=[shipped.max_range, 30.0], help="KISS-ICP's max_range; %(default)s"
+    )
+    parser.add_argument(
+        "--registration", action="store_true", help="how far one registration is off, all else being true"
+    )
     options = parser.parse_args()
-    print("| world | | way, m | off at the end, m | farthest off, m | drift |\n| --- | --- | --- | --- | --- | --- |")
+    told = (
+        "off, median of 10, mm | a step, mm"
+        if options.registration
+        else "way, m | off at the end, m | at most, m | drift"
+    )
+    print(f"| world | | rings | range, m | {told} |\n|{' --- |' * (5 + told.count('|'))}")
     for name in options.worlds:
         world = load_world(name).on(HeightMap.load("RollingHills"))
         scene = SceneRays(world.terrain, world_bodies(world))
-        for mode, word in ((DRIVE, "driven"), (FLY, "flown")):
-            run = trip(world, mode)
+        for word in options.modes:
+            run = trip(world, modes[word])
             if not run.reached:
-                print(f"| `{name}` | {word} | {run.ending} | | | |", flush=True)
+                print(f"`{name}`, {word}: {run.ending}", flush=True)
                 continue
-            way, error = drift(run, scene)
-            row = f"{way:.0f} | {error[-1]:.2f} | {error.max():.2f} | {error.max() / way:.2%} of the way"
-            print(f"| `{name}` | {word} | {row} |", flush=True)
+            track = VehicleTrack(run.time, run.position, run.x[:, state_layout.QUATERNION_XYZW])
+            for beams in options.beams:
+                lidar = Lidar(dataclasses.replace(shipped, beams=beams), seed=1)
+                rows = []
+                if options.registration:
+                    for reach in options.ranges:
+                        off, step = registration_errors(track, lidar, scene, reach)
+                        rows.append(f"{np.median(off) * 1e3:.0f} | {np.median(step) * 1e3:.0f}")
+                else:
+                    way, off = errors(track, lidar, scene, options.ranges)
+                    rows = [f"{way:.0f} | {e[-1]:.2f} | {e.max():.2f} | {e.max() / way:.2%}" for e in off.T]
+                for reach, row in zip(options.ranges, rows, strict=True):
+                    print(f"| `{name}` | {word} | {beams} | {reach:.0f} | {row} |", flush=True)
 
 
 if __name__ == "__main__":
