@@ -178,12 +178,7 @@ def fly(
 
         rfly mission fly survey.plan --plot survey.png
     """
-    if plot is not None:
-        from rfly_bringup.cli.track_plots import draw_flight
-        from rfly_terrain.plots.relief import check_picture_format
-
-        options.check_target(plot, overwrite)
-        check_picture_format(plot)
+    options.check_new_picture(plot, overwrite)
     options.check_new_file("--csv", csv, overwrite)
     mission, terrain, origin = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     for text in _items_without_end(mission):
@@ -199,6 +194,8 @@ def fly(
     if csv is not None:
         _write_track(Path(csv), flown.track)
     if plot is not None:
+        from rfly_bringup.cli.track_plots import draw_flight
+
         draw_flight(flown.track, terrain, plot, f"{Path(file).name}: {ending}")
     raise typer.Exit(0 if flown.finished else 1)
 

@@ -159,6 +159,15 @@ def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
         check_target(Path(target), overwrite)
 
 
+def check_new_picture(path: Path | str | None, overwrite: bool) -> None:
+    """Of a picture that a command ends with, if it is asked for: its format is known, and it may be written."""
+    if path is not None:
+        from rfly_terrain.plots.relief import check_picture_format
+
+        check_target(Path(path), overwrite)
+        check_picture_format(path)
+
+
 @contextmanager
 def needs_ros(what: str) -> Iterator[None]:
     """Around imports of ROS's modules. Raises ConfigError that says what needs them."""

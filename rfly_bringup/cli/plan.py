@@ -98,7 +98,6 @@ def plan(
     from rfly_terrain.planning.planner import Planner
     from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
-    from rfly_terrain.plots.relief import check_picture_format
     from rfly_terrain.world.world import World
     from rfly_terrain.world.world_file import load_world
 
@@ -106,11 +105,9 @@ def plan(
     if water_level is not None and not math.isfinite(water_level):
         raise typer.BadParameter(f"--water-level {water_level}: expected a finite number of metres")
     vehicle = find_class(load_vehicle_classes(classes), vehicle_class)
-    targets = [Path(target) for target in (out, csv) if target is not None]
-    for target in targets:
-        options.check_target(target, overwrite)
-    if out is not None:
-        check_picture_format(out)
+    options.check_new_picture(out, overwrite)
+    if csv is not None:
+        options.check_target(Path(csv), overwrite)
     place = World() if world is None else load_world(world)
     chosen = map_name or place.map or options.DEMO_MAP
     folders = [*(search_path or ()), *([place.folder] if place.folder else [])]

@@ -66,13 +66,10 @@ def traversable(
     """
     name = options.chosen_map(name, map_name)
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
-    from rfly_terrain.plots.relief import check_picture_format
     from rfly_terrain.plots.traversability import write_traversability
 
     limits = TraversabilityLimits(max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase)
-    if out is not None:
-        options.check_target(out, overwrite)
-        check_picture_format(out)
+    options.check_new_picture(out, overwrite)
     if save is not None:
         if save.suffix not in (".yaml", ".yml"):
             raise typer.BadParameter(f"--save {save}: expected a name that ends in .yaml")

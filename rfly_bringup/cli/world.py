@@ -165,10 +165,7 @@ def plot(
 
         rfly world plot forest --out forest.png
     """
-    from rfly_terrain.plots.relief import check_picture_format
-
-    check_picture_format(out)
-    options.check_target(Path(out), overwrite)
+    options.check_new_picture(out, overwrite)
     _draw(world_on_map(name, map_name, search_path), Path(out))
 
 
@@ -187,11 +184,7 @@ def world_on_map(name: str, map_name: str | None, search_path: list[str] | None)
 
 def _check_targets(target: Path, picture: str | None, overwrite: bool) -> None:
     options.check_target(target, overwrite)
-    if picture is not None:
-        from rfly_terrain.plots.relief import check_picture_format
-
-        check_picture_format(picture)
-        options.check_target(Path(picture), overwrite)
+    options.check_new_picture(picture, overwrite)
 
 
 def _draw(world: "World", out: Path) -> None:

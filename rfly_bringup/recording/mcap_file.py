@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import yaml
 
 from rfly_bringup.recording.topics import Topic
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
-from rfly_common.files import open_regular
+from rfly_common.files import Closing, open_regular
 from rfly_common.imports import require
 from rfly_common.readers.mcap_chunks import check_chunk, check_chunks
 from rfly_common.readers.reader_errors import reader_errors
@@ -120,7 +119,7 @@ class RecordedMessage:
     data: bytes
 
 
-class McapReader:
+class McapReader(Closing):
     """Messages of a file in the order of time, as often as it is iterated; `topics` by the number of their channel.
 
     A file whose writer was killed is read in its own order as far as it goes: iterating it then ends with a
@@ -220,12 +219,8 @@ class McapReader:
             pass
         return channels, schemas, messages
 
-    def __enter__(self) -> McapReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
 

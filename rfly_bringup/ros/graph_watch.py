@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
 from rfly_bringup.doctor.snapshot import Destination, Endpoint, Machine, Mismatch, Robot, Snapshot, Source, Status
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError, FrameError
+from rfly_common.files import Closing
 from rfly_common.ros.callback_errors import guarded
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import TransformBuffer
@@ -124,7 +124,7 @@ class HeardSources:
         return heard
 
 
-class GraphWatch:
+class GraphWatch(Closing):
     """Listens from the beginning on; `watch` for a while, then `snapshot`."""
 
     def __init__(self) -> None:
@@ -146,12 +146,8 @@ class GraphWatch:
         self._subscribe(TFMessage, "/tf", self._on_tf)
         self._subscribe(TFMessage, "/tf_static", lambda message: self._on_tf(message, static=True), _KEPT)
 
-    def __enter__(self) -> GraphWatch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Leave the graph."""
         self._node.destroy_node()
         self._executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()

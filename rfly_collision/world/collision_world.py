@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
-from rfly_collision.world.contact_checks import contacts_or_ground, not_ended_within_step, touch_when_moved
 from rfly_collision.world.contact_tracker import (
     GROUND,
     HOLD_CLEARANCE,
@@ -27,7 +26,7 @@ from rfly_collision.world.fleet_table import FleetTable
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.ignore_rules import IgnoreRules
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
-from rfly_collision.world.scene import Scene
+from rfly_collision.world.scene import Scene, contacts_or_ground, not_ended_within_step, touch_when_moved
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import CrowdError, PlacementError
 from rfly_common.frames import quat_conjugate, quat_multiply

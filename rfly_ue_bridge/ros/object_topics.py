@@ -28,8 +28,14 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 from rfly_terrain.world.world_file import load_world
 from rfly_ue_bridge.codec.ned_states import NedStates
-from rfly_ue_bridge.objects.object_registry import ObjectRegistry
-from rfly_ue_bridge.objects.placement import PlacedObject, Placement, place, place_in_enu, world_to_placed
+from rfly_ue_bridge.objects.placement import (
+    ObjectRegistry,
+    PlacedObject,
+    Placement,
+    place,
+    place_in_enu,
+    world_to_placed,
+)
 from rfly_ue_bridge.ros.node_parameters import ObjectParameters
 from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
 

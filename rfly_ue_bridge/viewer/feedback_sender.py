@@ -27,9 +27,8 @@ from rfly_collision.models import vehicle_models as models
 from rfly_collision.models.vehicle_models import SHAPES
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
-from rfly_collision.world.contact_checks import contacts_or_ground
 from rfly_collision.world.ground_fit import stand_on_ground
-from rfly_collision.world.scene import Scene
+from rfly_collision.world.scene import Scene, contacts_or_ground
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import CommandError
 from rfly_common.frames import (

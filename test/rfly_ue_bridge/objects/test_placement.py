@@ -11,8 +11,7 @@ import pytest
 from rfly_common.errors import PlacementError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_states
-from rfly_ue_bridge.objects.object_registry import ObjectRegistry
-from rfly_ue_bridge.objects.placement import PlacedObject, from_ned, place
+from rfly_ue_bridge.objects.placement import ObjectRegistry, PlacedObject, from_ned, place
 
 
 @pytest.fixture(scope="module")
