@@ -109,10 +109,10 @@ class DrivePath:
         return np.concatenate([poses, self.joints[-1:]])
 
 
-def weights(grid: CostGrid, cost_weight: float = COST_WEIGHT) -> NDArray[np.float32]:
+def weights(grid: CostGrid) -> NDArray[np.float32]:
     """What a metre costs in each cell, 0 where nobody may be: what the kernels read."""
     table = np.zeros(256, np.float32)  # by the cost's byte: -1 is 255
-    table[:100] = 1.0 + cost_weight * np.arange(100) / 99.0
+    table[:100] = 1.0 + COST_WEIGHT * np.arange(100) / 99.0
     return table[grid.cost.view(np.uint8)]
 
 
@@ -122,7 +122,6 @@ def plan_drive(
     goal: PlanPose,
     turning_radius: float,
     *,
-    cost_weight: float = COST_WEIGHT,
     weight: NDArray[np.float32] | None = None,
 ) -> DrivePath:
     """A path from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
@@ -135,7 +134,7 @@ def plan_drive(
     """
     finite_number("turning_radius", turning_radius, "m", above=0.0, error=partial(PlanError, "bad_radius"))
     if weight is None:
-        weight = weights(grid, cost_weight)
+        weight = weights(grid)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
     for name, pose in (("start", start), ("goal", goal)):
         _check_place(weight, place, name, pose)

@@ -23,7 +23,7 @@ from rfly_trajectory.mavlink.wire import load_dialect
 LEAST_INTERVAL_S, LONGEST_INTERVAL_S = 0.01, 2000.0
 """the longest that MESSAGE_INTERVAL can tell is 2147 s"""
 _DEG_E7, _MM, _CM = 1e7, 1e3, 1e2
-_UNKNOWN_U16, _UNKNOWN_HEADING = 65535, 65535
+_UNKNOWN_U16 = 65535
 
 RATES_HZ = {
     "HEARTBEAT": 1.0,

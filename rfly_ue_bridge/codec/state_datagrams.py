@@ -37,7 +37,6 @@ Packets = Literal["auto", "single", "batch"]
 
 SINGLY_UP_TO = 20
 """vehicles of a message that `auto` sends one by one"""
-PER_FLEET_PACKET = 100
 NO_TIME = -1.0
 """runnedTime of a packet that carries none"""
 

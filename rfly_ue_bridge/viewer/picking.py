@@ -13,9 +13,6 @@ from rfly_common.frames import enu_to_ned, flu_to_frd, quat_conjugate, quat_rota
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 
-_STEPS = 4096
-_REFINE = 40
-
 
 @dataclass(frozen=True)
 class Click:
@@ -60,39 +57,9 @@ def vehicle_distances(poses: WorldPoses, origin: Floats, direction: Floats) -> F
     return np.where((enters <= leaves) & ~parallel_outside, enters, np.inf)
 
 
-def ground_distance(terrain: HeightMap, origin: Floats, direction: Floats, farthest: float = np.inf) -> float | None:
-    """m along the ray to the first crossing of the ground of the map; None where there is none.
-
-    Looked for in steps of about half a cell where the ray is over the map and among its heights, then halved.
-    """
-    x_min, x_max, y_min, y_max = terrain.bounds
-    low = np.array((x_min, y_min, terrain.z_min - 1.0))
-    high = np.array((x_max, y_max, terrain.z_max + 1.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        to_low, to_high = (low - origin) / direction, (high - origin) / direction
-    if ((direction == 0) & ((origin < low) | (origin > high))).any():
+def ground_distance(terrain: HeightMap, origin: Floats, direction: Floats) -> float | None:
+    """m along the ray to the ground of the map; None where it meets none, begins in it, or is no ray."""
+    if not (np.isfinite(origin).all() and np.isfinite(direction).all() and np.any(direction)):
         return None
-    start = float(np.nanmax(np.minimum(to_low, to_high), initial=0.0))
-    stop = min(float(np.nanmin(np.maximum(to_low, to_high), initial=np.inf)), farthest)
-    if not start < stop < np.inf:
-        return None
-    step = 0.5 * min(abs(terrain.step_x), abs(terrain.step_y))
-    t = np.linspace(start, stop, int(np.clip((stop - start) / step, 2, _STEPS)) + 1)
-    above = _height_above(terrain, origin, direction, t) > 0
-    crossings = np.flatnonzero(above[:-1] & ~above[1:])
-    if not len(crossings):
-        return None
-    before, after = t[crossings[0]], t[crossings[0] + 1]
-    for _ in range(_REFINE):
-        middle = (before + after) / 2
-        if _height_above(terrain, origin, direction, np.array([middle]))[0] > 0:
-            before = middle
-        else:
-            after = middle
-    return float(after)
-
-
-def _height_above(terrain: HeightMap, origin: Floats, direction: Floats, t: Floats) -> Floats:
-    points = origin + t[:, None] * direction
-    height: Floats = points[:, 2] - terrain.altitude(points[:, 0], points[:, 1])
-    return height
+    distance: float = terrain.cast(origin, direction)
+    return distance if 0.0 < distance < np.inf else None
