@@ -98,20 +98,7 @@ class VehicleStates:
 
     def select(self, keep: NDArray[Any]) -> VehicleStates:
         """The vehicles that a mask or index array names, in that order."""
-        return VehicleStates(
-            id=self.id[keep],
-            vehicle_type=self.vehicle_type[keep],
-            position=self.position[keep],
-            orientation=self.orientation[keep],
-            velocity=self.velocity[keep],
-            angular_velocity=self.angular_velocity[keep],
-            motor_speed=self.motor_speed[keep],
-            scale=self.scale[keep],
-            fit_ground=self.fit_ground[keep],
-            frame_id=self.frame_id,
-            source=self.source,
-            stamp_ns=self.stamp_ns,
-        )
+        return dataclasses.replace(self, **{name: getattr(self, name)[keep] for name, *_ in _FIELDS})
 
 
 def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
