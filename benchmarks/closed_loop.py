@@ -113,10 +113,12 @@ def table(results: list[Result]) -> Table:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_loop", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"by default {' '.join(SCENARIOS)}")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="of each, from 1 on")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many of each")
+    parser.add_argument("--first-seed", type=int, default=1, help="the least of them")
     parser.add_argument("--gps-off", type=float, default=math.inf, metavar="SECONDS", help="without GPS from then on")
     asked = parser.parse_args()
-    jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in range(1, asked.seeds + 1)]
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in seeds]
     begin, results = time.perf_counter(), []
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for result in pool.imap_unordered(fly, jobs):

@@ -6,12 +6,10 @@ from rfly_common.kernels.jit import use_numba
 
 
 def warm_up() -> None:
-    """Runs every kernel once with the types of argument that a model passes. Without numba there is nothing to do."""
+    """Runs the kernels of model and sensors once with the arguments' types. Without numba there is nothing to do."""
     if not use_numba():
         return
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
-    from rfly_amphibious.estimation.estimator import StateEstimator
-    from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.sensors.sensor_suite import SensorSuite
     from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -19,10 +17,7 @@ def warm_up() -> None:
     model = AmphibiousModel(VehicleParameters.load("scale"))
     state = model.standing()
     model.derivative(state.x)
-    sensors = SensorParameters.load("scale")
-    # as long as the estimator needs to begin, and a little more
-    _, samples = SensorSuite(model, sensors).advance(state, Controls(), 1.2)
-    StateEstimator(EstimatorParameters.load("scale"), sensors, model.params).update(samples)
+    SensorSuite(model, SensorParameters.load("scale")).advance(state, Controls(), 0.2)
 
 
 def warm_up_solids() -> None:
@@ -40,6 +35,7 @@ def warm_up_solids() -> None:
     state = model.standing()
     model.derivative(state.x)
     model.step(state, Controls(), 1e-3)
+    model.height_above_ground(state.x[None, :3])
 
 
 def warm_up_rays() -> None:

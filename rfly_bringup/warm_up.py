@@ -26,6 +26,7 @@ PARTS = {
     "terrain": ("rfly_terrain.warm_up:warm_up",),
     "collision": ("rfly_collision.world.scene:warm_up",),
     "amphibious": ("rfly_amphibious.warm_up:warm_up",),
+    "estimator": ("rfly_amphibious.estimation.estimator:warm_up",),
     "solids": ("rfly_amphibious.warm_up:warm_up_solids",),
     "trajectory": ("rfly_trajectory.warm_up:warm_up",),
     "planner": ("rfly_terrain.planning.planner:warm_up",),
@@ -41,7 +42,7 @@ _NODES = {
     "collision_node": ("collision",),
     "planner_node": ("planner",),
     "amphibious_sim_node": ("amphibious", "solids", "range sensors"),
-    "state_estimator_node": ("amphibious",),
+    "state_estimator_node": ("estimator",),
     "mapping_node": ("range sensors",),
 }
 """the parts that a node's executable loads as it starts"""

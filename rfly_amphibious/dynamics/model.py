@@ -22,6 +22,7 @@ from rfly_amphibious.dynamics.arguments import (
     WindSeries,
 )
 from rfly_amphibious.dynamics.ground import ground_of
+from rfly_amphibious.dynamics.obstacle_contacts import lower_to_roofs
 from rfly_amphibious.dynamics.obstacles import obstacles_of
 from rfly_amphibious.dynamics.wind import GUST_PERIOD, Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
@@ -264,6 +265,13 @@ class AmphibiousModel:
     def set_solids(self, solids: Solids | None) -> None:
         """Other things stand on the ground from the next step on."""
         self._obstacles = obstacles_of(solids, self.params.reach)
+
+    def height_above_ground(self, points: Floats) -> Floats:
+        """(n,) m from points (n, 3) straight down to the ground, or to what stands on it."""
+        height = points[:, 2] - (0.0 if self.terrain is None else self.terrain.altitude(points[:, 0], points[:, 1]))
+        if self._obstacles is not None:
+            lower_to_roofs(points, self._obstacles, height)
+        return height
 
     # evaluation
 

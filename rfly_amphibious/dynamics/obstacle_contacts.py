@@ -16,7 +16,7 @@ from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.arrays import Floats, Ints
-from rfly_common.kernels.jit import inner_kernel
+from rfly_common.kernels.jit import inner_kernel, kernel
 
 TYRE_FLATNESS = 0.09
 """of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6"""
@@ -242,3 +242,16 @@ def height_above(point: Vector, parts: Parts, part: int) -> float:
         elif outside > 0.0:
             leave = -1.0
     return enter if enter <= leave else math.inf
+
+
+@kernel
+def lower_to_roofs(points: Floats, obstacles: Any, heights: Floats) -> None:
+    """Heights (n,) of points (n, 3) above the ground -> above the parts that lie between, m."""
+    parts = Parts(obstacles.low, obstacles.high, obstacles.first, obstacles.planes, obstacles.edges)
+    for n in range(points.shape[0]):
+        point = row(points, n)
+        i, j = (point[0] - obstacles.origin_x) / obstacles.cell, (point[1] - obstacles.origin_y) / obstacles.cell
+        if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
+            cell = int(i) * obstacles.columns + int(j)
+            for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
+                heights[n] = min(heights[n], height_above(point, parts, obstacles.members[m]))

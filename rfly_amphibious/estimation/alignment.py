@@ -16,7 +16,7 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_orientation,
     expect_pressure,
 )
-from rfly_amphibious.estimation.measurement_update import update
+from rfly_amphibious.estimation.measurement_update import leave_map, update
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_to_euler
@@ -147,7 +147,9 @@ class Alignment:
             spread_x, spread_y = np.sqrt(np.diag(p)[at.E_POSITION : at.E_POSITION + 2]).tolist()
             bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, expected)
             variance = np.array([c.height_white**2 + bent])
-            update(x, p, h, heights[-1][2:3] - expected, variance, math.inf, c.ground_known)
+            residual = heights[-1][2:3] - expected
+            if update(x, p, h, residual, variance, c.gates[1], c.ground_known) > c.gates[1]:
+                leave_map(x, p, residual[0], c)
         return x, p
 
     def _levelled(self, force: Floats, field: Floats | None, oriented: list[Floats]) -> Floats:

@@ -22,6 +22,8 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.frames import euler_to_quat, ned_to_enu, quat_conjugate, quat_multiply, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
+from rfly_common.kernels.jit import use_numba
+from rfly_common.physics import GRAVITY, standard_pressure
 from rfly_terrain.height_map.height_map import HeightMap
 
 COAST_PERIOD = 0.02
@@ -101,7 +103,7 @@ class StateEstimator:
         if self._alignment is not None:
             self._alignment = Alignment(self.parameters, self.sensors, self._constants)
             return
-        self._x[at.GROUND_ERROR] = 0.0
+        self._x[at.GROUND_ERROR] = self._x[at.OFF_MAP] = 0.0
         self._p[at.E_GROUND, :] = self._p[:, at.E_GROUND] = 0.0
         self._p[at.E_GROUND, at.E_GROUND] = self.parameters.map_error**2 if terrain is not None else 1e6
         last = self._rows - 1
@@ -454,3 +456,18 @@ class StateEstimator:
         self._kept_x[0], self._kept_p[0], self._cursor[0] = x, p, 0
         self._x[:], self._p[:] = x, p
         self._rows, self._count, self._real, self._dirty = len(imu), len(log), real, 1
+
+
+def warm_up() -> None:
+    """Compiles the filter's kernels, or loads them, before the first reading. Without numba there is nothing to do."""
+    if not use_numba():
+        return
+    vehicle = VehicleParameters.load("scale")
+    made = StateEstimator(EstimatorParameters.load("scale"), SensorParameters.load("scale"), vehicle)
+    level, pressure = np.array((1.0, 0.0, 0.0, 0.0)), np.full(1, standard_pressure(made.geo_origin[2]))
+    readings = vehicle.static_load, np.zeros(12), np.zeros(6), np.zeros(3), pressure, level, np.full(1, 0.3)
+    for time in (0.01 * np.arange(200)).tolist():
+        for kind, values in enumerate(readings):
+            made._add(kind, time, values)
+        made._add_imu(time, np.array((time, 0.0, 0.0, 0.0, GRAVITY, 0.0, 0.0, 0.0)))
+    assert made.estimate is not None

@@ -18,7 +18,7 @@ from rfly_amphibious.estimation.measurement_models import (
     expect_velocity,
     expect_wheels,
 )
-from rfly_amphibious.estimation.measurement_update import count_update, judge_fix, update
+from rfly_amphibious.estimation.measurement_update import count_update, judge_fix, leave_map, return_to_map, update
 from rfly_amphibious.estimation.prediction import predict
 from rfly_amphibious.estimation.row_operations import add_scaled, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
@@ -140,6 +140,8 @@ def height_innovation(x: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, res
     bent = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
     residual[0] = row[at.LOG_VALUES] - residual[0]
     variance[0] = c.height_white * c.height_white + bent
+    if x[at.OFF_MAP] != 0.0:
+        return_to_map(x, p, h, residual, variance, c)
     return at.HEIGHT
 
 
@@ -202,6 +204,8 @@ def advance(history: Any, first: int, last: int, x: Any, p: Any, c: Any, ground:
                 gate = -1.0 if sensor == at.GPS_POSITION and x[at.GPS_REFUSED] != 0.0 else c.gates[m]
                 nis = update(x, p, h[:m], residual, variance, gate, level)
                 count_update(x, p, sensor, nis, gate, residual, m, c.reacquire)
+                if sensor == at.HEIGHT and nis > gate:
+                    leave_map(x, p, residual[0], c)
                 if sensor == at.GPS_POSITION:
                     judge_fix(x, p, nis, residual, c)
                     if nis > gate:  # nor is its velocity used

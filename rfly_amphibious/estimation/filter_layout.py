@@ -41,9 +41,11 @@ STILL_SINCE, STILL_ANGLE, LAST_STILL, LAST_SIDE = 40, 41, 45, 46
 ACCEPTED, REJECTED, LAST_ACCEPTED, INNOVATION, INNOVATION_SUM = 47, 56, 65, 74, 83
 """of each sensor; the last normalised innovation squared, and the sum of all of them"""
 CONTACT, GPS_DOUBT, GPS_REFUSED, GPS_AGREES, GPS_OFF, GPS_RESETS = 92, 96, 97, 98, 99, 102
+OFF_MAP = 103
 """when each wheel was last off the ground; fixes that did not fit, less those that did; whether the GPS is refused,
-since when its fixes agree with each other, how far it is off (3), and how often its position was taken over"""
-SIZE = 103
+since when its fixes agree with each other, how far it is off (3), how often its position was taken over, and
+whether what is below the vehicle is not the map's ground"""
+SIZE = 104
 
 IMU_TIME, IMU_COASTS, IMU_FORCE, IMU_RATES, IMU_WIDTH = 0, 1, 2, 5, 8
 """a row of the IMU's log, in body axes; it coasts where the IMU was silent"""
@@ -145,8 +147,8 @@ class Constants(NamedTuple):
     gates: Any
     """(7,) largest normalised innovation squared of as many numbers"""
     return_gate: float
-    """of a fix of a refused GPS that fits again"""
+    """of a fix of a refused GPS, or a height above the map, that fits again"""
     reacquire: float
-    """s of rejections after which GPS velocity and height are believed again"""
+    """s of rejections after which GPS velocity is believed again"""
     gps_reset: float
     """s after which the position of a refused GPS is taken over"""

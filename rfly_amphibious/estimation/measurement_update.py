@@ -104,7 +104,7 @@ def update(x: Any, p: Any, h: Any, residual: Any, variance: Any, gate: float, ve
 
 @inner_kernel
 def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float) -> None:
-    """Counts a measurement. Speed and height that were rejected for too long are believed again."""
+    """Counts a measurement. A speed that was rejected for too long is believed again."""
     x[at.INNOVATION + sensor] = nis
     if nis <= gate:
         x[at.ACCEPTED + sensor] += 1.0
@@ -112,10 +112,31 @@ def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual:
         x[at.LAST_ACCEPTED + sensor] = x[at.TIME]
         return
     x[at.REJECTED + sensor] += 1.0
-    if sensor in (at.GPS_VELOCITY, at.HEIGHT) and x[at.TIME] - x[at.LAST_ACCEPTED + sensor] > reacquire:
-        first = at.E_VELOCITY if sensor == at.GPS_VELOCITY else at.E_POSITION + 2
+    if sensor == at.GPS_VELOCITY and x[at.TIME] - x[at.LAST_ACCEPTED + sensor] > reacquire:
         for i in range(m):
-            p[first + i, first + i] += residual[i] * residual[i]
+            p[at.E_VELOCITY + i, at.E_VELOCITY + i] += residual[i] * residual[i]
+
+
+@kernel
+def leave_map(x: Any, p: Any, residual: float, c: Any) -> None:
+    """After a height that does not fit: there is other ground below, such as a roof, and unknown how high it is."""
+    x[at.OFF_MAP] = 1.0 if c.ground_known else 0.0
+    p[at.E_GROUND, at.E_GROUND] += residual * residual
+
+
+@inner_kernel
+def return_to_map(x: Any, p: Any, h: Any, residual: Any, variance: Any, c: Any) -> None:
+    """The ground below is the map's again, where a height fits that; `h`, `residual`, `variance` of the height."""
+    off = residual[0] - x[at.GROUND_ERROR]
+    spread = variance[0] + c.markov_sigma[at.E_GROUND] ** 2
+    for i in range(at.E_GROUND):
+        for n in range(at.E_GROUND):
+            spread += h[0, i] * p[i, n] * h[0, n]
+    if off * off <= c.return_gate * spread:
+        x[at.OFF_MAP], x[at.GROUND_ERROR], residual[0] = 0.0, 0.0, off
+        for n in range(at.ERRORS):
+            p[at.E_GROUND, n] = p[n, at.E_GROUND] = 0.0
+        p[at.E_GROUND, at.E_GROUND] = c.markov_sigma[at.E_GROUND] ** 2
 
 
 @inner_kernel

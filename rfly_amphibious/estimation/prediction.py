@@ -78,9 +78,13 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
         pull = 0.0 if coasts else pull
         x[at.POSITION + i] += dt * x[at.VELOCITY + i] + 0.5 * dt * dt * pull
         x[at.VELOCITY + i] += dt * pull
+    wanders = not c.ground_known or x[at.OFF_MAP] != 0.0
     keep = np.ones(at.ERRORS)
     for i in range(at.E_GYRO, at.ERRORS):
         keep[i] = keep[i - 1] if c.markov_time[i] == c.markov_time[i - 1] else math.exp(-dt / c.markov_time[i])
+    if wanders:
+        keep[at.E_GROUND] = 1.0
+    for i in range(at.E_GYRO, at.ERRORS):
         x[at.GYRO_BIAS + i - at.E_GYRO] *= keep[i]
     x[at.TIME] += dt
 
@@ -102,6 +106,6 @@ def predict(x: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: 
             lost = -math.expm1(-2.0 * dt / c.markov_time[i])
         if lost > 0.0:
             p[i, i] += c.markov_sigma[i] * c.markov_sigma[i] * lost
-    if not c.ground_known:
+    if wanders:
         rough = c.ground_slope * speed + 1e-3
         p[at.E_GROUND, at.E_GROUND] += rough * rough * dt

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.estimation.estimator import StateEstimator
+from rfly_amphibious.estimation.estimator import StateEstimator, warm_up
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name, load_sensors
@@ -21,7 +21,6 @@ from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import SensorMessageError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics

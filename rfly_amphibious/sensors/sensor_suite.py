@@ -350,10 +350,10 @@ class SensorSuite:
         return {"barometer": samples.BarometerSamples(self._time(steps), read[:, 0])}
 
     def _height(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        sensor, terrain = self.parameters.height, self.model.terrain
+        sensor = self.parameters.height
         assert sensor is not None
-        x, y, z = (seen.truth[:, kernels.HEIGHT_PLACE + k] for k in range(3))
-        read = self._sources["height"].disturb((z if terrain is None else z - terrain.altitude(x, y))[:, None])[:, 0]
+        height = self.model.height_above_ground(seen.truth[:, kernels.HEIGHT_PLACE : kernels.HEIGHT_PLACE + 3])
+        read = self._sources["height"].disturb(height[:, None])[:, 0]
         read[read < sensor.min_range] = -math.inf
         read[read > sensor.max_range] = math.inf
         return {"height": samples.HeightSamples(self._time(steps), read)}

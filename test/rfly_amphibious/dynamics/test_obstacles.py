@@ -295,3 +295,15 @@ def as_python_nearest():  # type: ignore[no-untyped-def]
     from rfly_amphibious.dynamics import vectors
 
     return as_python(obstacle_contacts.nearest, vectors, obstacle_contacts)
+
+
+def test_height_above_ground_is_that_above_roofs() -> None:
+    """A gable roof from eaves at 2 m to a ridge at 4 m, a box that floats from 6 m to 7 m, and the ground beside."""
+    corners = [
+        (x, y, z) for x in (-5.0, 5.0) for y, z in ((-3.0, 0.0), (3.0, 0.0), (-3.0, 2.0), (3.0, 2.0), (0.0, 4.0))
+    ]
+    gable = Solids(np.array(corners), np.array((0, 10)))
+    model = AmphibiousModel(SCALE, solids=joined([gable, box(0.0, 0.0, 6.5, (2.0, 2.0, 1.0))]))
+    points = np.array([(0, 0, 9), (0, 0, 5), (3, 1.5, 5), (3, -2.97, 5), (0, 0, 1), (7, 0, 5), (99, 99, 5)], float)
+    expected = (9 - 7, 5 - 4, 5 - 3, 5 - 2.02, 0, 5, 5)
+    assert model.height_above_ground(points) == pytest.approx(np.array(expected, float), abs=1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from amphibious_cases import SETS, forward_speed, holding, model, parameters, roll_pitch_yaw, rotation
+from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, Controls
 from rfly_amphibious.dynamics.tyres import magic_formula
@@ -180,6 +181,15 @@ def test_v20d_shape_of_the_magic_formula(name):
         forces = np.array([magic_formula(slip, shape, curvature) for slip in slips])
         assert forces.max() == pytest.approx(1.0, abs=1e-6)
         assert slips[forces.argmax()] == pytest.approx(peak, abs=2e-3)
+
+
+@pytest.mark.parametrize("shape", [1.01, 1.3, 1.65, 1.99])
+@pytest.mark.parametrize("curvature", [-10.0, -0.5, 0.0, 0.8, 0.99])
+def test_slip_of_the_largest_force_is_the_root_that_a_bracket_finds(shape, curvature):
+    def beyond(z):
+        return z - curvature * (z - np.arctan(z)) - np.tan(np.pi / (2.0 * shape))
+
+    assert peak_slip(shape, curvature) == pytest.approx(shape * brentq(beyond, 0.0, 1e4, xtol=1e-14), rel=1e-11)
 
 
 def test_v24_acceleration(name):

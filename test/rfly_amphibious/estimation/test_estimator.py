@@ -18,7 +18,7 @@ from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.estimation import filter_layout as at
 from rfly_amphibious.estimation.estimator import StateEstimator
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, shipped_estimator_sets
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, chi_square, shipped_estimator_sets
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -36,6 +36,7 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import ObjectBoxes
 
 pytestmark = pytest.mark.needs("numba")
 
@@ -70,9 +71,9 @@ class Drive:
     wind: Wind
 
     @classmethod
-    def of(cls, scenario, terrain=FLAT):
+    def of(cls, scenario, terrain=FLAT, solids=None):
         """The pilot who sees the truth carries out the mission after having stood for a while."""
-        model = AmphibiousModel(scenario.params, terrain)
+        model = AmphibiousModel(scenario.params, terrain, solids=solids)
         pilot = MissionPilot(model, scenario.legs)
         begin = model.standing(*scenario.start, scenario.heading)
         most = round(scenario.end_time / 0.001)
@@ -452,6 +453,67 @@ def test_positions_are_as_uncertain_as_it_says(hop, gps):
                 inside.append(error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3))
     assert len(inside) > 300
     assert np.mean(inside) >= 0.9
+
+
+OVER_A_HOUSE = """version: 1
+vehicle: scale
+method: semi_implicit_euler
+mission:
+  fly_speed_mps: 3
+  items:
+    - {mode: takeoff, height_m: 4}
+    - {mode: waypoint, position_m: [16, 0]}
+end: {when: mission_done, time_s: 20}
+"""
+HOUSE = ObjectBoxes([(8.0, 0.0, 1.0)], [(5.0, 3.0, 1.0)])
+"""10 m along the way: more than 3 s; its roof is 2 m above the ground"""
+
+
+@pytest.fixture(scope="module")
+def over_a_house():
+    return Drive.of(Scenario.parse(OVER_A_HOUSE.encode(), "s.yaml"), FLAT, HOUSE)
+
+
+@pytest.mark.parametrize("carried", [FLAT, None], ids=["map", "no map"])
+def test_a_roof_is_no_loss_of_height(over_a_house, carried):
+    """Without GPS; the map tells of no house. The step at its edges is the ground's, not the vehicle's."""
+    suite, made = SensorSuite(over_a_house.model, SENSORS, seed=21), estimator(over_a_house, carried)
+    above, nees = [], []
+    for k, (tick, truth) in enumerate(over_a_house.samples(suite)):
+        now = made.update(dataclasses.replace(tick, ground_truth=None, gps=tick.gps if k < 500 else None))
+        if tick.height is not None and abs(truth[0] - 8.0) < 4.8 and truth[2] > 3.0:
+            above.append(truth[2] - 0.08 - tick.height.distance[-1])
+        if now is not None:
+            error = truth[2] - now.position[2]
+            nees.append(error**2 / now.covariance[2, 2])
+            assert carried is None or abs(error) < 0.5, f"{error:.2f} m at {truth[:3]}"
+    assert len(above) > 100
+    assert np.abs(np.array(above) - 2.0).max() < 0.15, "the sensor sees the roof"
+    assert np.mean(np.array(nees) < chi2.ppf(0.95, 1)) >= 0.9
+    assert made.rejected["height"] < 20
+    assert carried is None or abs(error) < 0.15, "behind the house the map tells the height again"
+
+
+def test_gates_are_those_of_the_chi_square_distribution():
+    for degrees in range(1, 7):
+        for probability in (0.5, 0.95, 0.9999, 0.999999999):
+            expected = chi2.isf(1.0 - probability, degrees)
+            assert chi_square(degrees, probability) == pytest.approx(expected, rel=1e-12)
+
+
+def test_it_needs_none_of_scipy():
+    """25 MB for the special functions alone, in a process for each vehicle."""
+    code = (
+        "import sys\n"
+        "from rfly_amphibious import EstimatorParameters, SensorParameters, StateEstimator, VehicleParameters\n"
+        "from rfly_amphibious.vehicle.vehicle_record import vehicle_record\n"
+        "given = [each.load('scale') for each in (EstimatorParameters, SensorParameters, VehicleParameters)]\n"
+        "StateEstimator(*given)\n"
+        "vehicle_record(given[2], True, False, 0.0)\n"
+        "sys.exit(', '.join(name for name in sys.modules if name.split('.')[0] == 'scipy') or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_bad_and_late_readings_are_counted(turn):
