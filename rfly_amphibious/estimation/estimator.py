@@ -189,11 +189,6 @@ class StateEstimator:
         return self._part(at.FORCE_BIAS)
 
     @property
-    def gps_drift(self) -> Floats:
-        """(3,) m, ENU."""
-        return self._part(at.GPS_DRIFT)
-
-    @property
     def covariance(self) -> Floats:
         """(27, 27) of all errors, at the IMU; the order is that of `kernels`."""
         self._advance()
