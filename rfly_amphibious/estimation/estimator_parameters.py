@@ -114,7 +114,7 @@ class EstimatorParameters:
     )
     gps_drift: float = number(
         "gps.drift_share",
-        "of the drift that the sensor's set tells: how it wanders is known less well than how it scatters",
+        "of the drift that the sensor's set tells; above 1 a margin",
         above=0.0,
         at_most=10.0,
         default=1.2,
