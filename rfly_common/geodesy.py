@@ -36,6 +36,13 @@ def geo_point(values: Sequence[float], where: str) -> GeoPoint:
     return numbers[0], numbers[1], numbers[2]
 
 
+def place_problem(origin: GeoPoint) -> str:
+    """What is odd about the place of a map that `terrain_map` tells; "" if nothing."""
+    if any(origin):
+        return ""
+    return "terrain_map has the geo_origin 0, 0, 0, as if nobody had set it (terrain_node: parameter geo_origin)"
+
+
 def fits_geo_point(values: Sequence[float]) -> bool:
     """Whether three numbers can be latitude deg, longitude deg, altitude m, in that order."""
     latitude, longitude, altitude = values

@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from rfly_common.frames import ned_to_enu
 from rfly_common.imports import how_to_install
 from rfly_common.startup import stop_by_signal
 from rfly_trajectory import load_fleet
+from rfly_trajectory.ros.node_parameters import TrajectoryParameters
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 from rfly_ue_bridge.sockets.udp_sender import resolve
@@ -66,22 +67,33 @@ class Track:
 
 
 class DatagramWatch:
-    """Receives what RflySim3D would receive, in a thread, and passes it on where a window is named."""
+    """Receives what RflySim3D would receive, in a thread, and passes it on where a window is named.
 
-    def __init__(self, relay_to: str = "") -> None:
+    `ids`: the demo's vehicles. What comes from a program that sent before `begin`, or of other vehicles, is `foreign`.
+    """
+
+    def __init__(self, ids: Container[int], relay_to: str = "") -> None:
         """Raises ConfigError where the host `relay_to` has no address."""
+        self._ids = ids
         self._relay = (resolve(relay_to), WINDOW_PORT) if relay_to else None
         self._socket = _bound_before_a_free_port()
         self._socket.settimeout(0.2)
         self.port: int = self._socket.getsockname()[1]
         self.port_was_free = self.port == WINDOW_PORT
         self.tracks: dict[int, Track] = {}
-        self.total, self.unknown = 0, 0
+        self.total, self.unknown, self.foreign = 0, 0, 0
+        self._others: set[Any] = set()
+        """addresses of senders that are not the demo's"""
+        self._begun = False
         self.last_arrival = time.monotonic()
         self.lock = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._receive, daemon=True)
         self._thread.start()
+
+    def begin(self) -> None:
+        """The demo's bridge is started now: who has sent before is somebody else."""
+        self._begun = True
 
     def close(self) -> None:
         """Stop receiving."""
@@ -92,8 +104,13 @@ class DatagramWatch:
     def _receive(self) -> None:
         while not self._closed:
             try:
-                datagram = self._socket.recv(65536)
+                datagram, sender = self._socket.recvfrom(65536)
             except TimeoutError:
+                continue
+            if not self._begun:
+                self._others.add(sender)
+            if sender in self._others:
+                self.foreign += 1
                 continue
             if self._relay is not None:
                 with contextlib.suppress(OSError):  # nobody listens there yet
@@ -102,16 +119,20 @@ class DatagramWatch:
                 self._take(datagram)
 
     def _take(self, datagram: bytes) -> None:
-        self.total += 1
-        self.last_arrival = now = time.monotonic()
+        now = time.monotonic()
         try:
             packet = decode(datagram, TO_RFLYSIM3D)
         except PacketError:
             self.unknown += 1
             return
-        if "PosE" not in packet.values or not isinstance(packet["copterID"], int):  # a fleet packet of someone else
+        id = packet.values.get("copterID")
+        if isinstance(id, int) and id not in self._ids:
+            self.foreign += 1
             return
-        track = self.tracks.setdefault(packet["copterID"], Track(packet["vehicleType"], packet.name))
+        self.total, self.last_arrival = self.total + 1, now
+        if "PosE" not in packet.values or not isinstance(id, int):
+            return
+        track = self.tracks.setdefault(id, Track(packet["vehicleType"], packet.name))
         track.position_ned, track.euler = packet["PosE"], packet["AngEuler"]
         track.datagrams += 1
         if now - track.last_kept >= TRACK_SPACING_S:
@@ -141,10 +162,11 @@ class Demo:
         """`arguments`: map and fleet, as of `rfly up`; `relay_to`: a host that gets each datagram too."""
         self._console = console
         self._arguments = {"log_level": "info", **arguments}
-        self._on_ground = _ground_vehicles(arguments.get("fleet", ""))
+        vehicles = load_fleet(arguments.get("fleet") or TrajectoryParameters.fleet).vehicles
+        self._on_ground = {vehicle.id for vehicle in vehicles if vehicle.kind == "ground"}
         self._stop = False
         self._supervisor: Supervisor | None = None
-        self._watch = DatagramWatch(relay_to)
+        self._watch = DatagramWatch({vehicle.id for vehicle in vehicles}, relay_to)
         self._started = time.monotonic()
         self._rate_from = (0.0, 0)
         self._rate = 0.0
@@ -169,6 +191,7 @@ class Demo:
                 f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} instead"
             )
         compile_for_nodes(name for name, _ in self._supervisor.commands)
+        self._watch.begin()
         try:
             self._supervisor.start(lambda: self._stop)
             with TerrainObserver() as observer:
@@ -254,7 +277,7 @@ class Demo:
         if ground is None:
             raise DemoFailed("get_terrain_altitudes does not answer: is terrain_node alive?")
         heights = ned_to_enu(positions)[:, 2] - ned_to_enu(np.column_stack([positions[:, :2], ground]))[:, 2]
-        grounded = np.array([i in self._on_ground for i, _, _ in seen]) if self._on_ground is not None else True
+        grounded = np.array([i in self._on_ground for i, _, _ in seen])
         worst = int(np.argmax(np.abs(heights * grounded)))
         if abs((heights * grounded)[worst]) > GROUND_TOLERANCE_M:
             raise DemoFailed(
@@ -263,11 +286,12 @@ class Demo:
         return [(i, t, float(h)) for (i, t, _), h in zip(seen, heights, strict=True)]
 
     def _status_line(self, rows: list[tuple[int, Track, float]]) -> str:
-        driving = [abs(h) for i, _, h in rows if self._on_ground is None or i in self._on_ground]
+        driving = [abs(h) for i, _, h in rows if i in self._on_ground]
         worst = max(driving, default=0.0)
+        others = f", {self._watch.foreign} of other programs left out" if self._watch.foreign else ""
         return (
             f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams received, "
-            f"{self._rate:5.0f} a second, {self._watch.unknown} unknown; "
+            f"{self._rate:5.0f} a second, {self._watch.unknown} unknown{others}; "
             f"{len(driving)} vehicles within {worst * 1000:.1f} mm of the ground"
         )
 
@@ -307,13 +331,6 @@ def _import_what_draws() -> None:
     with contextlib.suppress(ImportError):  # told when the picture is drawn
         for name in ("rfly_bringup.demo.convoy_plot", "matplotlib.backends.backend_agg", "scipy.ndimage"):
             importlib.import_module(name)
-
-
-def _ground_vehicles(fleet: str) -> set[int] | None:
-    """The ids of the fleet's vehicles that drive; None for the demo's own fleet, where all do."""
-    if not fleet:
-        return None
-    return {vehicle.id for vehicle in load_fleet(fleet).vehicles if vehicle.kind == "ground"}
 
 
 def _arguments() -> argparse.Namespace:

@@ -11,7 +11,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_common.errors import ConfigError
-from rfly_common.geodesy import GeoPoint
+from rfly_common.geodesy import GeoPoint, place_problem
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
@@ -40,7 +40,7 @@ class MavlinkNode(Node):
     def __init__(self) -> None:
         super().__init__("mavlink_node")
         given = declare_parameters(self, MavlinkParameters)
-        self._ground = LatestTerrain(self, self._on_terrain_map)
+        self._ground, self._place_problem = LatestTerrain(self, self._on_terrain_map), ""
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
         logs = LogFolder(Path(given.log_folder).expanduser() if given.log_folder else None, given.erase_logs)
         targets = [_address(text) for text in given.targets]
@@ -85,6 +85,7 @@ class MavlinkNode(Node):
     def _on_terrain_map(self, terrain: HeightMap, origin: GeoPoint) -> None:
         for each in self._vehicles:
             each.take_terrain(terrain, origin)
+        self._place_problem = place_problem(origin)
         self._update_diagnostics()
 
     def _tick(self) -> None:
@@ -118,6 +119,7 @@ class MavlinkNode(Node):
                 (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
                 (self._ground.problem, WARN, self._ground.problem),
                 (self._ground.terrain is None, STALE, NOT_YET),
+                (self._place_problem, WARN, self._place_problem),
                 (alone, WARN, f"no mission_node answers for {', '.join(alone)}"),
                 (silent, STALE, f"no pose of {', '.join(silent)}"),
                 (peers, OK, f"speaks with {peers}"),

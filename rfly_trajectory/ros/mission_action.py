@@ -12,7 +12,7 @@ from rclpy.task import Future
 from rfly_suite.action import ExecuteMission
 
 from rfly_common.errors import ConfigError, MissionFileError, WorkError
-from rfly_common.geodesy import geodetic_to_ned
+from rfly_common.geodesy import geodetic_to_ned, place_problem
 from rfly_common.readers.asked_files import resolve_below, without_content
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.frame_lookup import Frames
@@ -215,11 +215,13 @@ class MissionAction:
         home: Any
         if self._vehicle.geo_origin is not None:
             home = geodetic_to_ned(mission.home, self._vehicle.geo_origin).tolist()
-            away = math.hypot(home[0], home[1])
+            away, unset = math.hypot(home[0], home[1]), place_problem(self._vehicle.geo_origin)
+            if unset:
+                self._log.warning(f"{vehicle.name}: {goal.file}: {unset}")
             if away > MAX_HOME_M:
                 raise ConfigError(
                     f"{goal.file}: home {mission.home} lies {away / 1000:.0f} km from the map's origin "
-                    f"{self._vehicle.geo_origin}; set geo_origin of terrain_node to the mission's place"
+                    f"{self._vehicle.geo_origin}; {unset or 'set geo_origin of terrain_node to where the mission is'}"
                 )
             mission = mission.about(self._vehicle.geo_origin)
         else:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import time
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -43,6 +46,32 @@ def test_ctrl_c_while_kernels_are_compiled_starts_no_node_and_waits_for_none(dom
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout.splitlines()[-1:]) == (0, ["started []"]), ended.stderr
+
+
+def test_datagrams_of_other_programs_are_left_out(monkeypatch):
+    """One that has sent before the demo's bridge starts, with the demo's own ids; and other vehicles, later."""
+    from rfly_bringup.demo import demo
+    from rfly_ue_bridge.codec.state_datagrams import encode_pose
+
+    monkeypatch.setattr(demo, "WINDOW_PORT", 0)
+    watch = demo.DatagramWatch({1, 2})
+    with closing(watch), ExitStack() as stack:
+        other, bridge = (stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2))
+
+        def send(by, id, north, heard):
+            by.sendto(encode_pose(id, 3, (north, 0.0, 0.0), (0.0, 0.0, 0.0)), ("127.0.0.1", watch.port))
+            deadline = time.monotonic() + 20.0
+            while watch.total + watch.foreign < heard:
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+
+        send(other, 1, 100.0, 1)
+        watch.begin()
+        send(bridge, 1, 7.0, 2)
+        send(other, 1, 100.0, 3)
+        send(bridge, 99, 100.0, 4)
+        assert {id: track.position_ned[0] for id, track in watch.tracks.items()} == {1: 7.0}
+        assert (watch.total, watch.foreign) == (1, 3)
 
 
 @pytest.mark.ros

@@ -225,6 +225,19 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
     assert not any("Traceback" in node.output for node in [controller, *nodes])
 
 
+def test_a_map_without_a_place_is_told(domain_id, peer):
+    from diagnostic_msgs.msg import DiagnosticArray
+    from fleet_harness import TerrainSource, ground
+    from node_harness import NodeProcess, diagnostic
+
+    from rfly_common.ros.qos import STATE_OUT
+
+    told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+    TerrainSource(peer).publish(ground())  # at 0, 0, 0
+    with NodeProcess("mavlink_node", domain_id, {"vehicles": "[hawk]", "port": "0"}):
+        peer.spin_until(lambda: (row := diagnostic(told, "mavlink")) and row[0] == 1 and "geo_origin 0, 0, 0" in row[1])
+
+
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [

@@ -68,14 +68,14 @@ def start_fast(start, peer):
     peer.node.destroy_timer(timer)
 
 
-def publish_ground(peer, terrain=None):
+def publish_ground(peer, terrain=None, origin=ORIGIN):
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
     made = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
-    made.publish(height_map_to_msg(terrain or ground(), ORIGIN, 1, 10**9))
+    made.publish(height_map_to_msg(terrain or ground(), origin, 1, 10**9))
     return made
 
 
@@ -366,7 +366,7 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     }
     path = tmp_path / "survey.plan"
     path.write_text(json.dumps(plan), encoding="utf-8")
-    start_fast(vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]", file_folders=f"['{tmp_path}']")
+    node = start_fast(vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]", file_folders=f"['{tmp_path}']")
     publish_ground(peer)
     pilot = Pilot(peer)
     pilot.until_mode(7)
@@ -394,6 +394,10 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     assert (
         "mission item 2 (WAYPOINT), or the way to it, breaches area 1 of the fence (inclusion circle)" in result.message
     )
+    assert "geo_origin 0, 0, 0" not in node.output
+    publish_ground(peer, origin=(0.0, 0.0, 0.0))
+    peer.spin_until(lambda: "geo_origin 0, 0, 0" in pilot.result(pilot.send(file=str(path)))[1].message)
+    peer.spin_until(lambda: f"hawk: {path}: terrain_map has the geo_origin 0, 0, 0" in node.output)
 
 
 def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
