@@ -1,7 +1,7 @@
 """Odd messages and requests for every subscription and service of every node, before and after sensible ones.
 
-The graph says what a node takes, the interface definitions what can be odd about it. After each round of one message
-a topic the node has to answer a service; it may not end, print a trace or swell.
+The graph says what a node takes, the interface definitions what can be odd about it. After each burst of a few messages
+a topic the node has to answer a service as often; it may not end, print a trace or swell.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,10 @@ CALL_EVERY = 20
 """rounds: then each service of the node is called too"""
 DAMAGED_EVERY = 40
 """rounds: then what comes has the right type's name alone"""
+BURST = 8
+"""messages a topic before the node is waited for: an executor takes one of each topic, and one request, at a time. A
+service's queue has ten requests; the topics' queues get DEPTH."""
+DEPTH = 2 * BURST
 
 NOBODYS_PORT = "29010"
 """where ue_bridge_node's datagrams go"""
@@ -73,14 +77,26 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 class Target:
-    """A running node, what it takes, and a peer that sends it."""
+    """A running node, what it takes, and a peer that sends it.
 
-    def __init__(self, stack: ExitStack, executable: str, parameters: Mapping[str, str], domain: int) -> None:
+    `topics`: those whose queues are to be long enough for a burst.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        executable: str,
+        parameters: Mapping[str, str],
+        domain: int,
+        topics: Iterable[str] = (),
+    ) -> None:
         from node_harness import NodeProcess, Peer
         from rcl_interfaces.srv import GetParameters
         from rclpy.qos import DurabilityPolicy, QoSProfile
 
-        self.process = stack.enter_context(NodeProcess(executable, domain, parameters))
+        queue = {"depth": str(DEPTH), "reliability": "reliable"}
+        deep = {f"qos_overrides.{t}.subscription.{key}": value for t in topics for key, value in queue.items()}
+        self.process = stack.enter_context(NodeProcess(executable, domain, {**parameters, **deep}))
         self.peer = Peer(domain)
         stack.callback(self.peer.close)
         node = self.peer.node
@@ -93,7 +109,7 @@ class Target:
         self._ping_type = GetParameters
         self._ping = node.create_client(GetParameters, f"{self._namespace.rstrip('/')}/{self._name}/get_parameters")
         self.peer.spin_until(self._ping.service_is_ready, 60.0)
-        self._qos = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._qos = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.longest_stall_s = 0.0
         self.answers(60.0)  # its start is over
         for name, (kind,) in node.get_service_names_and_types_by_node(self._name, self._namespace):
@@ -116,17 +132,25 @@ class Target:
 
     def answers(self, patience_s: float = PATIENCE_S) -> bool:
         """Whether it answers a service in time."""
-        return self.call(self._ping, self._ping_type.Request(), patience_s)
+        return self.wait_for([self.ask()], patience_s)
 
-    def call(self, client: Any, request: Any, patience_s: float = PATIENCE_S) -> bool:
+    def ask(self) -> Any:
+        """The future of an answer."""
+        return self._ping.call_async(self._ping_type.Request())
+
+    def wait_for(self, futures: Sequence[Any], patience_s: float = PATIENCE_S) -> bool:
+        """Whether all these answers come, each in time after the one before."""
+        ended, last = self.process.process.poll, time.monotonic()
+        for future in futures:
+            while not future.done() and ended() is None and time.monotonic() - last < patience_s:
+                self.peer.spin_for(0.0005)
+            now = time.monotonic()
+            self.longest_stall_s, last = max(self.longest_stall_s, now - last), now
+        return all(future.done() for future in futures)
+
+    def call(self, client: Any, request: Any) -> bool:
         """Whether it answers this request in time."""
-        start = time.monotonic()
-        future = client.call_async(request)
-        ended = self.process.process.poll
-        while not future.done() and ended() is None and time.monotonic() - start < patience_s:
-            self.peer.spin_for(0.0005)
-        self.longest_stall_s = max(self.longest_stall_s, time.monotonic() - start)
-        return bool(future.done())
+        return self.wait_for([client.call_async(request)])
 
     def memory_mb(self) -> float:
         """Resident at most, since it began."""
@@ -159,13 +183,15 @@ class Target:
 def attack(executable: str, parameters: Mapping[str, str], name: str, rng: random.Random, tries: int) -> Result:
     """So many odd messages a topic, half of them before any sensible one."""
     tried, failures, memory, stalls = 0, list[str](), list[float](), list[float]()
+    messages = OddMessages(rng, sensible_makers())
+    with ExitStack() as stack:
+        topics = list(Target(stack, executable, parameters, stack.enter_context(domain_of_its_own())).publishers)
     for sensible_first in (False, True):
         left = tries // 2
         while left > 0 and len(failures) < MOST_FAILURES:
             with ExitStack() as stack:
                 domain = stack.enter_context(domain_of_its_own())
-                target = Target(stack, executable, parameters, domain)
-                messages = OddMessages(rng, sensible_makers())
+                target = Target(stack, executable, parameters, domain, topics)
                 done, failure = _rounds(target, messages, left, sensible_first)
                 tried += done * len(target.publishers)
                 left -= done
@@ -180,22 +206,24 @@ def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: 
     """How many rounds were done, and what went wrong in the last one."""
     from rclpy._rclpy_pybind11 import RCLError
 
+    waited_for, sent = list[Any](), list[tuple[str, type, bytes]]()
     for done in range(1, rounds + 1):
-        sent_now = []
+        sensible = sensible_first and (done < 10 or done % 3 == 0)
         for topic, (kind, publisher) in target.publishers.items():
-            if sensible_first and (done < 10 or done % 3 == 0):
+            if sensible:
                 publisher.publish(messages.sensible(kind))
-            message = messages.damaged(kind) if done % DAMAGED_EVERY == 0 else messages.odd(kind)
+            data = messages.damaged(kind) if done % DAMAGED_EVERY == 0 else messages.packed(kind)
             with suppress(RCLError):  # DDS does not take all that is damaged
-                publisher.publish(message)
-            sent_now.append((topic, message))
-        answered = target.answers()
-        problem = target.problem() if done % 50 == 0 or not answered or done == rounds else ""
-        if not answered and not problem:
-            problem = f"no answer in {PATIENCE_S:g} s"
+                publisher.publish(data)
+            sent.append((topic, kind, data))
+        waited_for += [target.ask() for _ in range(1 + sensible)]
+        if len(waited_for) < BURST and done < rounds and done % CALL_EVERY:
+            continue
+        answered = target.wait_for(waited_for)
+        problem = target.problem() or ("" if answered else f"no answer in {PATIENCE_S:g} s")
         if problem:
-            sent = "; ".join(f"{topic} {str(message)[:1000]}" for topic, message in sent_now)
-            return done, f"round {done}: {problem}; after {sent}"
+            return done, f"round {done}: {problem}; after {'; '.join(map(_text, sent))}"
+        waited_for, sent = [], []
         if done % CALL_EVERY == 0:
             for service, (kind, client) in target.clients.items():
                 request = messages.odd(kind.Request) if done % 3 else messages.sensible(kind.Request)
@@ -203,6 +231,18 @@ def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: 
                     return done, f"round {done}: {service} {request}: {target.problem() or 'no answer'}"
             target.find_topics()
     return rounds, ""
+
+
+def _text(sent: tuple[str, type, bytes]) -> str:
+    """A topic and what was sent there."""
+    from rclpy._rclpy_pybind11 import RCLError
+    from rclpy.serialization import deserialize_message
+
+    topic, kind, data = sent
+    try:
+        return f"{topic} {str(deserialize_message(data, kind))[:1000]}"
+    except RCLError:
+        return f"{topic} {data[:300]!r}"
 
 
 def _interface(name: str) -> Any:

@@ -43,6 +43,8 @@ _CODES |= {"uint64": "Q", "float": "f", "double": "d"}
 _LENGTHS = (0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 12, 36, 100)
 _MANY = 100_000
 """vehicles, or points, of the largest messages"""
+DIFFERENT = 2000
+"""messages of a type, which come again in another order after that: to make one takes as long as to hear it"""
 _DISTINCT = 12
 """odd messages in a list of messages; the rest of a longer one is sensible"""
 
@@ -56,6 +58,7 @@ class OddMessages:
 
     def __init__(self, rng: random.Random, sensible: dict[str, Callable[[], Any]] | None = None) -> None:
         self._rng, self._sensible = rng, sensible or {}
+        self._packed: dict[type, list[bytes]] = {}
 
     def sensible(self, kind: type) -> Any:
         """What a receiver can use."""
@@ -74,12 +77,21 @@ class OddMessages:
         self._spoil(made, share, self._length())
         return made
 
-    def damaged(self, kind: type) -> bytes:
-        """An odd one as it goes over the wire (CDR), cut or with other bytes in it: no type's content at all."""
-        from fuzz.fuzz_terrain import mutate_bytes
+    def packed(self, kind: type) -> bytes:
+        """An odd one as it goes over the wire (CDR): one of so many different ones of each type, which are kept."""
         from rclpy.serialization import serialize_message
 
-        data = bytes(serialize_message(self.odd(kind)))[:MEGABYTE]
+        kept = self._packed.setdefault(kind, [])
+        if len(kept) < DIFFERENT:
+            kept.append(bytes(serialize_message(self.odd(kind))))
+            return kept[-1]
+        return self._rng.choice(kept)
+
+    def damaged(self, kind: type) -> bytes:
+        """Such a one, cut or with other bytes in it: no type's content at all."""
+        from fuzz.fuzz_terrain import mutate_bytes
+
+        data = self.packed(kind)[:MEGABYTE]
         return data[:4] + mutate_bytes(self._rng, data[4:]) if len(data) > 4 else data
 
     def _length(self) -> int:
