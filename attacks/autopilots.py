@@ -2,7 +2,7 @@
 
 ArduPilot's part is a flood of mutated servo frames. Betaflight's is a program in the firmware's place: sensible until
 it has been set up, then it answers MSP with mutated frames and floods the motors' port. Both become sensible again at
-the end, and have to be served then.
+the end, and have to be served then. The firmware itself runs too, with others at its ports and at the node's.
 """
 
 from __future__ import annotations
@@ -18,11 +18,23 @@ from pathlib import Path
 
 from claims import BETAFLIGHT_PORTS, turn
 
-from attacks.peers import FLOOD, PATIENCE_S, flood, is_served, judged, listening_port, node_at_work
+from attacks.odd_firmware import odd_motors
+from attacks.peers import FLOOD, PATIENCE_S, flood, is_served, judged, listening_port, node_at_work, streams
 from attacks.running import wait_until
 from attacks.table import Result
+from rfly_amphibious.autopilots.betaflight_packets import (
+    MOTOR_PORT,
+    RADIO,
+    RADIO_PORT,
+    SERIAL_PORT,
+    STATE,
+    STATE_PORT,
+)
+from rfly_amphibious.autopilots.betaflight_session import find_firmware
+from rfly_common.errors import AutopilotError
 
 TRIES, SHORT_TRIES = 500, 10
+ODD_DOUBLES = (0.0, 1.0, -1.0, 1e-300, 1e30, 1e308, float("nan"), float("inf"), 9.81)
 ODD_NUMBERS = (0, 1, 2, 999, 1000, 1500, 2000, 2001, 2**15, 2**16 - 1)
 
 
@@ -85,4 +97,40 @@ def betaflight(rng: random.Random, tries: int) -> Result:
             return judged("Betaflight at betaflight_node", odd + datagrams, running, pulse.longest_stall(), failures)
 
 
+def betaflights_ports(rng: random.Random, tries: int) -> Result:
+    """Betaflight itself at work: others speak MSP to it and flood the node's port for motors, which has to go on;
+    then they flood the firmware's ports for state and radio: the node goes on, or says what the firmware has done."""
+    with turn(BETAFLIGHT_PORTS), node_at_work("betaflight_node", {}, traffic=True) as (running, pulse):
+        name, failures = "/betaflight_node: flight", []
+
+        def well(but: str) -> None:
+            """Until it tells of no error, or of this one."""
+            begun = pulse.stamps.get(name, 0.0) + 2.0  # told anew since
+
+            def is_well() -> bool:
+                level, text, _ = pulse.diagnostics.get(name, ("2", "", {}))
+                return pulse.stamps.get(name, 0.0) > begun and (level != "2" or bool(but and but in text))
+
+            try:
+                wait_until(is_well, "no error", PATIENCE_S)
+            except TimeoutError:
+                failures.append(f"it does not recover: {pulse.diagnostics.get(name)}")
+
+        asks = [b"$M<" + bytes((0, code, code)) for code in (*range(1, 68), 108, 150)]
+        streams(rng, tries, SERIAL_PORT, [*asks, b"$M<\xff\x6c", b"#\nstatus\n", b"$X<\0" + rng.randbytes(30)])
+        sent = flood(MOTOR_PORT, [data for _ in range(tries) for data in odd_motors(rng)])
+        well("")
+        made = [
+            rng.choice((STATE.pack(*rng.choices(ODD_DOUBLES, k=18)), rng.randbytes(144))) for _ in range(FLOOD * tries)
+        ]
+        sent += flood(STATE_PORT, made)
+        made = [rng.choice((rng.randbytes(40), RADIO.pack(rng.random(), *[2000] * 16))) for _ in range(FLOOD * tries)]
+        sent += flood(RADIO_PORT, made)
+        well("Betaflight")
+        return judged("others at Betaflight's own ports", tries + sent, running, pulse.longest_stall(), failures)
+
+
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {"ArduPilot": ardupilot, "Betaflight": betaflight}
+with suppress(AutopilotError):
+    find_firmware()
+    ATTACKS["Betaflight's own ports"] = betaflights_ports

@@ -228,7 +228,7 @@ def _rounds(target: Target, messages: OddMessages, rounds: int, sensible_first: 
             for service, (kind, client) in target.clients.items():
                 request = messages.odd(kind.Request) if done % 3 else messages.sensible(kind.Request)
                 if not target.call(client, request):
-                    return done, f"round {done}: {service} {request}: {target.problem() or 'no answer'}"
+                    return done, f"round {done}: {service} {str(request)[:1000]}: {target.problem() or 'no answer'}"
             target.find_topics()
     return rounds, ""
 

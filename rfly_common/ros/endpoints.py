@@ -69,8 +69,10 @@ def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
         node.destroy_publisher(endpoint)
     else:
         node.destroy_subscription(endpoint)
-    for name in [name for name in node._parameters if name.startswith(prefix)]:  # read-only: rclpy undeclares none
-        del node._parameters[name], node._descriptors[name]
+    for policy in QoSOverridingOptions.with_default_policies().policy_kinds:
+        name = f"{prefix}{policy.name.lower()}"  # read-only: rclpy undeclares none
+        node._parameters.pop(name, None)
+        node._descriptors.pop(name, None)
 
 
 def waiting_service(node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]) -> Service:

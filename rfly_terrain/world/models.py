@@ -9,6 +9,7 @@ import json
 import math
 import os
 import struct
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,12 +214,23 @@ def _read(name: str, data: bytes, ending: str) -> tuple[Floats, Any]:
 
 
 def _check_sizes(data: bytes) -> None:
-    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), and nodes by the thousand."""
+    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), nodes by the thousand, and meshes
+    that many nodes or primitives share."""
     (length,) = struct.unpack_from("<I", data, 12)  # of the first chunk, JSON: glTF 2.0, section 4.4.3
     tree = json.loads(data[20 : 20 + length])
-    numbers = sum(max(0, accessor["count"]) for accessor in tree.get("accessors", []))
-    children = sum(len(node.get("children", [])) for node in tree.get("nodes", []))
-    if numbers > 3 * MAX_TRIANGLES or len(tree.get("nodes", [])) > MAX_NODES or children > MAX_NODES:
+    counts = [max(0, accessor["count"]) for accessor in tree.get("accessors", [])]
+    nodes = tree.get("nodes", [])
+    children = sum(len(node.get("children", [])) for node in nodes)
+    uses = Counter(node.get("mesh") for node in nodes)
+    numbers = sum(counts)
+    shared = sum(
+        max(1, uses[index]) * counts[each]
+        for index, mesh in enumerate(tree.get("meshes", []))
+        for part in mesh["primitives"]
+        for each in (part.get("indices"), part.get("attributes", {}).get("POSITION"))
+        if each is not None
+    )
+    if max(numbers, shared / 2) > 3 * MAX_TRIANGLES or len(nodes) > MAX_NODES or children > MAX_NODES:
         raise ValueError(f"more than {3 * MAX_TRIANGLES:,} numbers or {MAX_NODES:,} nodes")
 
 

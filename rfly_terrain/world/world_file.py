@@ -33,7 +33,7 @@ from rfly_terrain.world.world import World, WorldObject
 MAX_FILE_BYTES = 4_000_000
 MAX_OBJECTS = 20_000
 MAX_CORNERS = 2_000_000
-"""of all convex parts, and of the surfaces of meshes in each size"""
+"""of all convex parts, and of the surfaces of meshes in each size; of models with meshes, whether used or not, too"""
 _SHAPES = ("box", "cylinder", "hull", "mesh")
 
 
@@ -66,7 +66,7 @@ class _Reader:
     def __init__(self, document: Document, folder: str) -> None:
         self._document, self._folder = document, folder
         self._meshes: dict[str, tuple[list[Floats], Floats]] = {}
-        self._corners = 0
+        self._corners = self._made = 0
         self._sizes: set[tuple[int, float]] = set()
         """models and scales, whose surfaces are kept"""
 
@@ -114,8 +114,12 @@ class _Reader:
             yaw = math.radians(part.get("yaw_deg", 0.0)) if placed else 0.0
             shapes = self._shapes(part, inner)
             corners += [placed_part(each, offset, yaw) for each in shapes]
+            self._made += sum(map(len, shapes))
             if has_mesh:
-                seen = [self._meshes[part["mesh"]][1]] if "mesh" in part else map(part_faces, shapes)
+                seen = [self._meshes[part["mesh"]][1]] if "mesh" in part else list(map(part_faces, shapes))
+                self._made += 3 * sum(map(len, seen))
+                if self._made > MAX_CORNERS:
+                    raise self._document.error(inner, f"the models have more than {MAX_CORNERS:,} corners")
                 faces += [placed_part(each, offset, yaw) for each in seen]
         color = entry.get("color", GREY)
         return Model(

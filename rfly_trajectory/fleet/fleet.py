@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -237,7 +238,9 @@ class Fleet:
         return other
 
     def of(self, vehicles: Sequence[Vehicle]) -> Fleet:
-        """The fleet with these vehicles in place of its own."""
+        """The fleet with these vehicles in place of its own; itself where they are its own."""
+        if len(vehicles) == len(self) and all(map(operator.is_, vehicles, self.vehicles)):
+            return self
         return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
 
     def sample(self, t: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:

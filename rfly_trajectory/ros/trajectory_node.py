@@ -138,7 +138,7 @@ class TrajectoryNode(Node):
         assert self._fleet is not None
         known = {id(vehicle) for vehicle in self._fleet.vehicles}
         self._plan = self.plan.of(plan)
-        self._drive(self._fleet.of(vehicles))
+        self._drive(self._plan.of(vehicles))  # the same one, as long as nobody has left their path
         for index, vehicle in enumerate(vehicles):
             if id(vehicle) not in known:
                 self._topics.publish_path(self._fleet, index)

@@ -73,3 +73,26 @@ def test_an_override_that_is_none_ends_the_node_in_one_line(domain_id, flat_map,
         assert f"parameter {name}: '{value}'" in node.output
         assert "reliable or best_effort" in node.output
         assert "Traceback" not in node.output
+
+
+@pytest.mark.ros
+def test_a_destroyed_endpoint_takes_its_parameters_along_and_looks_at_no_others():
+    """A thousand spawned vehicles have nine thousand of them."""
+    from types import SimpleNamespace
+
+    from rfly_common.ros.endpoints import destroy_endpoint
+
+    class Parameters(dict):
+        def __iter__(self):
+            raise AssertionError("all parameters are looked at")
+
+    class Subscription:
+        topic_name = "/a/follow_path"
+
+    own = [f"qos_overrides./a/follow_path.subscription.{policy}" for policy in ("history", "depth", "reliability")]
+    given = dict.fromkeys([*own, "qos_overrides./a/pose.publisher.depth", "rate"])
+    node = SimpleNamespace(_parameters=Parameters(given), _descriptors=Parameters(given))
+    node.destroy_subscription = lambda _: None
+    destroy_endpoint(node, Subscription())
+    for left in (node._parameters, node._descriptors):
+        assert sorted(left.keys()) == ["qos_overrides./a/pose.publisher.depth", "rate"]

@@ -26,6 +26,10 @@ def ground(slope=0.0, geo_origin=(0.0, 0.0, 30.0)):
     )  # fmt: skip
 
 
+NODE = "<nd ref='1'/>"
+MEMBER = "<member type='way' ref='1' role='outer'/>"
+
+
 class Osm:
     """A file, element by element."""
 
@@ -201,6 +205,11 @@ def test_another_geo_origin(tmp_path):
         ("<osm>" + "<node id='1' lat='0' lon='0'/>" * 20 + "</osm>", "no building within .* none at all"),
         ("".join(["<osm>", *(f"<node id='{k}' lat='0' lon='0'/>" for k in range(60)), "</osm>"]), "more than 50 nodes"),
         ("<osm>" + "<tag/>" * 600 + "</osm>", "more than 500 elements"),
+        (
+            f"<osm><node id='1' lat='0' lon='0'/><way id='1'>{NODE * 30}</way><relation id='1'>"
+            f"<tag k='building' v='yes'/><tag k='type' v='multipolygon'/>{MEMBER * 20}</relation></osm>",
+            "multipolygons of more than 500 corners",
+        ),
     ],
 )
 def test_files_that_are_none(tmp_path, monkeypatch, text, words):

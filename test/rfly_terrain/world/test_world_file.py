@@ -193,6 +193,16 @@ def test_surfaces_in_too_many_sizes(tmp_path):
         objects([1 + k / 1000 for k in range(500)])
 
 
+@pytest.mark.needs("trimesh")
+def test_a_mesh_in_too_many_models(tmp_path):
+    """Also in those that no object has: 400 copies of 2,000 triangles are 2.4 million corners."""
+    line = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n" + 500 * line)
+    models = "".join(f"  m{k}: {{parts: [{{mesh: m.obj}}]}}\n" for k in range(400))
+    with pytest.raises(ConfigError, match=r"w.yaml:\d+: models.m\d+.*the models have more than 2,000,000 corners"):
+        parse_world(f"version: 1\nmodels:\n{models}objects: []\n".encode(), "w.yaml", "w", str(tmp_path))
+
+
 def glb(vertices, triangles):
     """A binary glTF 2.0 file of one mesh, by its specification."""
     import json
@@ -258,6 +268,11 @@ def test_meshes_that_cannot_be_used(name, data, words, tmp_path):
     [
         (b'{"accessors": [{"componentType": 5126, "count": 1000000000, "type": "VEC3"}]}', "600,000 numbers"),
         (b'{"nodes": [' + b'{"mesh": 0},' * 2000 + b'{"mesh": 0}]}', "1,000 nodes"),
+        (
+            b'{"accessors": [{"count": 3000}], "nodes": [' + b",".join([b'{"mesh": 0}'] * 900) + b'], "meshes": '
+            b'[{"primitives": [{"attributes": {"POSITION": 0}}]}]}',
+            "600,000 numbers",
+        ),
         (b"[" * 5_000_000, "nested too deeply"),
         (b"[]", "cannot be read as .glb"),
     ],

@@ -261,3 +261,11 @@ class TestCheckTracks:
 
     def test_without_a_terrain_there_is_nothing_to_check(self):
         assert check_tracks(Fleet(VEHICLES)) == []
+
+
+def test_a_fleet_of_its_own_vehicles_is_itself():
+    fleet = Fleet(mixed_vehicles(4), ground())
+    assert fleet.of(list(fleet.vehicles)) is fleet
+    assert [vehicle.name for vehicle in fleet.of(fleet.vehicles[:3]).vehicles] == [
+        vehicle.name for vehicle in fleet.vehicles[:3]
+    ]
