@@ -57,6 +57,8 @@ class _Range:
     """Bytes that were asked for and are not sent yet."""
 
     log_id: int
+    path: Path
+    """another list may have given its id to another log since"""
     at: int
     end: int
 
@@ -99,13 +101,13 @@ class LogProtocol:
         """A packet at a time fills gaps; anything longer replaces what was asked for before."""
         if not self._logs:
             self._logs = self._folder.list()
-        size = self._logs[log_id].size if log_id < len(self._logs) else 0
+        log = self._logs[log_id] if log_id < len(self._logs) else None
         if count > PACKET_BYTES or len(self._wanted) >= MOST_GAPS:
             self._wanted.clear()
-        if start >= size:
+        if log is None or start >= log.size:
             self._send_data(log_id, start, b"")
         else:
-            self._wanted.append(_Range(log_id, start, min(start + count, size)))
+            self._wanted.append(_Range(log_id, log.path, start, min(start + count, log.size)))
 
     def tick(self) -> None:
         """Send the next part."""
@@ -113,7 +115,7 @@ class LogProtocol:
         while self._wanted and packets > 0:
             wanted = self._wanted[0]
             length = min(wanted.end - wanted.at, packets * PACKET_BYTES)
-            data = self._read(self._logs[wanted.log_id].path, wanted.at, length)
+            data = self._read(wanted.path, wanted.at, length)
             for start in range(0, len(data), PACKET_BYTES):
                 self._send_data(wanted.log_id, wanted.at + start, data[start : start + PACKET_BYTES])
             packets -= max(1, -(-len(data) // PACKET_BYTES))

@@ -75,6 +75,19 @@ def test_gaps_are_filled_one_after_the_other_and_a_longer_wish_replaces_the_last
     assert len(of_type("LOG_DATA", station.heard)) == before
 
 
+def test_a_log_that_vanishes_while_it_is_sent_ends_there_and_what_it_is_listed_as_then_does_not_matter(folder):
+    (folder / "second.mcap").write_bytes(bytes(100_000))
+    station = Station(logs=LogFolder(folder))
+    listed(station)
+    station.tell(station.d.MAVLink_log_request_data_message(1, 1, 1, 0, 100_000))
+    for path in folder.glob("*.mcap"):
+        path.unlink()
+    assert listed(station) == [(0, 0, 0, 0, 0)]
+    station.run(0.5)
+    assert of_type("LOG_DATA", station.heard)[-1].count == 0
+    assert station.texts[-1].startswith("second.mcap: ")
+
+
 def test_erased_only_where_that_is_allowed_and_nobody_writes_or_flies(folder):
     logs = sorted(folder.glob("*.mcap"))
     station = Station(logs=LogFolder(folder))
