@@ -176,7 +176,7 @@ def _buildings(found: _OsmElements) -> Iterator[tuple[str, dict[str, str], list[
             ways = [found.ways[way].members for way in relation.members if way in found.ways]
             corners += sum(map(len, ways))
             if corners > MAX_ELEMENTS:  # ways may be in many relations, and often in one
-                raise found.error(f"multipolygons of more than {MAX_ELEMENTS:,} corners")
+                raise ConfigError(f"{found.name}: multipolygons of more than {MAX_ELEMENTS:,} corners")
             complete = len(ways) == len(relation.members) <= MAX_WAYS
             yield f"relation_{number}", relation.tags, _closed(ways, found) if complete else []
     for number, way in found.ways.items():

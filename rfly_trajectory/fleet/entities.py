@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 SCHEME = "rfly://"
-MAX_SPAWNED = 1000
+MAX_SPAWNED, MAX_AT_ONCE = 1000, 100
 MAX_NAME = 100
 """characters of a name with its namespace: topics have room for more behind it"""
 ROOM = 0.01

@@ -21,6 +21,7 @@ from rfly_common.ros import entity_services, simulation_services
 from rfly_common.ros.entity_services import HUMAN, ROBOT, Entity, EntityServices, Motion, Pose, Twist
 from rfly_common.ros.simulation_services import NO_GROUND, SimulationServices, result
 from rfly_trajectory.fleet.entities import (
+    MAX_AT_ONCE,
     MAX_NAME,
     MAX_SPAWNED,
     NO_LAND_AIR,
@@ -253,6 +254,10 @@ class FleetEntities:
     def _spawn_many(self, request: Any, response: Any) -> Any:
         from simulation_interfaces.msg import SpawnResult
 
+        if (count := len(request.spawn_requests)) > MAX_AT_ONCE:
+            text = f"{count} spawn_requests, expected at most {MAX_AT_ONCE} at once: nothing else goes on meanwhile"
+            response.result = result(Result.RESULT_OPERATION_FAILED, text)
+            return response
         response.results = [self._spawn_one(each, SpawnResult()) for each in request.spawn_requests]
         failed = sum(each.result.result != Result.RESULT_OK for each in response.results)
         code = srv.SpawnEntities.Response.ENTITIES_SPAWN_FAILED if failed else Result.RESULT_OK

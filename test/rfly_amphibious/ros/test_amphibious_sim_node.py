@@ -315,6 +315,12 @@ def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
     wanted.pose.position.z = -3.0
     bad = seat.call("set_entity_state", entity="car", state=wanted).result
     assert (bad.result, "below the ground" in bad.error_message) == (101, True)
+    wanted.pose.position.z, wanted.twist.linear.x = 5.0, 1e9  # from where no step is small enough
+    told = seat.call("set_entity_state", entity="car", state=wanted).result.error_message
+    assert told == "twist.linear: 1e+09, expected at most 200"
+    wanted.pose.position.z = 1e9
+    told = seat.call("set_entity_state", entity="car", state=wanted).result.error_message
+    assert told == "position z 1e+09 m, expected at most 10000"
     info = seat.call("get_entity_info", entity="car").info
     assert (info.category.category, list(info.tags)) == (1, ["land-air"])
     assert list(seat.call("get_entities").entities) == ["car"]

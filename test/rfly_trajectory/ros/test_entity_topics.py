@@ -173,6 +173,9 @@ def test_names_are_chosen_where_that_is_allowed(client):
     assert many.result.result == 150
     assert [each.result.result for each in many.results] == [OK, NOT_FOUND, 101]
     assert client.names(filter="^hawk") == ["hawk"]
+    refused = client("spawn_entities", spawn_requests=[SpawnEntity(name="x")] * 101)
+    assert (refused.result.result, list(refused.results)) == (FAILED, [])
+    assert "101 spawn_requests, expected at most 100 at once" in refused.result.error_message
 
 
 def test_what_can_be_spawned_and_what_this_simulator_does(client):
