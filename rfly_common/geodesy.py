@@ -38,9 +38,8 @@ def geo_point(values: Sequence[float], where: str) -> GeoPoint:
 
 def place_problem(origin: GeoPoint) -> str:
     """What is odd about the place of a map that `terrain_map` tells; "" if nothing."""
-    if any(origin):
-        return ""
-    return "terrain_map has the geo_origin 0, 0, 0, as if nobody had set it (terrain_node: parameter geo_origin)"
+    text = "terrain_map has the geo_origin 0, 0, 0, as if nobody had set it (terrain_node: parameter geo_origin)"
+    return "" if any(origin) else text
 
 
 def fits_geo_point(values: Sequence[float]) -> bool:

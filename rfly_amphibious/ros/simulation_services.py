@@ -11,13 +11,13 @@ from rfly_amphibious.ros.amphibious_msgs import WORLD
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_common.errors import ConfigError, PlacementError
+from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.entity_services import ROBOT, Entity, EntityServices, Motion, Pose, Twist
 from rfly_trajectory.fleet.entities import check_place
 
-MAX_HEIGHT, MAX_SPEED, MAX_RATE = 10_000.0, 200.0, 50.0
-"""m, m/s along an axis and rad/s about one, to which the vehicle may be set: far beyond, no step is small enough"""
+MOST = 10_000.0, 200.0, 50.0
+"""m up, m/s along an axis, rad/s about one, to which the vehicle may be set: far beyond, no step is small enough"""
 
 
 class VehicleEntity:
@@ -66,13 +66,12 @@ class VehicleEntity:
         position, orientation = pose or (now.position, now.orientation)
         if pose is not None:
             check_place(simulation.model.terrain, *position.tolist())
-            if position[2] > MAX_HEIGHT:
-                raise PlacementError(f"position z {position[2]:g} m, expected at most {MAX_HEIGHT:g}")
         to_body = rotation_matrix(orientation).T
         if twist is None:
             twist = Twist(now.velocity, rotation_matrix(now.orientation) @ now.rates)
-        for name, vector, most in (("linear", twist.linear, MAX_SPEED), ("angular", twist.angular, MAX_RATE)):
-            if not np.abs(vector).max() <= most:  # the simulation could not go on
-                raise ConfigError(f"twist.{name}: {np.abs(vector).max():g}, expected at most {most:g}")
+        parts = {"pose.position.z": position[2], "twist.linear": twist.linear, "twist.angular": twist.angular}
+        for (name, value), most in zip(parts.items(), MOST, strict=True):
+            if np.max(np.abs(value)) > most:
+                raise ConfigError(f"{name}: {np.max(np.abs(value)):g}, expected at most {most:g}")
         simulation.set_pose(position, orientation, twist.linear, to_body @ twist.angular)
         self._moved()

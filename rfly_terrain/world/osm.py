@@ -174,10 +174,10 @@ def _buildings(found: _OsmElements) -> Iterator[tuple[str, dict[str, str], list[
         if _is_building(relation.tags) and relation.tags.get("type") == "multipolygon":
             outlines.update(relation.members)
             ways = [found.ways[way].members for way in relation.members if way in found.ways]
-            corners += sum(map(len, ways))
+            complete = len(ways) == len(relation.members) <= MAX_WAYS
+            corners += complete * (sum(map(len, ways)) + len(ways) ** 2)  # each way is looked for among all
             if corners > MAX_ELEMENTS:  # ways may be in many relations, and often in one
                 raise ConfigError(f"{found.name}: multipolygons of more than {MAX_ELEMENTS:,} corners")
-            complete = len(ways) == len(relation.members) <= MAX_WAYS
             yield f"relation_{number}", relation.tags, _closed(ways, found) if complete else []
     for number, way in found.ways.items():
         if _is_building(way.tags) and number not in outlines:
@@ -192,20 +192,14 @@ def _closed(ways: list[list[int]], found: _OsmElements) -> list[list[int]]:
     """Rings of ways in any order and direction, each node of a ring once; none where a piece is missing."""
     if not all(way and all(node in found.nodes for node in way) for way in ways):
         return []
-    rings, left = [], dict(enumerate(ways))
-    by_end: dict[int, list[int]] = {}
-    for index, way in left.items():
-        for end in {way[0], way[-1]}:
-            by_end.setdefault(end, []).append(index)
+    left, rings = list(ways), []
     while left:
-        ring = list(left.popitem()[1])
+        ring = list(left.pop())
         while ring[0] != ring[-1] or len(ring) == 1:
-            there = by_end.get(ring[-1], [])
-            while there and there[-1] not in left:
-                there.pop()
-            if not there:
+            index = next((k for k, way in enumerate(left) if ring[-1] in (way[0], way[-1])), None)
+            if index is None:
                 return []
-            way = left.pop(there.pop())
+            way = left.pop(index)
             ring += (way if way[0] == ring[-1] else way[::-1])[1:]
         rings.append(ring[:-1])
     return rings

@@ -55,6 +55,13 @@ def load_world(name_or_path: StrPath) -> World:
 def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> World:
     """The world of a file's content; `file` is what errors call it, `folder` where its meshes are."""
     document = parse_mapping(data, file, "version and objects")
+    given = document.value.get("models")
+    models = given.values() if isinstance(given, dict) else ()
+    count = sum(
+        len(model["parts"]) for model in models if isinstance(model, dict) and isinstance(model.get("parts"), list)
+    )
+    if count > MAX_OBJECTS:  # to check each takes the schema a third of a millisecond, and aliases multiply them
+        raise document.error(("models",), f"{count:,} parts, allowed: at most {MAX_OBJECTS:,}")
     check_schema(document, load_schema("rfly_terrain", "worlds"))
     objects = _Reader(document, folder).objects()
     return World(name, objects, document.value.get("map", ""), folder)

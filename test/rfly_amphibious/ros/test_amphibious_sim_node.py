@@ -320,7 +320,7 @@ def test_the_vehicle_can_be_put_elsewhere(seat) -> None:
     assert told == "twist.linear: 1e+09, expected at most 200"
     wanted.pose.position.z = 1e9
     told = seat.call("set_entity_state", entity="car", state=wanted).result.error_message
-    assert told == "position z 1e+09 m, expected at most 10000"
+    assert told == "pose.position.z: 1e+09, expected at most 10000"
     info = seat.call("get_entity_info", entity="car").info
     assert (info.category.category, list(info.tags)) == (1, ["land-air"])
     assert list(seat.call("get_entities").entities) == ["car"]

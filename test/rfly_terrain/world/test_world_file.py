@@ -193,6 +193,14 @@ def test_surfaces_in_too_many_sizes(tmp_path):
         objects([1 + k / 1000 for k in range(500)])
 
 
+def test_aliases_of_parts_are_counted_before_they_are_checked():
+    """A file of 9 kB; to check 30,000 parts takes ten seconds."""
+    parts = "".join("      - {box: [1, 1, 1]}\n" for _ in range(100))
+    models = f"  a:\n    parts: &p\n{parts}" + "".join(f"  b{k}: {{parts: *p}}\n" for k in range(299))
+    with pytest.raises(ConfigError, match=r"w.yaml:2: models: 30,000 parts, allowed: at most 20,000"):
+        parse_world(f"version: 1\nmodels:\n{models}objects: []\n".encode(), "w.yaml")
+
+
 @pytest.mark.needs("trimesh")
 def test_a_mesh_in_too_many_models(tmp_path):
     """Also in those that no object has: 400 copies of 2,000 triangles are 2.4 million corners."""
