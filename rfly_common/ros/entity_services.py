@@ -106,7 +106,7 @@ class EntityServices:
     def _get_states(self, request: Any, response: Any) -> Any:
         response.result, chosen = self._chosen(request.filters)
         response.entities = [entity.name for _, entity in chosen]
-        response.states = self._states([index for index, _ in chosen])
+        response.states = self._states([index for index, _ in chosen]) if chosen else []
         return response
 
     def _get_info(self, request: Any, response: Any) -> Any:

@@ -118,3 +118,12 @@ def test_an_answer_does_not_repeat_a_megabyte_that_it_was_sent():
     assert result(102, "name 'a b'").error_message == "name 'a b'"
     text = result(102, f"name {'x' * 1_000_000!r}: expected letters").error_message
     assert (len(text), text[:10], text[-2:]) == (500, "name 'xxxx", "x…")
+
+
+def test_states_of_none_while_there_is_no_ground(services):
+    from simulation_interfaces.srv import GetEntitiesStates
+
+    callbacks, entity = services
+    entity.entities, entity.motions = lambda: None, None
+    answer = callbacks["~/get_entities_states"](GetEntitiesStates.Request(), GetEntitiesStates.Response())
+    assert (answer.result.result, list(answer.states)) == (3, [])
