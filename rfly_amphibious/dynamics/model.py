@@ -23,7 +23,7 @@ from rfly_amphibious.dynamics.arguments import (
 )
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.obstacle_contacts import lower_to_roofs
-from rfly_amphibious.dynamics.obstacles import obstacles_of
+from rfly_amphibious.dynamics.obstacles import Obstacles, obstacles_of, with_moving
 from rfly_amphibious.dynamics.wind import GUST_PERIOD, Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -37,6 +37,7 @@ from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_common.readers.numpy_files import NpzReader
 from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.moving import MAX_SPEED, MovingSolids
 from rfly_terrain.world.solids import Solids
 
 Method = Literal["rk4", "semi_implicit_euler"]
@@ -240,7 +241,7 @@ class AmphibiousModel:
 
     terrain None: level ground at z = 0. `ground_effect` False leaves it out. `air_density` "standard_atmosphere"
     scales all air forces with the density at z + `map_altitude` (m above sea level). `solids`: what stands on the
-    ground, as `World.solids` has it.
+    ground, as `World.solids` has it; `moving`: what moves on it, which `Stepper` and `Simulation` take along.
     """
 
     def __init__(
@@ -252,6 +253,7 @@ class AmphibiousModel:
         air_density: AirDensity = "sea_level",
         map_altitude: float = 0.0,
         solids: Solids | None = None,
+        moving: MovingSolids | None = None,
     ) -> None:
         check_choice("air_density", air_density, get_args(AirDensity))
         finite_number("map_altitude", map_altitude, "m")
@@ -260,11 +262,24 @@ class AmphibiousModel:
         standard = air_density == "standard_atmosphere"
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
-        self.set_solids(solids)
+        self.clock_ahead = 0.0
+        """s that the clock by which things move is ahead of the states' time"""
+        self.set_solids(solids, moving)
 
-    def set_solids(self, solids: Solids | None) -> None:
-        """Other things stand on the ground from the next step on."""
-        self._obstacles = obstacles_of(solids, self.params.reach)
+    def set_solids(self, solids: Solids | None, moving: MovingSolids | None = None) -> None:
+        """Other things stand on the ground, or move on it, from the next step on."""
+        self._obstacles, self._moving = obstacles_of(solids, self.params.reach), moving
+        if moving is not None:
+            self._obstacles = with_moving(self._obstacles, ())
+
+    def obstacles_at(self, time: float, x: Floats, span: float) -> Obstacles | None:
+        """What a vehicle in the state x at a time (s) may touch within the next `span` s, by which it moves."""
+        if self._moving is None:
+            return self._obstacles
+        velocity = x[at.VELOCITY : at.VELOCITY + 3]
+        reach = self.params.reach + (math.sqrt(float(velocity @ velocity)) + MAX_SPEED) * span
+        near = list(self._moving.near(x[at.POSITION : at.POSITION + 3], reach, time + self.clock_ahead))
+        return with_moving(self._obstacles, near) if near else self._obstacles
 
     def height_above_ground(self, points: Floats) -> Floats:
         """(n,) m from points (n, 3) straight down to the ground, or to what stands on it."""

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.obstacles import Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.arrays import Floats, Ints
-from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.arrays import Floats
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 
 TYRE_FLATNESS = 0.09
 """of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6"""
@@ -24,16 +25,6 @@ ROTOR_FLATNESS = 0.01
 """of a turning blade: its disc is 0.1 of the radius thick above and below the hub"""
 ON_FACE = 1e-7
 """m by which a point of a face may lie outside the part"""
-
-
-class Parts(NamedTuple):
-    """The convex parts of `Obstacles`, without the grid."""
-
-    low: Floats
-    high: Floats
-    first: Ints
-    planes: Floats
-    edges: Floats
 
 
 class Ellipsoid(NamedTuple):
@@ -117,51 +108,88 @@ def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratc
     for j in range(p.rotors):
         scratch.rotor_touches[j] = 0.0
     px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
+    set_row(scratch.carried, 0, (0.0, 0.0, 0.0))
     i, j = (px - obstacles.origin_x) / obstacles.cell, (py - obstacles.origin_y) / obstacles.cell
-    if not (0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns):
-        return force, moment
-    cell = int(i) * obstacles.columns + int(j)
-    members, low, high = obstacles.members, obstacles.low, obstacles.high
-    parts = Parts(low, high, obstacles.first, obstacles.planes, obstacles.edges)
-    reach, tan_steering = p.reach, math.tan(x[at.ROTOR_SPEED + p.rotors])
-    for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
-        k = members[m]
-        if px + reach < low[k, 0] or px - reach > high[k, 0] or py + reach < low[k, 1] or py - reach > high[k, 1]:
-            continue
-        if pz + reach < low[k, 2]:
-            continue
-        if pz - reach <= high[k, 2]:
-            pressed, turned = hull_contact(x, motion, p, parts, k, scratch)
+    if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
+        cell = int(i) * obstacles.columns + int(j)
+        for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
+            k = obstacles.members[m]
+            if is_near((px, py, pz), p.reach, obstacles.standing, k):
+                pressed, turned = part_contact(x, (px, py, pz), motion, p, obstacles.standing, k, scratch)
+                force, moment = add(force, pressed), add(moment, turned)
+    for k in range(obstacles.velocity.shape[0]):
+        velocity = row(obstacles.velocity, k)
+        carried = rotated_back(motion.rotation, velocity)
+        set_row(scratch.carried, 0, carried)
+        place = add((px, py, pz), scaled(-scratch.since, velocity))
+        if is_near(place, p.reach, obstacles.moving, k):
+            pressed, turned = part_contact(x, place, seen_from(carried, motion), p, obstacles.moving, k, scratch)
             force, moment = add(force, pressed), add(moment, turned)
-            rotor_contact(x, motion, p, parts, k, scratch)
-            pressed, turned = wheel_contact_with_part(x, motion, tan_steering, p, parts, k, scratch)
-            force, moment = add(force, pressed), add(moment, turned)
-        for i in range(4):
-            hub = in_world(x, motion, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
-            scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
-        if p.ground_effect:
-            for point in range(at.FIRST_ROTOR, at.FIRST_ROTOR + p.rotors):
-                hub = in_world(x, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
-                scratch.point_height[point] = min(scratch.point_height[point], height_above(hub, parts, k))
     for i in range(4):
         scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
     return force, moment
 
 
-@inner_kernel
-def in_world(x: Any, motion: BodyMotion, point: Vector) -> Vector:
-    """A point of the body, m, world."""
-    return add((x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]), rotated(motion.rotation, point))
+@inlined_kernel
+def seen_from(carried: Vector, motion: BodyMotion) -> BodyMotion:
+    """The motion beside something that moves evenly, m/s, body axes. Eq. 6.11."""
+    velocity = add(motion.velocity, scaled(-1.0, carried))
+    return BodyMotion(
+        motion.rotation, velocity, motion.air_velocity, motion.rates, motion.gravity, motion.density_ratio
+    )
+
+
+@inlined_kernel
+def is_near(place: Vector, reach: float, parts: Parts, k: int) -> bool:
+    """Whether a body at a place may be beside or above part k."""
+    low, high = parts.low, parts.high
+    return not (
+        place[0] + reach < low[k, 0]
+        or place[0] - reach > high[k, 0]
+        or place[1] + reach < low[k, 1]
+        or place[1] - reach > high[k, 1]
+        or place[2] + reach < low[k, 2]
+    )
 
 
 @inner_kernel
-def hull_contact(x: Any, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any) -> tuple[Vector, Vector]:
+def part_contact(
+    x: Any, place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+) -> tuple[Vector, Vector]:
+    """(force, moment) of part k on the body at a place, m, world; body axes. What it touches otherwise -> scratch."""
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if place[2] - p.reach <= parts.high[k, 2]:
+        pressed, turned = hull_contact(place, motion, p, parts, k, scratch)
+        force, moment = add(force, pressed), add(moment, turned)
+        rotor_contact(place, motion, p, parts, k, scratch)
+        pressed, turned = wheel_contact_with_part(x, place, motion, p, parts, k, scratch)
+        force, moment = add(force, pressed), add(moment, turned)
+    for i in range(4):
+        hub = in_world(place, motion, (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i]))
+        scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
+    if p.ground_effect:
+        for point in range(at.FIRST_ROTOR, at.FIRST_ROTOR + p.rotors):
+            hub = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
+            scratch.point_height[point] = min(scratch.point_height[point], height_above(hub, parts, k))
+    return force, moment
+
+
+@inner_kernel
+def in_world(place: Vector, motion: BodyMotion, point: Vector) -> Vector:
+    """A point of the body at a place, m, world."""
+    return add(place, rotated(motion.rotation, point))
+
+
+@inner_kernel
+def hull_contact(
+    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+) -> tuple[Vector, Vector]:
     """(force, moment) of part k on the hull, body axes. Eq. 6.8."""
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
     for e in range(p.hull_parts):
         point, radius = row(p.hull_centre, e), p.hull_radius[e]
-        ellipsoid = Ellipsoid(in_world(x, motion, point), up, p.hull_flatness[e], radius)
+        ellipsoid = Ellipsoid(in_world(place, motion, point), up, p.hull_flatness[e], radius)
         distance, gradient = nearest(ellipsoid, parts, k)
         if distance >= radius:
             continue
@@ -182,12 +210,12 @@ def hull_contact(x: Any, motion: BodyMotion, p: Any, parts: Parts, k: int, scrat
 
 
 @inner_kernel
-def rotor_contact(x: Any, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any) -> None:
+def rotor_contact(place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any) -> None:
     """Which rotors' discs part k reaches into -> scratch."""
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
     for j in range(p.rotors):
         point = at.FIRST_ROTOR + j
-        centre = in_world(x, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
+        centre = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
         distance, _ = nearest(Ellipsoid(centre, up, ROTOR_FLATNESS, p.rotor_radius), parts, k)
         if distance < p.rotor_radius:
             scratch.rotor_touches[j] = 1.0
@@ -195,17 +223,18 @@ def rotor_contact(x: Any, motion: BodyMotion, p: Any, parts: Parts, k: int, scra
 
 @inner_kernel
 def wheel_contact_with_part(
-    x: Any, motion: BodyMotion, tan_steering: float, p: Any, parts: Parts, k: int, scratch: Any
+    x: Any, place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
 ) -> tuple[Vector, Vector]:
     """(force, moment) on the body where a wheel touches a part that is too steep to roll on. Eq. 6.10.
 
     The nearest part that it may roll on -> scratch.
     """
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
     for i in range(4):
         point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.STRUT + i])
         axle = wheel_axle(i, tan_steering, p)
-        tyre = Ellipsoid(in_world(x, motion, point), rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
+        tyre = Ellipsoid(in_world(place, motion, point), rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
         distance, gradient = nearest(tyre, parts, k)
         if distance < p.wheel_radius:
             slope = math.sqrt(dot(gradient, gradient))
@@ -222,6 +251,7 @@ def wheel_contact_with_part(
             elif distance < scratch.part_distance[i]:
                 scratch.part_distance[i], scratch.part_slope[i] = distance, slope
                 set_row(scratch.part_normal, i, normal)
+                set_row(scratch.part_velocity, i, row(scratch.carried, 0))
     return force, moment
 
 
@@ -247,11 +277,10 @@ def height_above(point: Vector, parts: Parts, part: int) -> float:
 @kernel
 def lower_to_roofs(points: Floats, obstacles: Any, heights: Floats) -> None:
     """Heights (n,) of points (n, 3) above the ground -> above the parts that lie between, m."""
-    parts = Parts(obstacles.low, obstacles.high, obstacles.first, obstacles.planes, obstacles.edges)
     for n in range(points.shape[0]):
         point = row(points, n)
         i, j = (point[0] - obstacles.origin_x) / obstacles.cell, (point[1] - obstacles.origin_y) / obstacles.cell
         if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
             cell = int(i) * obstacles.columns + int(j)
             for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
-                heights[n] = min(heights[n], height_above(point, parts, obstacles.members[m]))
+                heights[n] = min(heights[n], height_above(point, obstacles.standing, obstacles.members[m]))

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rfly_common.arrays import Floats, Ints
+from rfly_terrain.world.models import placed_part
 from rfly_terrain.world.solids import Solids
 
 MAX_CELLS = 1_000_000
 FLAT_COSINE = 1.0 - 1e-12
 """of two triangles' normals: more, and the side between them is no edge"""
+
+
+class Parts(NamedTuple):
+    """n convex parts, ENU, m."""
+
+    low: Floats
+    """(n, 3) least x, y, z of each part"""
+    high: Floats
+    """(n, 3)"""
+    first: Ints
+    """(n + 1, 2) where the planes and the edges of each part begin"""
+    planes: Floats
+    """(f, 4) unit normal out of each face, and the face's distance from the origin along it"""
+    edges: Floats
+    """(e, 6) both ends"""
 
 
 class Obstacles(NamedTuple):
@@ -32,16 +49,11 @@ class Obstacles(NamedTuple):
     """(cells + 1,) where each cell's list begins, column by column and then row by row"""
     members: Ints
     """the lists"""
-    low: Floats
-    """(n, 3) least x, y, z of each part"""
-    high: Floats
-    """(n, 3)"""
-    first: Ints
-    """(n + 1, 2) where the planes and the edges of each part begin"""
-    planes: Floats
-    """(f, 4) unit normal out of each face, and the face's distance from the origin along it"""
-    edges: Floats
-    """(e, 6) both ends"""
+    standing: Parts
+    moving: Parts
+    """those near the vehicle, where they are at the begin of the next steps"""
+    velocity: Floats
+    """(m, 3) of those that move, m/s, world"""
 
 
 def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
@@ -51,17 +63,10 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     """
     groups = [] if solids is None else np.split(solids.vertices, solids.first[1:-1])
     found = [_faces(corners.tobytes()) for corners in groups]
-    parts = [part for part in found if part is not None]
-    n = len(parts)
+    parts = _parts([part for part in found if part is not None])
+    n, low, high = len(parts.low), parts.low, parts.high
     if not n:
         return None
-    corners = [edges.reshape(-1, 3) for _, edges in parts]
-    low = np.array([each.min(axis=0) for each in corners]).reshape(-1, 3)
-    high = np.array([each.max(axis=0) for each in corners]).reshape(-1, 3)
-    sizes = np.array([(len(planes), len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
-    first = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(sizes, axis=0)])
-    planes = np.concatenate([planes for planes, _ in parts])
-    edges = np.concatenate([edges for _, edges in parts])
     begin, end = low[:, :2].min(axis=0) - reach, high[:, :2].max(axis=0) + reach
     cell = max(reach, math.sqrt(float(np.prod(end - begin)) / MAX_CELLS), float(np.max(end - begin)) / MAX_CELLS)
     rows, columns = (np.floor((end - begin) / cell).astype(np.int64) + 1).tolist()
@@ -77,7 +82,37 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     order = np.argsort(cells, kind="stable")
     begins = np.searchsorted(cells[order], np.arange(rows * columns + 1))
     x, y = begin.tolist()
-    return Obstacles(x, y, cell, rows, columns, begins, which[order], low, high, first, planes, edges)
+    return Obstacles(x, y, cell, rows, columns, begins, which[order], parts, _parts([]), np.empty((0, 3)))
+
+
+def with_moving(obstacles: Obstacles | None, bodies: Iterable[tuple[Floats, Floats, float, Floats]]) -> Obstacles:
+    """The same among bodies that move: (corners, place, yaw, velocity) of each, as `MovingSolids.near` has them."""
+    parts, velocities = [], []
+    for corners, place, yaw, velocity in bodies:
+        found = _faces(corners.tobytes())
+        if found is not None:
+            planes, edges = found
+            normals = placed_part(planes[:, :3], (0.0, 0.0, 0.0), yaw)
+            planes = np.column_stack([normals, planes[:, 3] + normals @ place])
+            parts.append((planes, placed_part(edges.reshape(-1, 3), place, yaw).reshape(-1, 6)))
+            velocities.append(velocity)
+    return (obstacles or _NOTHING)._replace(moving=_parts(parts), velocity=np.array(velocities, float).reshape(-1, 3))
+
+
+def _parts(parts: Sequence[tuple[Floats, Floats]]) -> Parts:
+    """Of the planes (f, 4) and edges (e, 6) of each."""
+    corners = [edges.reshape(-1, 3) for _, edges in parts]
+    low = np.array([each.min(axis=0) for each in corners]).reshape(-1, 3)
+    high = np.array([each.max(axis=0) for each in corners]).reshape(-1, 3)
+    sizes = np.array([(len(planes), len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
+    first = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(sizes, axis=0)])
+    planes = np.concatenate([np.empty((0, 4)), *(planes for planes, _ in parts)])
+    return Parts(low, high, first, planes, np.concatenate([np.empty((0, 6)), *(edges for _, edges in parts)]))
+
+
+_NONE = np.empty(0, np.int64)
+_NOTHING = Obstacles(0.0, 0.0, 1.0, 0, 0, np.zeros(1, np.int64), _NONE, _parts([]), _parts([]), np.empty((0, 3)))
+"""that stands"""
 
 
 @functools.lru_cache(maxsize=8192)  # a millisecond each, where one of many objects has moved

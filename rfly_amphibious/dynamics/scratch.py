@@ -58,6 +58,12 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "part_slope": (4,),
     "side_compression": (4,),
     "part_below": (4,),
+    # what moves, m/s, body axes: the part that is looked at, that nearest part of each wheel, and what it rolls on; s
+    # since the begin of the steps, when it was where `Obstacles.moving` says
+    "carried": (1, 3),
+    "part_velocity": (4, 3),
+    "contact_velocity": (4, 3),
+    "since": (),
     # longitudinal of each wheel, then lateral: ρ; D_x ŝ_x/ρ and D_y ŝ_y/ρ, N; f(ρ)
     "slip": (8,),
     "force_limit": (8,),

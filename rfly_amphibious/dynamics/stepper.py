@@ -90,6 +90,8 @@ class Stepper:
         if self._keep_steps and steps != self._samples.states.shape[1]:
             self._samples = self._room(steps)
         first, last = self.done, self.done + steps
+        now, x = self._begin.time + first * self._dt, self._vehicle.x[0]
+        obstacles = self._model.obstacles_at(now, x, steps * self._dt)
         gusts = self._noise[:, self._gusts[first] : self._gusts[last]]
         self._simulate(
             self._vehicle,
@@ -106,7 +108,7 @@ class Stepper:
             self._integrator,
             self._model._records,
             self._model._ground,
-            self._model._obstacles,
+            obstacles,
             self._samples if self._keep_steps else self._samples._replace(every=steps),
         )
         if self._vehicle.status[0, 0]:

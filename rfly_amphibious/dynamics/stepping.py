@@ -61,6 +61,7 @@ def simulate(
             crashed = memory[at.CRASHED] != 0.0
             accepted_command(controls.rows[v, row], crashed, p, command)
             inputs = Inputs(command, controls.torques and not crashed, brake_acting, wind_now)
+            scratch[0].since = step * dt
             if integrator.method == RK4:
                 rk4_step(x, inputs, dt, p, ground, obstacles, stages, scratch)
             else:
@@ -121,6 +122,7 @@ def rk4_step(x: Any, inputs: Inputs, dt: float, p: Any, ground: Any, obstacles: 
     for n in range(x.size):
         point[n], total[n] = x[n], 0.0
     for stage in range(4):
+        scratch[1].since = scratch[0].since + (dt if stage == 3 else 0.5 * dt)
         state_derivative(point, inputs, p, ground, obstacles, rate, scratch[min(stage, 1)])
         weight, ahead = 2.0 if 0 < stage < 3 else 1.0, dt if stage == 2 else 0.5 * dt
         for n in range(x.size):

@@ -44,8 +44,9 @@ def wheel_axle(i: int, tan_steering: float, p: Any) -> Vector:
 
 @inlined_kernel
 def hub_velocity(i: int, velocity: Vector, rates: Vector, strut_rate: float, scratch: Any) -> Vector:
-    """v_h, m/s, body axes, from the body's velocity and rates. Eq. 5.2."""
-    return add(add(velocity, cross(rates, row(scratch.hub, i))), (0.0, 0.0, strut_rate))
+    """v_h, m/s, body axes, from the body's velocity and rates, beside what the wheel rolls on. Eq. 5.2, 6.11."""
+    beside = add(velocity, scaled(-1.0, row(scratch.contact_velocity, i)))
+    return add(add(beside, cross(rates, row(scratch.hub, i))), (0.0, 0.0, strut_rate))
 
 
 @inlined_kernel
@@ -88,9 +89,11 @@ def wheel_contact(
     normal = rotated_back(motion.rotation, world_normal)
     distance = scratch.point_height[i] * world_normal[2]
     slope = 1.0
-    if obstacles is not None:  # noqa: SIM102  numba prunes the outer condition alone
+    if obstacles is not None:
+        set_row(scratch.contact_velocity, i, (0.0, 0.0, 0.0))
         if scratch.part_distance[i] < distance or normal[2] <= MIN_UPRIGHT:
             distance, normal, slope = scratch.part_distance[i], row(scratch.part_normal, i), scratch.part_slope[i]
+            set_row(scratch.contact_velocity, i, row(scratch.part_velocity, i))
     if distance >= p.wheel_radius or normal[2] <= MIN_UPRIGHT:
         return
     velocity = hub_velocity(i, motion.velocity, motion.rates, x[at.STRUT_RATE + i], scratch)

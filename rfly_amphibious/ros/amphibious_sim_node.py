@@ -26,7 +26,7 @@ from rfly_common.ros.run_loop import run
 from rfly_common.ros.simulation_services import PLAYING, STATES
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, placed_objects_to_solids
 from rfly_terrain.ros.terrain_topics import NOT_YET, LatestTerrain
 
 WAITED_S = 1.0
@@ -49,6 +49,7 @@ class AmphibiousSimNode(Node):
         self._given = given = declare_parameters(self, SimulationParameters, defaults=method)
         scene = None if setup.scenario is None else setup.scenario.world
         self._solids = None if scene is None else scene.solids
+        self._moving = None if scene is None else scene.moving_solids
         self._map_problem = self._objects_problem = ""
         self._diagnostics = Diagnostics(self, "simulation", "level ground", self._update_diagnostics)
         self._topics = SimulationTopics(self, self._vehicle, setup, given)
@@ -89,13 +90,14 @@ class AmphibiousSimNode(Node):
             axes = WORLDS.get(message.header.frame_id)
             if axes is None:
                 raise FrameError(f"frame {message.header.frame_id!r}, expected map or map_ned")
-            self._solids = placed_objects_to_solids(message, FrameToWorld(axes))
+            moving = placed_objects_to_moving(message, FrameToWorld(axes))
+            self._solids, self._moving = placed_objects_to_solids(message, FrameToWorld(axes)), moving
         except ValueError as error:
             self._objects_problem = f"placed_objects is ignored: {error}"
             self._diagnostics.count("refused_objects")
             self.get_logger().warning(self._objects_problem)
         if self._loop.simulation is not None:
-            self._loop.simulation.model.set_solids(self._solids)
+            self._loop.simulation.model.set_solids(self._solids, self._moving)
         self._update_diagnostics()
 
     def _load(self, terrain: HeightMap | None, geo_origin: tuple[float, float, float] | None) -> None:
@@ -107,7 +109,7 @@ class AmphibiousSimNode(Node):
             return
         try:
             simulation = Simulation(
-                AmphibiousModel(setup.params, terrain, solids=self._solids),
+                AmphibiousModel(setup.params, terrain, solids=self._solids, moving=self._moving),
                 setup.sensors,
                 setup.start,
                 wind=setup.wind,

@@ -162,7 +162,9 @@ class RangeSensorTopics:
         wanted = [each for each in due if self._wanted(each.sensor)]
         if not wanted:
             return
-        scene = SceneRays(self._terrain, self._neighbours.bodies(self._terrain, time.monotonic_ns()))
+        clock_ahead = simulation.model.clock_ahead
+        bodies = self._neighbours.bodies(self._terrain, time.monotonic_ns(), self._time, clock_ahead)
+        scene = SceneRays(self._terrain, bodies)
         weather = self._weather()
         for each in wanted:
             if self._lock_step:

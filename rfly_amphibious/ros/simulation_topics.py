@@ -23,6 +23,8 @@ from rfly_common.ros.stamps import ns_to_stamp
 
 CLOCK_RATE = 100
 """Hz of simulation time"""
+CLOCK_SLACK_S = 0.1
+"""by which the simulation may fall behind the node's clock before what moves jumps to where that clock has it"""
 KINDS = 10
 """kinds of samples that SimulationTick counts"""
 
@@ -99,6 +101,9 @@ class SimulationTopics:
         """The vehicle's state, for those who show it."""
         self.shown_at = time.monotonic()
         stamp_ns = simulation.time_ns if self._publishes_clock else self._node.get_clock().now().nanoseconds
+        ahead = (stamp_ns - simulation.time_ns) * 1e-9
+        if abs(ahead - simulation.model.clock_ahead) > CLOCK_SLACK_S:
+            simulation.model.clock_ahead = ahead
         self._show.publish(simulation, stamp_ns, self._source)
 
     def publish_tick(self, simulation: Simulation) -> None:

@@ -120,8 +120,9 @@ class Scenario:
         return _Reader(document, file, folder, load_map).scenario(name or file, map_folders, of_vehicle)
 
     def model(self) -> AmphibiousModel:
-        """The vehicle on the scenario's ground, with what stands there."""
-        return AmphibiousModel(self.params, self.terrain, solids=None if self.world is None else self.world.solids)
+        """The vehicle on the scenario's ground, with what stands and moves there."""
+        world = self.world or World()
+        return AmphibiousModel(self.params, self.terrain, solids=world.solids, moving=world.moving_solids)
 
     def simulation(self, sensors: SensorParameters, *, noise: bool = True, **more: Any) -> Simulation:
         """A simulation on the scenario's map, with its vehicle, start, wind, events, seed and method.

@@ -22,7 +22,8 @@ from rfly_terrain.world.models import CLASSES
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
-    from rfly_terrain.world.world import World
+    from rfly_terrain.world.moving import MovingObject
+    from rfly_terrain.world.world import World, WorldObject
 
 
 class Neighbours:
@@ -63,26 +64,39 @@ class Neighbours:
     def set_objects(self, objects: PlacedBodies) -> None:
         """All placed objects."""
         self._objects = objects
-        forms, index = objects.shapes(self._seen)
-        count = len(objects)
-        self._placed = SceneBodies(
-            forms,
-            index,
-            np.asarray(objects.places, float),
+        self._moving = objects.select(objects.moves)
+        self._placed = self._seen_bodies(objects.select(~objects.moves))
+
+    def _seen_bodies(self, objects: PlacedBodies, time: float = 0.0) -> SceneBodies:
+        """Placed objects, which are there at a time, s."""
+        places = np.asarray(objects.places, float)
+        return SceneBodies(
+            *objects.shapes(self._seen),
+            places,
             np.asarray(objects.orientation, float),
-            np.zeros((count, 3)),
-            np.zeros(count),
+            np.zeros_like(places) if objects.velocity is None else objects.velocity,
+            np.full(len(objects), time),
             objects.id,
             objects.color,
             objects.class_id,
         )
 
-    def bodies(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
-        """All that can be seen beside the ground; vehicles that stand on the ground are put there."""
+    def bodies(
+        self, terrain: HeightMap | None, steady_ns: int, time: float = 0.0, clock_ahead: float = 0.0
+    ) -> SceneBodies:
+        """All that can be seen beside the ground at the simulation's `time` (s); vehicles on the ground are put there.
+
+        `clock_ahead` (s): by which the clock of what moves is ahead of it.
+        """
+        parts = [self._vehicles(terrain, steady_ns)]
+        if len(self._moving):
+            parts.append(self._seen_bodies(self._moving.at(time + clock_ahead), time))
+        there = [part for part in (*parts, self._placed) if len(part)]
+        return joined(there) if len(there) > 1 else (there or [self._placed])[0]
+
+    def _vehicles(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
         table = self._table
         table.drop_stale(steady_ns, self._stale_after_ns)
-        if not len(table):
-            return self._placed
         if self._layout != table.layout:
             self._layout = table.layout
             self._kind = self._shapes.index_of(table["vehicle_type"])
@@ -99,7 +113,7 @@ class Neighbours:
                 self._shapes.footprint[kinds] * scale[:, :2],
                 self._shapes.column("upright")[kinds] > 0,
             )
-        vehicles = SceneBodies(
+        return SceneBodies(
             *self._forms,
             position,
             orientation,
@@ -108,25 +122,32 @@ class Neighbours:
             table.id.copy(),
             class_id=np.full(len(table), CLASSES.index("vehicle")),
         )
-        return joined([vehicles, self._placed]) if len(self._objects) else vehicles
 
 
-def world_bodies(world: World) -> SceneBodies:
-    """What stands in a world, on its terrain. Ids count its objects from 1; each convex part, or mesh, is a body."""
-    parts = [(row, part) for row, o in enumerate(world.objects) for part in o.scaled_model.seen]
+def world_bodies(world: World, time: float | None = None) -> SceneBodies:
+    """What stands in a world, on its terrain, and, where a `time` (s) is given, what moves, as it does then.
+
+    Ids count its objects from 1, then what moves; each convex part, or mesh, is a body.
+    """
+    moving = world.moving_solids if time is not None else None
+    poses = [] if moving is None or time is None else [path.at(time) for path in moving.paths]
+    bodies: list[WorldObject | MovingObject] = [*world.objects, *(world.moving if poses else ())]
+    parts = [(row, part) for row, o in enumerate(bodies) for part in o.scaled_model.seen]
     row = np.array([at for at, _ in parts], np.int64)
     different = {id(part): part for _, part in parts}
     which = {key: index for index, key in enumerate(different)}
-    turns = np.zeros((len(world.objects), 3))
-    turns[:, 2] = [o.yaw for o in world.objects]
-    models = [o.model for o in world.objects]
+    turns = np.zeros((len(bodies), 3))
+    turns[:, 2] = [*(o.yaw for o in world.objects), *(yaw for _, yaw, _ in poses)]
+    velocity = np.zeros((len(bodies), 3))
+    velocity[len(world.objects) :] = np.reshape([velocity for _, _, velocity in poses], (-1, 3))
+    models = [o.model for o in bodies]
     return SceneBodies(
         tuple(ConvexHull(part) if part.ndim == 2 else TriangleMesh(part) for part in different.values()),
         np.array([which[id(part)] for _, part in parts], np.int64),
-        world.positions[row],
+        np.concatenate([world.positions, np.reshape([place for place, _, _ in poses], (-1, 3))])[row],
         np.asarray(euler_to_quat(turns), float)[row],
-        np.zeros((len(row), 3)),
-        np.zeros(len(row)),
+        velocity[row],
+        np.full(len(row), time or 0.0),
         row + 1,
         np.array([model.color for model in models], float).reshape(-1, 3)[row] / 255.0,
         np.array([model.class_id for model in models], np.int64)[row],

@@ -21,8 +21,9 @@ from rfly_common.errors import PlacementError, ShapeError
 from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_flu_to_ned_frd, quat_ned_frd_to_enu_flu
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.transform_buffer import FrameToWorld
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
-from rfly_terrain.ros.placed_objects_msgs import parts_of_solids, surfaces_of_solids
+from rfly_terrain.ros.placed_objects_msgs import parts_of_solids, paths_of_objects, surfaces_of_solids
 
 _OBJECT_COLUMNS = {
     "id": (1, 0, MAX_ID),
@@ -98,6 +99,7 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
         box_half_extent=columns["box_half_extent"],
         color=_colors(message, n),
         class_id=_class_ids(message, n),
+        paths=paths_of_objects(message, FrameToWorld(axes)),
     )
     return placed.rows(row, hulls, hull)
 

@@ -178,6 +178,8 @@ class CollisionWorld:
             self._layout = self._table.layout
             self._kind, self._vehicle_shapes = self._shapes_of(self._table)
             self.unscaled = int(np.count_nonzero(_surplus_shapes(self._kind, self._table["scale"])))
+        if self._objects.moves.any():
+            self._objects = self._objects.at(self._stamp_ns * 1e-9)
         poses = self._poses(self._table, self._kind, self._vehicle_shapes)
         bodies, dt = self._with_velocities(poses)
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)

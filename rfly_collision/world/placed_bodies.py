@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +14,7 @@ from rfly_collision.shapes.shape import Box, ConvexHull
 from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_collision.shapes.vehicle_shapes import VehicleShapes
 from rfly_common.arrays import Bools, Floats, Ints
+from rfly_terrain.world.moving import MovingPath
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,10 @@ class PlacedBodies:
     """(n, 3) red, green, blue, 0 … 1; NaN, or None for all: none of its own"""
     class_id: Ints | None = None
     """(n,) what each is, a place in `rfly_terrain.world.models.CLASSES`; None: nobody knows"""
+    paths: tuple[MovingPath | None, ...] = ()
+    """n: along which each moves, None for one that stands still; empty: all do. What moves has a hull"""
+    velocity: Floats | None = None
+    """(n, 3) m/s, at a time that `at` was asked for"""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -48,7 +56,28 @@ class PlacedBodies:
         values = {name: getattr(self, name)[row] for name in columns}
         color = None if self.color is None else self.color[row]
         class_id = None if self.class_id is None else self.class_id[row]
-        return PlacedBodies(**values, hulls=hulls, hull=hull, color=color, class_id=class_id)
+        paths = tuple(self.paths[k] for k in row.tolist()) if self.paths else ()
+        return PlacedBodies(**values, hulls=hulls, hull=hull, color=color, class_id=class_id, paths=paths)
+
+    def select(self, chosen: Bools) -> PlacedBodies:
+        """Some of them, (n,) of which."""
+        row = np.flatnonzero(chosen)
+        return self.rows(row, self.hulls, self.hull_index[row])
+
+    @functools.cached_property
+    def moves(self) -> Bools:
+        """(n,) which go along a path."""
+        return np.array([path is not None for path in self.paths] or [False] * len(self), np.bool_)
+
+    def at(self, time: float) -> PlacedBodies:
+        """All, and those that move where they are at a time, s of the nodes' clock."""
+        position, orientation = self.position.copy(), self.orientation.copy()
+        velocity = np.zeros((len(self), 3))
+        for row, path in enumerate(self.paths):
+            if path is not None:
+                position[row], yaw, velocity[row] = path.at(time)
+                orientation[row] = 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)
+        return dataclasses.replace(self, position=position, orientation=orientation, velocity=velocity)
 
     @property
     def has_box(self) -> Bools:

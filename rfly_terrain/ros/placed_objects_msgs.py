@@ -11,6 +11,7 @@ from rfly_common.errors import PlacementError
 from rfly_common.frames import rotation_matrix
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.world.models import MAX_CORNERS
+from rfly_terrain.world.moving import MovingPath, MovingSolids
 from rfly_terrain.world.solids import ObjectBoxes, Solids, joined
 
 MAX_DISTANCE = 1e7
@@ -58,8 +59,40 @@ def surfaces_of_solids(message: Any) -> list[Floats | None]:
     return [surface if count else None for surface, count in zip(surfaces, counts, strict=False)]
 
 
+def paths_of_objects(message: Any, frame: FrameToWorld) -> tuple[MovingPath | None, ...]:
+    """Along which each object moves, in ENU, None for one that stands still; () where all do. Raises as above."""
+    counts = np.asarray(message.path_corners, np.int64)
+    if not counts.any():
+        return ()
+    columns = [np.asarray(getattr(message, f"path_{name}"), float) for name in ("speed", "start", "loops")]
+    corners = np.asarray(message.path, float)
+    if (counts < 0).any() or 3 * counts.sum() != len(corners):
+        raise PlacementError(f"placed_objects: path: {len(corners)} numbers, expected {3 * counts.sum()}")
+    if any(len(column) != len(message.id) for column in (counts, *columns)):
+        raise PlacementError(f"placed_objects: path_…: expected {len(message.id)} numbers each, or none")
+    solid = np.asarray(message.solid, np.int64)
+    if len(solid) != len(counts) or (solid[counts > 0] < 0).any():
+        raise PlacementError("placed_objects: path_corners: what moves is one of the solids, not a box")
+    lines = np.split(np.asarray(frame.points_to_enu(corners.reshape(-1, 3))), np.cumsum(counts)[:-1])
+    try:
+        return tuple(
+            MovingPath(line, speed, bool(loops), start) if len(line) else None
+            for line, speed, start, loops in zip(lines, *(column.tolist() for column in columns), strict=True)
+        )
+    except ValueError as error:
+        raise PlacementError(f"placed_objects: {error}") from None
+
+
+def placed_objects_to_moving(message: Any, frame: FrameToWorld) -> MovingSolids | None:
+    """What moves; None: nothing does. Raises PlacementError as above."""
+    parts, solid = parts_of_solids(message)
+    paths = paths_of_objects(message, frame)
+    there = [(path, tuple(parts[solid[row]])) for row, path in enumerate(paths) if path is not None]
+    return MovingSolids(tuple(path for path, _ in there), tuple(each for _, each in there)) if there else None
+
+
 def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
-    """All that stands in the scene, in ENU; `frame` is that of the message. Raises ValueError as above."""
+    """All that stands still in the scene, in ENU; `frame` is that of the message. Raises ValueError as above."""
     parts, solid = parts_of_solids(message)
     position, box = (np.reshape(values, (-1, 3)) for values in (message.position, message.box_origin))
     turned = np.reshape(message.orientation, (-1, 4))
@@ -70,10 +103,12 @@ def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
     half = np.reshape(message.box_half_extent, (-1, 3))
     if len(half) != len(boxed):
         raise PlacementError(f"placed_objects: box_half_extent: {len(half)} boxes for {len(boxed)} objects")
+    still = np.array([path is None for path in paths_of_objects(message, frame)] or [True] * len(boxed), np.bool_)
+    boxed, parted = boxed & still, ~boxed & still
     boxes = ObjectBoxes(box[boxed], half[boxed], turned[boxed])
     rotation = rotation_matrix(turned.reshape(-1, 4))
     placed = [
-        part @ rotation[row].T + position[row] for row in np.flatnonzero(~boxed).tolist() for part in parts[solid[row]]
+        part @ rotation[row].T + position[row] for row in np.flatnonzero(parted).tolist() for part in parts[solid[row]]
     ]
     first = np.concatenate([[0], np.cumsum([len(part) for part in placed])]).astype(np.int64)
     return joined([boxes, Solids(np.concatenate([np.empty((0, 3)), *placed]), first)])

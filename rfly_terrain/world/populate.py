@@ -12,6 +12,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.models import CLASSES, Model, box_part, cylinder_part, hull_part, placed_part
+from rfly_terrain.world.moving import MovingObject, MovingPath
 from rfly_terrain.world.world import World, WorldObject
 
 MAX_OBJECTS = 20_000
@@ -155,8 +156,8 @@ def make_world(kind: str, terrain: HeightMap, seed: int, *, area: Area | None = 
     if not 0.0 <= density * where.hectares <= MAX_OBJECTS:
         raise ConfigError(f"density: {density:g} a hectare, expected 0 … {MAX_OBJECTS / where.hectares:g} here")
     make = KINDS[kind]
-    objects = make(_Site(terrain, where, np.random.default_rng(seed)), density)
-    return World(kind, tuple(objects), terrain.name, terrain=terrain)
+    objects, moving = make(_Site(terrain, where, np.random.default_rng(seed)), density)
+    return World(kind, tuple(objects), terrain.name, terrain=terrain, moving=tuple(moving))
 
 
 class _Site:
@@ -234,7 +235,11 @@ def _rocks(rng: np.random.Generator) -> list[Model]:
     return made
 
 
-def _forest(site: _Site, density: float) -> list[WorldObject]:
+_Made = tuple[list[WorldObject], list[MovingObject]]
+"""what stands, and what moves"""
+
+
+def _forest(site: _Site, density: float) -> _Made:
     pine, leaved, bush = _trees()
     rocks, rng = _rocks(site.rng), site.rng
     choices: list[tuple[Model, float, float]] = [(pine, 2.0, 0.5), (leaved, 2.6, 0.25), (bush, 0.9, 0.15)]
@@ -247,10 +252,10 @@ def _forest(site: _Site, density: float) -> list[WorldObject]:
         place = site.anywhere(0.6 * radius * scale, STEEPEST_TREE)  # crowns touch each other, trunks don't
         if place is not None:
             objects.append(WorldObject(model, *place, site.turn(), None, scale))
-    return objects
+    return objects, _people(site, 1.0)
 
 
-def _pillars(site: _Site, density: float) -> list[WorldObject]:
+def _pillars(site: _Site, density: float) -> _Made:
     models = [
         _model(f"pillar_{radius * 10:.0f}", "pole", color, _raised(cylinder_part(radius, 32.0), -2.0))
         for radius, color in ((0.4, (196, 120, 70)), (0.8, (92, 128, 168)), (1.5, (150, 150, 150)))
@@ -261,7 +266,7 @@ def _pillars(site: _Site, density: float) -> list[WorldObject]:
         place = site.anywhere(float(model.bounds[1][0]) + 2.5, math.radians(60.0))
         if place is not None:
             objects.append(WorldObject(model, *place))
-    return objects
+    return objects, []
 
 
 def _house(name: str, size: tuple[float, float, float], roof: float, color: tuple[int, int, int]) -> Model:
@@ -283,8 +288,8 @@ _SETBACK = 9.0
 """m from the middle of the road to the middle of a house's front garden"""
 
 
-def _village(site: _Site, density: float) -> list[WorldObject]:
-    """Houses and lamps along a road, garden walls, trees around."""
+def _village(site: _Site, density: float) -> _Made:
+    """Houses and lamps along a road, garden walls, trees around; cars on the road, people in between."""
     rng = site.rng
     road = find_road(site.terrain, (site.area.x_min, site.area.x_max, site.area.y_min, site.area.y_max))
     for x, y in road.points(2.0):
@@ -320,7 +325,56 @@ def _village(site: _Site, density: float) -> list[WorldObject]:
         free = site.anywhere(radius, STEEPEST_TREE)
         if free is not None:
             objects.append(WorldObject(model, *free, site.turn(), None, SCALES[int(rng.integers(3))]))
-    return objects
+    return objects, [*_cars(site, road), *_people(site, 2.0)]
+
+
+_PERSON = Model("person", (cylinder_part(0.3, 1.8),), CLASSES.index("person"), (190, 92, 60), 30)
+_CAR_PARTS = (_raised(box_part(4.3, 1.8, 0.75), 0.2), _raised(box_part(2.3, 1.6, 0.5), 0.95, -0.2))
+_CAR = Model("car", _CAR_PARTS, CLASSES.index("vehicle"), (70, 96, 150), 50)
+_LANE = 1.4
+"""m from the middle of the road to the middle of a lane"""
+_ALOOF = 1.5
+"""m that people keep from trunks, so that they walk below no crown that is too low"""
+_STROLL = 40.0
+"""m, the longest way of a person"""
+
+
+def _people(site: _Site, per_hectare: float) -> list[MovingObject]:
+    """Who walk to and fro where nothing stands, in straight lines."""
+    people: list[MovingObject] = []
+    rng = site.rng
+    for _ in range(round(per_hectare * site.area.hectares)):
+        for _ in range(_TRIES):
+            a = site.area
+            begin = np.round(rng.uniform((a.x_min, a.y_min), (a.x_max, a.y_max)), 2)
+            turn, length = site.turn(), float(rng.uniform(0.3, 1.0)) * _STROLL
+            end = np.round(begin + length * np.array([math.cos(turn), math.sin(turn)]), 2)
+            line = Road(np.array([begin, end]))
+            if all(site.free(float(x), float(y), _ALOOF, STEEPEST_HOUSE) for x, y in line.points(0.5)):
+                speed = round(float(rng.uniform(0.9, 1.6)), 2)
+                corners = np.column_stack([line.corners, np.zeros(2)])
+                people.append(
+                    MovingObject(_PERSON, MovingPath(corners, speed, start=round(float(rng.uniform(0, 60)), 2)))
+                )
+                break
+    return people
+
+
+def _cars(site: _Site, road: Road) -> list[MovingObject]:
+    """Who drive on the right, back and forth before and behind the clearing in the middle."""
+    points = road.points(CELL)
+    away = np.hypot(*(points - site.area.middle).T) > CLEARING + 4.0
+    cars: list[MovingObject] = []
+    for part in np.split(points, np.flatnonzero(np.diff(away)) + 1):
+        if len(part) < 5 or np.hypot(*(part[len(part) // 2] - site.area.middle)) < CLEARING + 4.0:
+            continue
+        along = np.gradient(part, axis=0)
+        right = _LANE * np.column_stack([along[:, 1], -along[:, 0]]) / np.hypot(*along.T)[:, None]
+        lanes = np.round(np.concatenate([part + right, (part - right)[::-1]]), 2)
+        corners = np.column_stack([lanes, np.zeros(len(lanes))])
+        start = round(float(site.rng.uniform(0.0, 60.0)), 2)
+        cars += [MovingObject(_CAR, MovingPath(corners, 5.0, True, start + ahead)) for ahead in (0.0, 60.0)]
+    return cars
 
 
 def _beside(site: _Site, road: Road, s: float, side: int, model: Model, objects: list[WorldObject]) -> None:
@@ -341,7 +395,7 @@ def _near(road: Road, x: float, y: float, distance: float) -> Bools:
     return near
 
 
-KINDS: dict[str, Callable[[_Site, float], list[WorldObject]]] = {
+KINDS: dict[str, Callable[[_Site, float], _Made]] = {
     "forest": _forest,
     "village": _village,
     "pillars": _pillars,

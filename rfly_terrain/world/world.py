@@ -11,6 +11,7 @@ import numpy as np
 
 from rfly_common.arrays import Floats
 from rfly_terrain.world.models import Model, placed_part, scaled
+from rfly_terrain.world.moving import MovingObject, MovingSolids
 from rfly_terrain.world.solids import Solids
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class World:
     """of the file that it was read from, where its map may lie too; "": none"""
     terrain: HeightMap | None = None
     version: int = 0
+    moving: tuple[MovingObject, ...] = ()
+    """what moves among the objects, which stand still"""
 
     def on(self, terrain: HeightMap | None) -> World:
         """The same objects on another ground."""
@@ -75,7 +78,7 @@ class World:
 
     @functools.cached_property
     def solids(self) -> Solids:
-        """The convex parts of all objects, where they are."""
+        """The convex parts of all objects that stand still, where they are."""
         parts = [
             placed_part(part, at, o.yaw)
             for o, at in zip(self.objects, self.positions, strict=True)
@@ -83,3 +86,13 @@ class World:
         ]
         first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         return Solids(np.concatenate([np.empty((0, 3)), *parts]), first)
+
+    @functools.cached_property
+    def moving_solids(self) -> MovingSolids | None:
+        """The convex parts of what moves, on paths over the ground; None: nothing does."""
+        if not self.moving:
+            return None
+        return MovingSolids(
+            tuple(each.path.on(self.terrain) for each in self.moving),
+            tuple(each.scaled_model.parts for each in self.moving),
+        )

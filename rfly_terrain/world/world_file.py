@@ -28,6 +28,7 @@ from rfly_terrain.world.models import (
     part_faces,
     placed_part,
 )
+from rfly_terrain.world.moving import MovingObject, MovingPath
 from rfly_terrain.world.world import World, WorldObject
 
 MAX_FILE_BYTES = 4_000_000
@@ -63,8 +64,8 @@ def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> Wor
     if count > MAX_OBJECTS:  # to check each takes the schema a third of a millisecond, and aliases multiply them
         raise document.error(("models",), f"{count:,} parts, allowed: at most {MAX_OBJECTS:,}")
     check_schema(document, load_schema("rfly_terrain", "worlds"))
-    objects = _Reader(document, folder).objects()
-    return World(name, objects, document.value.get("map", ""), folder)
+    reader = _Reader(document, folder)
+    return World(name, reader.objects(), document.value.get("map", ""), folder, moving=reader.moving())
 
 
 class _Reader:
@@ -76,37 +77,48 @@ class _Reader:
         self._corners = self._made = 0
         self._sizes: set[tuple[int, float]] = set()
         """models and scales, whose surfaces are kept"""
+        self._models = {
+            name: self._model(name, entry, entry["parts"], ("models", name))
+            for name, entry in document.value.get("models", {}).items()
+        }
 
     def objects(self) -> tuple[WorldObject, ...]:
-        value: dict[str, Any] = self._document.value
-        models = {
-            name: self._model(name, entry, entry["parts"], ("models", name))
-            for name, entry in value.get("models", {}).items()
-        }
+        entries = self._document.value["objects"]
+        return tuple(_object(entry, self._model_of(entry, ("objects", row))) for row, entry in enumerate(entries))
+
+    def moving(self) -> tuple[MovingObject, ...]:
         found = []
-        for index, entry in enumerate(value["objects"]):
-            path: tuple[Key, ...] = ("objects", index)
-            if "model" not in entry:
-                model = self._model(f"object {index}", entry, [entry], path)
-            elif entry["model"] in models:
-                model = models[entry["model"]]
-                unfit = next((key for key in ("class", "color", "type") if key in entry), None)
-                if unfit:
-                    raise self._document.error(
-                        (*path, unfit), "is the model's, and an object that has one has no such key"
-                    )
-            else:
-                known = ", ".join(models) or "no models"
-                raise self._document.error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
-            found.append(_object(entry, model))
-            self._corners += sum(map(len, model.parts))
-            size = id(model), found[-1].scale
-            if model.surface is not None and size not in self._sizes:
-                self._corners += 3 * len(model.surface)
-            self._sizes.add(size)
-            if self._corners > MAX_CORNERS:
-                raise self._document.error(path, f"the objects have more than {MAX_CORNERS:,} corners")
+        for row, entry in enumerate(self._document.value.get("moving", [])):
+            model = self._model_of(entry, ("moving", row))
+            corners = np.array([(*corner, 0.0) for corner in entry["path"]], float)
+            loop, start = entry.get("loop", False), float(entry.get("start", 0.0))
+            try:
+                path = MovingPath(corners, float(entry["speed"]), loop, start)
+            except ValueError as error:
+                raise self._document.error(("moving", row, "path"), str(error)) from None
+            found.append(MovingObject(model, path, float(entry.get("scale", 1.0))))
         return tuple(found)
+
+    def _model_of(self, entry: Mapping[str, Any], path: tuple[Key, ...]) -> Model:
+        """The model of an object, whose corners count."""
+        if "model" not in entry:
+            model = self._model(f"{str(path[0]).removesuffix('s')} {path[1]}", entry, [entry], path)
+        elif entry["model"] in self._models:
+            model = self._models[entry["model"]]
+            unfit = next((key for key in ("class", "color", "type") if key in entry), None)
+            if unfit:
+                raise self._document.error((*path, unfit), "is the model's, and an object that has one has no such key")
+        else:
+            known = ", ".join(self._models) or "no models"
+            raise self._document.error((*path, "model"), f"{entry['model'][:60]!r}: there are {known}")
+        self._corners += sum(map(len, model.parts))
+        size = id(model), float(entry.get("scale", 1.0))
+        if model.surface is not None and size not in self._sizes:
+            self._corners += 3 * len(model.surface)
+        self._sizes.add(size)
+        if self._corners > MAX_CORNERS:
+            raise self._document.error(path, f"the objects have more than {MAX_CORNERS:,} corners")
+        return model
 
     def _model(
         self, name: str, entry: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], path: tuple[Key, ...]
@@ -184,7 +196,8 @@ def world_to_yaml(world: World) -> str:
     """The content of a world file."""
     models: dict[str, Model] = {}
     names: dict[int, str] = {}
-    for each in world.objects:
+    bodies: list[WorldObject | MovingObject] = [*world.objects, *world.moving]
+    for each in bodies:
         if id(each.model) not in names:
             name = re.sub("[^A-Za-z0-9_-]", "_", each.model.name)[:50] or "model"
             name = name if name not in models else f"{name}_{len(models)}"
@@ -199,12 +212,20 @@ def world_to_yaml(world: World) -> str:
         lines.append("    parts:")
         lines += [f"      - {_part_text(part)}" for part in model.parts]
     lines.append("objects:" if world.objects else "objects: []")
-    for each in world.objects:
-        keys = [f"model: {names[id(each.model)]}", f"x: {_text(each.x)}", f"y: {_text(each.y)}"]
-        keys += [] if each.z is None else [f"z: {_text(each.z)}"]
-        keys += [f"yaw_deg: {_text(math.degrees(each.yaw) % 360.0)}"] if each.yaw else []
-        keys += [f"scale: {each.scale:.6g}"] if each.scale != 1.0 else []
+    for placed in world.objects:
+        keys = [f"model: {names[id(placed.model)]}", f"x: {_text(placed.x)}", f"y: {_text(placed.y)}"]
+        keys += [] if placed.z is None else [f"z: {_text(placed.z)}"]
+        keys += [f"yaw_deg: {_text(math.degrees(placed.yaw) % 360.0)}"] if placed.yaw else []
+        keys += [f"scale: {placed.scale:.6g}"] if placed.scale != 1.0 else []
         lines.append(f"  - {{{', '.join(keys)}}}")
+    lines += ["moving:"] if world.moving else []
+    for one in world.moving:
+        corners = ", ".join(f"[{_text(x)}, {_text(y)}]" for x, y, _ in one.path.corners.tolist())
+        keys = [f"model: {names[id(one.model)]}", f"speed: {_text(one.path.speed)}"]
+        keys += [f"start: {_text(one.path.start)}"] if one.path.start else []
+        keys += ["loop: true"] if one.path.loop else []
+        keys += [f"scale: {one.scale:.6g}"] if one.scale != 1.0 else []
+        lines.append(f"  - {{{', '.join(keys)}, path: [{corners}]}}")
     return "\n".join(lines) + "\n"
 
 

@@ -33,6 +33,7 @@ from rfly_ue_bridge.codec.ned_states import NedStates
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.world.models import Model
+    from rfly_terrain.world.moving import MovingPath
 
 
 FIRST_CHOSEN_ID = 1001
@@ -66,6 +67,8 @@ class PlacedObject:
     scale: Triple = (1.0, 1.0, 1.0)
     model: Model | None = None
     """what it is made of, from its origin and in its size; None: its box"""
+    path: MovingPath | None = None
+    """along which it moves, on the ground, with a model; None: it stands"""
 
     def __post_init__(self) -> None:
         for name, low, high in (("id", 0, 2**31 - 1), ("vehicle_type", 0, 2**31 - 1)):
@@ -92,8 +95,8 @@ class PlacedObject:
         return self.z is None and not self.use_ground_packet
 
     def moved(self, x: float, y: float, yaw: float) -> PlacedObject:
-        """The object elsewhere; one that had a height of its own stands on the terrain from now on."""
-        return dataclasses.replace(self, x=x, y=y, yaw=yaw, z=None)
+        """The object elsewhere; one that had a height of its own, or moved, stands on the terrain from now on."""
+        return dataclasses.replace(self, x=x, y=y, yaw=yaw, z=None, path=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +108,33 @@ class Placement:
     """(n, 3) of the models' origins"""
     inside: Bools
     """(n,): False where the object stands off the map, at the altitude of its edge"""
+    paths: tuple[MovingPath | None, ...] = ()
+    """n: of the models' origins that move, over the ground; empty: all stand"""
+    velocity: Floats | None = None
+    """(n, 3) m/s; None: all stand"""
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    def select(self, chosen: Bools) -> Placement:
+        """Some of them, (n,) of which."""
+        rows = np.flatnonzero(chosen).tolist()
+        paths = tuple(self.paths[row] for row in rows) if self.paths else ()
+        return Placement(tuple(self.objects[row] for row in rows), self.position[rows], self.inside[rows], paths)
+
+    def at(self, time: float) -> Placement:
+        """All, and those that move where they are at a time, s of the node's clock."""
+        objects, position, velocity = list(self.objects), self.position.copy(), np.zeros_like(self.position)
+        for row, path in enumerate(self.paths):
+            if path is not None:
+                position[row], yaw, velocity[row] = path.at(time)
+                objects[row] = dataclasses.replace(objects[row], x=position[row, 0], y=position[row, 1], yaw=yaw)
+        return dataclasses.replace(self, objects=tuple(objects), position=position, velocity=velocity)
+
+    @property
+    def moves(self) -> Bools:
+        """(n,) which go along a path."""
+        return np.array([path is not None for path in self.paths] or [False] * len(self), np.bool_)
 
     @property
     def yaw(self) -> Floats:
@@ -144,7 +171,9 @@ class Placement:
             vehicle_type=np.array([o.vehicle_type for o in self.objects], np.int32),
             position_ned=np.asarray(enu_to_ned(self.position)) + 0.0,
             euler=euler + 0.0,
-            velocity_ned=np.zeros((n, 3), np.float32),
+            velocity_ned=np.zeros((n, 3), np.float32)
+            if self.velocity is None
+            else np.asarray(enu_to_ned(self.velocity), np.float32),
             motor_speed_rpm=np.zeros((n, 8), np.float32),
             motor_speed_mean_rpm=np.zeros(n, np.float32),
             scale=np.array([o.scale for o in self.objects], np.float32).reshape(-1, 3),
@@ -168,7 +197,8 @@ def place(objects: Sequence[PlacedObject], terrain: HeightMap | None) -> Placeme
         lost = next((o for o in objects if o.needs_terrain), None)
         if lost is not None:
             raise PlacementError(f"object {lost.id}: its height is the terrain's, and no terrain is known")
-    return Placement(tuple(objects), position, np.asarray(inside))
+    paths = tuple(o.path and o.path.on(terrain, (o.z or 0.0) + o.offset) for o in objects)
+    return Placement(tuple(objects), position, np.asarray(inside), paths if any(paths) else ())
 
 
 def from_ned(x_north: float, y_east: float, yaw: float, z_down: float | None = None) -> dict[str, Any]:
@@ -212,7 +242,14 @@ def world_to_placed(world: World, level: bool = False) -> list[PlacedObject]:
     One that shows no model of RflySim3D's is drawn as a box: its origin is the middle of its height, and its scale the
     box's size.
     """
-    return [_placed(each, level) for each in world.objects]
+    begins = [(each, *each.path.corners[0, :2].tolist()) for each in world.moving]
+    return [
+        *(_placed(each, level) for each in world.objects),
+        *(
+            dataclasses.replace(_placed(WorldObject(each.model, x, y, 0.0, None, each.scale), level), path=each.path)
+            for each, x, y in begins
+        ),
+    ]
 
 
 def _placed(each: WorldObject, level: bool) -> PlacedObject:

@@ -13,7 +13,7 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
-from rfly_suite.msg import PlacedObjectArray
+from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_common.errors import ConfigError, FrameError, PlacementError
@@ -21,7 +21,8 @@ from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.qos import LATCHED, STATE_OUT
+from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.state_sources import IdOwners
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
@@ -37,7 +38,7 @@ from rfly_ue_bridge.objects.placement import (
     world_to_placed,
 )
 from rfly_ue_bridge.ros.node_parameters import ObjectParameters
-from rfly_ue_bridge.ros.placement_msgs import placement_to_msg, placement_to_pose, request_to_object
+from rfly_ue_bridge.ros.placement_msgs import moving_to_states, placement_to_msg, placement_to_pose, request_to_object
 
 OWNER = "place_object"
 """what the bridge calls the source of objects"""
@@ -48,6 +49,8 @@ SETTLE_S = 0.02
 """after a change until `placed_objects` tells it: a list of thousands makes few messages, not thousands"""
 SETTLE_SHARE = 10
 """at least so many times as long as telling it takes"""
+MOVING_PERIOD_S = 0.05
+"""of the node's clock, between two poses of what moves"""
 REMOVALS_SENT = 3
 """times, each in its turn: one may be lost on a network"""
 
@@ -74,6 +77,10 @@ class PlacedObjects:
             raise ConfigError(
                 f"parameter objects_resend_period: {self._period_s} s, expected 0 or {LEAST_PERIOD_S} and more"
             )
+        self._moving = self._placement
+        self._states = publisher(node, VehicleStateArray, "moving_objects", STATE_OUT)
+        if any(each.path for each in self._of_world):
+            node.create_timer(MOVING_PERIOD_S, self._send_moving)
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._turns: Timer | None = None  # made with the first object, as is the next
         self._settling: Timer | None = None
@@ -201,7 +208,8 @@ class PlacedObjects:
             self._changed = False
             self._version += 1
             self._placement = place(self._registry.objects, self._ground.terrain)
-            self._shown = self._placement.to_ned_states()
+            moves = self._placement.moves
+            self._moving, self._shown = self._placement.select(moves), self._placement.to_ned_states().select(~moves)
             self._array.publish(self._message())
             # with very many objects less often, so that the poses keep most of the time
             took_ns = time.monotonic_ns() - start_ns
@@ -219,6 +227,15 @@ class PlacedObjects:
         if self._turn == 0:
             self._send_removals_again()
 
+    def _send_moving(self) -> None:
+        """Show and tell where what moves is now."""
+        now_ns = self._node.get_clock().now().nanoseconds
+        if len(self._moving):
+            moving = self._moving.at(now_ns * 1e-9)
+            axes, source = self._frames.axes(self._own_frame) or "enu", self._node.get_fully_qualified_name()
+            self._send(moving.to_ned_states())
+            self._states.publish(states_to_msg(moving_to_states(moving, self._own_frame, axes, now_ns, source)))
+
     def _send_removals_again(self) -> None:
         now_ns = time.monotonic_ns()
         for object_id, (states, left) in list(self._leaving.items()):
@@ -231,7 +248,8 @@ class PlacedObjects:
     def _message(self) -> PlacedObjectArray:
         axes = self._frames.axes(self._own_frame) or "enu"
         now_ns = self._node.get_clock().now().nanoseconds
-        return placement_to_msg(self._placement, self._own_frame, axes, now_ns, self._version)
+        placement = self._placement.at(now_ns * 1e-9)
+        return placement_to_msg(placement, self._own_frame, axes, now_ns, self._version)
 
     def _update_diagnostics(self) -> None:
         terrain = "" if self._ground.terrain is None else self._ground.terrain.name

@@ -12,6 +12,7 @@ from rfly_common.frames import enu_to_ned
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_frame
 
 
@@ -48,7 +49,12 @@ def placement_to_msg(
     """All objects in a world frame whose axes are enu or ned; each different model once."""
     objects = placement.objects
     models = [o.model for o in objects]
-    solids = {id(model): model for model in models if model is not None and not model.is_box}
+    paths = placement.paths or (None,) * len(objects)
+    solids = {
+        id(model): model
+        for model, path in zip(models, paths, strict=True)
+        if model is not None and not (path is None and model.is_box)
+    }
     row = {key: index for index, key in enumerate(solids)}
     parts = [part for model in solids.values() for part in model.parts]
     surfaces = [np.empty((0, 3, 3)) if model.surface is None else model.surface for model in solids.values()]
@@ -74,6 +80,30 @@ def placement_to_msg(
         triangles=flat("f", np.concatenate(surfaces) if surfaces else ()),
         version=version % 2**32,
     )
+    if placement.paths:
+        corners = np.concatenate([path.corners for path in paths if path is not None])
+        message.path_corners = flat("i", [len(path.corners) if path else 0 for path in paths])
+        message.path = flat("d", np.asarray(enu_to_ned(corners)) + 0.0 if axes == "ned" else corners)
+        message.path_speed = flat("d", [path.speed if path else 0.0 for path in paths])
+        message.path_start = flat("d", [path.start if path else 0.0 for path in paths])
+        message.path_loops = flat("B", [bool(path and path.loop) for path in paths])
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)
     return message
+
+
+def moving_to_states(moving: Placement, frame_id: str, axes: str, stamp_ns: int, source: str) -> VehicleStates:
+    """What moves, in a world frame whose axes are enu or ned."""
+    position, orientation = poses_in_frame(moving.position, moving.yaw, FrameToWorld(axes))
+    velocity = np.asarray(moving.velocity, np.float32)
+    return VehicleStates(
+        id=np.array([o.id for o in moving.objects]),
+        vehicle_type=np.array([o.vehicle_type for o in moving.objects]),
+        position=position,
+        orientation=orientation,
+        velocity=np.asarray(enu_to_ned(velocity)) if axes == "ned" else velocity,
+        scale=np.array([o.scale for o in moving.objects], np.float32),
+        frame_id=frame_id,
+        source=source,
+        stamp_ns=stamp_ns,
+    )

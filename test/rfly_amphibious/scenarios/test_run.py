@@ -308,3 +308,19 @@ def test_the_valley_is_crossed():
     assert 0.2 < touchdown.sink_speed < 0.7
     assert np.linalg.norm(np.subtract(touchdown.position[:2], (-665, -316))) < 1.0
     assert np.linalg.norm(run.final.position[:2] - (-620, -290)) < 0.5
+
+
+def test_a_car_of_the_scenario_s_world_comes_towards_it_and_pushes_it_back(tmp_path):
+    """Its front comes from 10 m at 0.8 m/s: at 8 s it is at 3.6 m, where the vehicle would be 7 m ahead by then."""
+    car = "{box: [4, 1.8, 1.4], speed: 0.8, path: [[12, 0], [-30, 0]]}"
+    (tmp_path / "road.yaml").write_text(f"version: 1\nobjects: []\nmoving: [{car}]\n", encoding="utf-8")
+    text = DRIVE.format(items="{mode: waypoint, position_m: [40, 0], speed_mps: 1}", when="time", time=8)
+    ends = []
+    for world in ("", "world: road.yaml\n"):
+        scenario = Scenario.parse((text + world).encode(), "s.yaml", "s", tmp_path)
+        ends += [run_scenario(scenario).position for _ in range(2 if world else 1)]
+    assert ends[0][-1, 0] > 6.0
+    assert ends[1].tobytes() == ends[2].tobytes()
+    assert len(ends[1]) == len(ends[0])
+    assert ends[1][:, 0].max() > 4.0
+    assert 2.0 < ends[1][-1, 0] + 0.42 < 3.62

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ objects:
   - {box: [6, 6, 150], x: 20, y: 0, class: building, color: [200, 30, 30]}
   - {cylinder: {radius: 1.5, height: 12}, x: 0, y: 15, class: pole}
   - {model: hut, x: 0, y: -12, yaw_deg: 90}
+moving:
+  - {box: [2, 2, 1.5], class: vehicle, color: [20, 40, 60], speed: 2, path: [[-20, 6], [-12, 12]]}
 models:
   hut:
     class: building
@@ -127,8 +130,9 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
     from rfly_collision import load_shapes
     from rfly_collision.ros.contact_msgs import msg_to_placed
     from rfly_terrain.world.models import Model, box_part, cylinder_part, part_faces, placed_part
+    from rfly_terrain.world.moving import MovingObject, MovingPath
     from rfly_terrain.world.world import World, WorldObject
-    from rfly_ue_bridge.objects.placement import Placement, world_to_placed
+    from rfly_ue_bridge.objects.placement import place, world_to_placed
     from rfly_ue_bridge.ros.placement_msgs import placement_to_msg
 
     slab = box_part(1.0, 1.0, 4.0)
@@ -137,13 +141,14 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
     lamp = Model("lamp", (cylinder_part(0.3, 5.0), placed_part(slab, (0.0, 0.0, 5.0), 0.3)), 5)
     models = gate, gate, lamp, Model("crate", (box_part(2.0, 3.0, 2.0),))
     places = ((12.0, 0.0), (-15.0, 4.0), (0.0, 9.0), (3.0, -8.0))
+    way = MovingPath(np.array([(-30.0, -10.0, 0.0), (20.0, -10.0, 0.0)]), 4.0)
+    car = MovingObject(Model("car", (box_part(4.0, 2.0, 3.0),), 6), way)
     world = World("w", tuple(
         WorldObject(model, x, y, 0.4 * k, 0.0, 2.0 if k == 1 else 1.0)
         for k, (model, (x, y)) in enumerate(zip(models, places, strict=True))
-    ))  # fmt: skip
-    placed = tuple(world_to_placed(world))
-    placement = Placement(placed, np.array([(o.x, o.y, o.z) for o in placed]), np.ones(4, bool))
-    told = placement_to_msg(placement, "map" if axes == "enu" else "map_ned", axes, 0)
+    ), moving=(car,))  # fmt: skip
+    placement = place([replace(o, id=k) for k, o in enumerate(world_to_placed(world, level=True))], None)
+    told = placement_to_msg(placement.at(100.0), "map" if axes == "enu" else "map_ned", axes, 0)
     neighbours = Neighbours(load_shapes(), own_id=1)
     neighbours.set_objects(msg_to_placed(told, axes, seen=True))
     turn = np.linspace(-math.pi, math.pi, 1441)
@@ -151,24 +156,31 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     origins = np.tile([0.0, 0.0, 1.5], (1441, 1))
     by_topic, in_world = (
-        SceneRays(None, bodies).cast(origins, directions, 50.0)
-        for bodies in (neighbours.bodies(None, 0), world_bodies(world))
+        SceneRays(None, bodies).cast(origins, directions, 50.0, float(bodies.time.max()))
+        for bodies in (neighbours.bodies(None, 0, 5.0, 2.0), world_bodies(world, 7.0))
     )
     np.testing.assert_allclose(by_topic.ranges, in_world.ranges, atol=1e-5)  # triangles are told as float32
     assert math.isinf(by_topic.ranges[720])  # through the gate ahead
-    assert len(np.unique(in_world.body)) == 6 + 1  # a lamp's two parts, three others, ground and nothing
+    assert len(np.unique(in_world.body)) == 6 + 2  # a lamp's two parts, three others, a car, ground and nothing
+    # the car: 28 m along after 7 s, at (-2, -10), and 0.25 s on one metre further
+    down = np.array([[0.0, -1.0, 0.0]] * 3)
+    x = np.array([[-3.9, 0.0, 1.5], [-2.9, 0.0, 1.5], [0.9, 0.0, 1.5]])
+    for bodies, now in ((neighbours.bodies(None, 0, 5.0, 2.0), 5.0), (world_bodies(world, 7.0), 7.0)):
+        for later, seen in ((0.0, (9.0, 9.0, np.inf)), (0.25, (np.inf, 9.0, 9.0))):
+            assert SceneRays(None, bodies).cast(x, down, 9.5, now + later).ranges == pytest.approx(seen)
 
 
 @pytest.mark.ros
 def test_one_topic_tells_of_it(objects):
-    assert list(objects.id) == [1001, 1002, 1003]
-    assert list(objects.class_id) == [1, 5, 1]
+    assert list(objects.id) == [1001, 1002, 1003, 1004]
+    assert list(objects.class_id) == [1, 5, 1, 6]
     assert list(objects.color[:3]) == [200, 30, 30]
-    assert list(objects.solid) == [-1, 0, 1]  # the box is told as a box
-    assert (list(objects.solid_parts), list(objects.part_vertices)) == ([1, 2], [32, 8, 6])
+    assert list(objects.solid) == [-1, 0, 1, 2]  # the box that stands is told as a box
+    assert (list(objects.solid_parts), list(objects.part_vertices)) == ([1, 2, 1], [32, 8, 6, 8])
     assert list(objects.box_origin[:3]) == pytest.approx([20.0, 0.0, 75.0], abs=0.01)
-    assert list(objects.box_half_extent) == pytest.approx([3, 3, 75, *[1.5 / math.cos(math.pi / 16)] * 2, 6, 2, 2, 2.5],
-                                                          rel=0.02)  # fmt: skip
+    pillar = [1.5 / math.cos(math.pi / 16)] * 2
+    expected = pytest.approx([3, 3, 75, *pillar, 6, 2, 2, 2.5, 1, 1, 0.75], rel=0.02)
+    assert list(objects.box_half_extent) == expected
     assert objects.version >= 1
 
 
@@ -259,3 +271,50 @@ def test_the_window_shows_it(scene, objects):
     position, scale = (struct.unpack_from("<3f", datagram, at) for at in (16, 40))
     assert position == pytest.approx((0.0, 20.0, -75.0), abs=0.01)  # north, east, down
     assert scale == pytest.approx((6.0, 6.0, 150.0))
+
+
+@pytest.mark.ros
+@pytest.mark.needs("numba")
+def test_what_moves_is_told_shown_and_seen(scene, objects):
+    """A car to and fro on 10 m at 2 m/s: by the clock on its topic, in `placed_objects`, the window, a lidar."""
+    from rfly_suite.msg import VehicleStateArray
+    from sensor_msgs.msg import LaserScan
+
+    from rfly_common.ros.qos import SENSORS, STATE_OUT
+
+    def by_hand(seconds):
+        along = 2.0 * seconds % 20.0
+        ahead = along if along <= 10.0 else 20.0 - along
+        return -20.0 + 0.8 * ahead, 6.0 + 0.6 * ahead
+
+    states = scene.receive(VehicleStateArray, "moving_objects", STATE_OUT)
+    scans = scene.receive(LaserScan, "/seer/scan", SENSORS)
+    scene.window.clear()
+    scene.spin_until(lambda: len(states) > 5)
+    for state in states:
+        seconds = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
+        assert list(state.id) == [1004]
+        assert list(state.position) == pytest.approx((*by_hand(seconds), 0.75), abs=1e-3)
+        assert math.hypot(*state.velocity) == pytest.approx(2.0)
+    assert list(objects.path_corners[:3]) == [0, 0, 0]
+    line = np.reshape(objects.path, (-1, 3))
+    assert len(line) == objects.path_corners[3]
+    assert np.vstack([line[0], line[-1]]) == pytest.approx(np.array([(-20, 6, 0.75), (-12, 12, 0.75)]))
+
+    def shown():
+        datagrams = [d for d in scene.window.poll() if struct.unpack_from("<i", d, 4) == (1004,)]
+        places = {struct.unpack_from("<3f", d, 16) for d in datagrams}
+        return places if len(places) > 1 else None
+
+    for north, east, down in scene.spin_until(shown):
+        assert (east + 20.0) * 0.6 == pytest.approx((north - 6.0) * 0.8, abs=1e-3)
+        assert down == pytest.approx(-0.75)
+
+    def seen(scan):
+        """Returns beside the path, where nothing stands."""
+        angles = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
+        ranges = np.asarray(scan.ranges)
+        xy = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[np.isfinite(ranges)]
+        return (np.abs((xy + np.array((20.0, -6.0))) @ (-0.6, 0.8)) < 1.6) & (xy[:, 0] < -9.0)
+
+    assert scene.spin_until(lambda: next((True for s in scans[::-1] if seen(s).any()), None))

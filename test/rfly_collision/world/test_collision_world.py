@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 
@@ -18,6 +19,7 @@ from rfly_common.errors import ConfigError, CrowdError, PlacementError
 from rfly_common.frames import euler_to_quat
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.moving import MovingPath
 
 MS = 1_000_000
 BOX, CAR, QUAD = 999, 50, 3
@@ -50,6 +52,24 @@ def objects(*placed):
     return PlacedBodies(
         ids, np.full(n, CAR), place, np.tile([0.0, 0, 0, 1], (n, 1)), np.ones((n, 3)), place.copy(), half
     )
+
+
+def test_what_moves_is_touched_where_it_is_by_then():
+    """A column of 1 m that crosses the origin at 2 m/s: 8 m from it at 6 s, there at 10 s."""
+    column = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 2.0)])
+    placed = dataclasses.replace(
+        objects((1001, (-20.0, 0.0, 0.0), (0.5, 0.5, 1.0))),
+        hulls=(ConvexHull(column),), hull=np.zeros(1, np.int64),
+        paths=(MovingPath(np.array([(-20.0, 0.0, 0.0), (20.0, 0.0, 0.0)]), 2.0),),
+    )  # fmt: skip
+    world = CollisionWorld(SHAPES)
+    world.set_objects(placed)
+    touched = []
+    for seconds in (6.0, 10.0, 14.0):
+        world.update(states((7, BOX, (0.0, 0.0, 1.0))), round(seconds * 1e9), 0)
+        step = world.step()
+        touched.append([(o, e) for o, e in zip(step.events.contacts.object_id, step.events.event, strict=True)])
+    assert touched == [[], [(1001, BEGIN)], [(1001, END)]]
 
 
 class World(CollisionWorld):

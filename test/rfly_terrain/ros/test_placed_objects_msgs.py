@@ -167,3 +167,32 @@ def test_class_ids_of_the_message_are_those_of_the_library():
 
     text = (Path(__file__).parents[3] / "msg" / "PlacedObjectArray.msg").read_text(encoding="utf-8")
     assert ", ".join(f"{number} {name}" for number, name in enumerate(CLASSES)) in text
+
+
+def test_what_moves_is_no_part_of_what_stands_and_is_refused_where_it_contradicts_itself():
+    """The solid of two parts goes 4 m west and back at 2 m/s, told in both kinds of axes."""
+    from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, placed_objects_to_solids
+
+    way = {
+        "path_corners": [0, 2],
+        "path": [100.0, 0.0, 5.0, 96.0, 0.0, 5.0],
+        "path_speed": [0.0, 2.0],
+        "path_start": [0.0, 1.0],
+        "path_loops": [0, 0],
+    }
+    assert len(placed_objects_to_solids(message(**way), frame())) == 1
+    moving = placed_objects_to_moving(message(**way), frame())
+    assert [len(each) for each in moving.parts] == [2]
+    position, _, velocity = moving.paths[0].at(1.0)
+    assert (*position, *velocity) == pytest.approx((97.0, 0.0, 5.0, -2.0, 0.0, 0.0))
+    ned = placed_objects_to_moving(message(**way | {"path": [0.0, 100.0, -5.0, 0.0, 96.0, -5.0]}), frame("ned"))
+    assert ned.paths[0].corners == pytest.approx(moving.paths[0].corners)
+    assert placed_objects_to_moving(message(), frame()) is None
+    for changes, words in (
+        ({"path": [1.0]}, "path: 1 numbers, expected 6"),
+        ({"path_speed": [2.0]}, "expected 2 numbers each"),
+        ({"path_corners": [2, 0]}, "what moves is one of the solids"),
+        ({"path_speed": [0.0, math.nan]}, "expected 0 … 100 m/s"),
+    ):
+        with pytest.raises(PlacementError, match=words):
+            placed_objects_to_moving(message(**way | changes), frame())
