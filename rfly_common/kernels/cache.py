@@ -64,6 +64,7 @@ class KernelCache(_Cache):
         try:
             parts = pickle.loads(self._file(signature, target_context.codegen()).read_bytes())
         except (OSError, EOFError, pickle.UnpicklingError):
+            _log_once("compiling numerical kernels, once for this version: up to a minute")
             return None
         return CompileResult._rebuild(target_context, *parts)
 

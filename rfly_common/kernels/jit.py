@@ -1,6 +1,6 @@
 """The choice between compiled kernels and plain ones, made here for the whole suite.
 
-numba is a dependency, but everything runs without it: on a ROS machine that lacks it, and in a process that ends before
+numba is the extra `fast`, and everything runs without it: where it is not installed, and in a process that ends before
 the import of numba, half a second, would pay. Kernels come in two forms:
 
 - a loop over numbers, written once, with `@kernel`, `@pasted_kernel`, `@inner_kernel` or `@inlined_kernel`. Where numba
@@ -36,8 +36,7 @@ def plain_because() -> str:
     if os.environ.get("RFLY_DISABLE_NUMBA", "0") not in ("", "0"):
         return "RFLY_DISABLE_NUMBA is set: kernels are not compiled, the results are the same, but slower"
     if importlib.util.find_spec("numba") is None:
-        how = "apt install python3-numba, or pip install numba"
-        return f"numba is not installed: the results are the same, but slower ({how})"
+        return "numba is not installed: the results are the same, but slower (pip install numba)"
     return ""
 
 

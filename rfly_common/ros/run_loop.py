@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -60,6 +61,9 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
     startup.install_handlers()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     warnings.showwarning = _log_warning
+    kernels = logging.getLogger("rfly_common.kernels")
+    kernels.setLevel(logging.INFO)
+    kernels.handlers[:] = [_RosLog()]
     # before the nodes: a half-made executor prints a trace
     executor = events_executor() if often else SingleThreadedExecutor()
     nodes: list[Node] = []
@@ -90,6 +94,13 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
             node.destroy_node()
         executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
+
+
+class _RosLog(logging.Handler):
+    """What the libraries log, in ROS's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        rclpy.logging.get_logger("rfly").info(record.getMessage())
 
 
 def _log_warning(

@@ -45,4 +45,4 @@ def test_it_is_told_how_numba_is_got(monkeypatch):
 
     monkeypatch.delenv("RFLY_DISABLE_NUMBA", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "apt install python3-numba" in jit.plain_because.__wrapped__()
+    assert "pip install numba" in jit.plain_because.__wrapped__()
