@@ -131,7 +131,11 @@ class Soak:
                 self._note(now - self._begin, commands)
                 due += SAMPLE_EVERY_S
                 time.sleep(max(0.0, due - time.monotonic()))
-            self.diagnostics = {name: values for pulse in self._pulses for name, values in pulse.diagnostics.items()}
+            self.diagnostics = {
+                f"{part}: {name}": values  # both have a bridge and a terrain
+                for part, pulse in zip(("fleet", "vehicle"), self._pulses, strict=True)
+                for name, values in pulse.diagnostics.items()
+            }
             for name, command in commands.items():
                 code, taken = command.end(signal.SIGINT, 10.0)
                 (self.folder / f"{name.replace(' ', '_')}.log").write_text(command.output, encoding="utf-8")
