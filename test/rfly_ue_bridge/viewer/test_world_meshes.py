@@ -63,12 +63,18 @@ def test_many_of_one_model_are_sent_once_and_typed_ones_not_at_all():
 
 @pytest.mark.parametrize("name", ["forest", "village", "pillars"])
 def test_what_the_bridge_sends_for_a_world_is_known_again(name):
-    """Each box of the datagrams is one of its objects; the same a metre higher, or of another type, is none."""
+    """Each box of the datagrams is one of its objects; the same a metre higher, or of another type, is none.
+
+    Who moves is none of them: the window shows people and cars by their datagrams.
+    """
     world = load_world(name)
     terrain = HeightMap.load(world.map)
-    states = place(world_to_placed(world), terrain).to_ned_states()
-    position = states.position_ned
+    placement = place(world_to_placed(world), terrain)
     same = SameObjects(world.on(terrain))
+    moving = placement.select(placement.moves).to_ned_states()
+    assert not same.of(moving.position_ned, moving.vehicle_type).any()
+    states = placement.select(~placement.moves).to_ned_states()
+    position = states.position_ned
     assert same.of(position, states.vehicle_type).all()
     assert not same.of(position - (0.0, 0.0, 1.0), states.vehicle_type).all()
     assert not same.of(position, states.vehicle_type + 50).any()
