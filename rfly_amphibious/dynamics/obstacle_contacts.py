@@ -44,12 +44,13 @@ def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vecto
     m, and world axes, out of the part. Below 0 within it, by the nearest face. Eq. 6.7.
     """
     centre, axis, flatness, radius = ellipsoid
-    planes, edges, low, high = parts.planes, parts.edges, parts.low, parts.high
+    planes = edges = parts.faces
+    bounds = parts.bounds
     reach = radius * max(1.0, math.sqrt(flatness))
     for c in range(3):
-        if centre[c] + reach < low[part, c] or centre[c] - reach > high[part, c]:
+        if centre[c] + reach < bounds[part, c] or centre[c] - reach > bounds[part, 3 + c]:
             return math.inf, axis
-    begin, end = parts.first[part, 0], parts.first[part + 1, 0]
+    begin, end = parts.first[part, 0], parts.first[part, 1]
     best, length, face = -math.inf, 1.0, begin
     for k in range(begin, end):
         normal = (planes[k, 0], planes[k, 1], planes[k, 2])
@@ -71,7 +72,7 @@ def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vecto
         return best, scaled(1.0 / length, normal)
     least, steep = radius * radius, 1.0 / flatness - 1.0
     away, stretch = normal, 0.0
-    for k in range(parts.first[part, 1], parts.first[part + 1, 1]):
+    for k in range(end, parts.first[part + 1, 0]):
         side = (edges[k, 3] - edges[k, 0], edges[k, 4] - edges[k, 1], edges[k, 5] - edges[k, 2])
         offset = (centre[0] - edges[k, 0], centre[1] - edges[k, 1], centre[2] - edges[k, 2])
         up, over = dot(side, axis), dot(offset, axis)
@@ -108,22 +109,21 @@ def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratc
     for j in range(p.rotors):
         scratch.rotor_touches[j] = 0.0
     px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
-    set_row(scratch.carried, 0, (0.0, 0.0, 0.0))
+    begin = end = 0
     i, j = (px - obstacles.origin_x) / obstacles.cell, (py - obstacles.origin_y) / obstacles.cell
     if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
         cell = int(i) * obstacles.columns + int(j)
-        for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
-            k = obstacles.members[m]
-            if is_near((px, py, pz), p.reach, obstacles.standing, k):
-                pressed, turned = part_contact(x, (px, py, pz), motion, p, obstacles.standing, k, scratch)
-                force, moment = add(force, pressed), add(moment, turned)
-    for k in range(obstacles.velocity.shape[0]):
-        velocity = row(obstacles.velocity, k)
-        carried = rotated_back(motion.rotation, velocity)
-        set_row(scratch.carried, 0, carried)
+        begin, end = obstacles.lists[cell], obstacles.lists[cell + 1]
+    for m in range(begin, end + obstacles.velocity.shape[0]):
+        if m < end:
+            k, velocity = obstacles.lists[m], (0.0, 0.0, 0.0)
+        else:
+            k, velocity = obstacles.standing + m - end, row(obstacles.velocity, m - end)
         place = add((px, py, pz), scaled(-scratch.since, velocity))
-        if is_near(place, p.reach, obstacles.moving, k):
-            pressed, turned = part_contact(x, place, seen_from(carried, motion), p, obstacles.moving, k, scratch)
+        if is_near(place, p.reach, obstacles.parts, k):
+            carried = rotated_back(motion.rotation, velocity)
+            set_row(scratch.carried, 0, carried)
+            pressed, turned = part_contact(x, place, seen_from(carried, motion), p, obstacles.parts, k, scratch)
             force, moment = add(force, pressed), add(moment, turned)
     for i in range(4):
         scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
@@ -142,13 +142,13 @@ def seen_from(carried: Vector, motion: BodyMotion) -> BodyMotion:
 @inlined_kernel
 def is_near(place: Vector, reach: float, parts: Parts, k: int) -> bool:
     """Whether a body at a place may be beside or above part k."""
-    low, high = parts.low, parts.high
+    bounds = parts.bounds
     return not (
-        place[0] + reach < low[k, 0]
-        or place[0] - reach > high[k, 0]
-        or place[1] + reach < low[k, 1]
-        or place[1] - reach > high[k, 1]
-        or place[2] + reach < low[k, 2]
+        place[0] + reach < bounds[k, 0]
+        or place[0] - reach > bounds[k, 3]
+        or place[1] + reach < bounds[k, 1]
+        or place[1] - reach > bounds[k, 4]
+        or place[2] + reach < bounds[k, 2]
     )
 
 
@@ -158,7 +158,7 @@ def part_contact(
 ) -> tuple[Vector, Vector]:
     """(force, moment) of part k on the body at a place, m, world; body axes. What it touches otherwise -> scratch."""
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    if place[2] - p.reach <= parts.high[k, 2]:
+    if place[2] - p.reach <= parts.bounds[k, 5]:
         pressed, turned = hull_contact(place, motion, p, parts, k, scratch)
         force, moment = add(force, pressed), add(moment, turned)
         rotor_contact(place, motion, p, parts, k, scratch)
@@ -258,12 +258,12 @@ def wheel_contact_with_part(
 @inner_kernel
 def height_above(point: Vector, parts: Parts, part: int) -> float:
     """m from a point straight down to a convex part; 0 within it, inf where it does not lie below."""
-    planes, low, high = parts.planes, parts.low, parts.high
+    planes, bounds = parts.faces, parts.bounds
     enter, leave = 0.0, math.inf
     for c in range(2):
-        if point[c] < low[part, c] or point[c] > high[part, c]:
+        if point[c] < bounds[part, c] or point[c] > bounds[part, 3 + c]:
             return math.inf
-    for k in range(parts.first[part, 0], parts.first[part + 1, 0]):
+    for k in range(parts.first[part, 0], parts.first[part, 1]):
         outside = planes[k, 0] * point[0] + planes[k, 1] * point[1] + planes[k, 2] * point[2] - planes[k, 3]
         if planes[k, 2] > 0.0:
             enter = max(enter, outside / planes[k, 2])
@@ -282,5 +282,5 @@ def lower_to_roofs(points: Floats, obstacles: Any, heights: Floats) -> None:
         i, j = (point[0] - obstacles.origin_x) / obstacles.cell, (point[1] - obstacles.origin_y) / obstacles.cell
         if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
             cell = int(i) * obstacles.columns + int(j)
-            for m in range(obstacles.begins[cell], obstacles.begins[cell + 1]):
-                heights[n] = min(heights[n], height_above(point, obstacles.standing, obstacles.members[m]))
+            for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
+                heights[n] = min(heights[n], height_above(point, obstacles.parts, obstacles.lists[m]))

@@ -19,22 +19,19 @@ FLAT_COSINE = 1.0 - 1e-12
 
 
 class Parts(NamedTuple):
-    """n convex parts, ENU, m."""
+    """n convex parts, ENU, m. Few arrays: each costs something in each call that takes it along."""
 
-    low: Floats
-    """(n, 3) least x, y, z of each part"""
-    high: Floats
-    """(n, 3)"""
+    bounds: Floats
+    """(n, 6) least x, y, z of each part, then the largest"""
     first: Ints
-    """(n + 1, 2) where the planes and the edges of each part begin"""
-    planes: Floats
-    """(f, 4) unit normal out of each face, and the face's distance from the origin along it"""
-    edges: Floats
-    """(e, 6) both ends"""
+    """(n + 1, 2) rows of `faces` where the planes and the edges of each part begin"""
+    faces: Floats
+    """(f, 6) of each part the planes, then the edges: unit normal out of a face, its distance from the origin along
+    that, 0, 0; both ends of an edge"""
 
 
 class Obstacles(NamedTuple):
-    """n convex parts, ENU, m, and a grid of cells, each with a list of the parts that a vehicle in it may touch."""
+    """Convex parts, ENU, m, and a grid of cells, each with a list of the parts that a vehicle in it may touch."""
 
     origin_x: float
     """least x of the grid"""
@@ -45,13 +42,12 @@ class Obstacles(NamedTuple):
     """cells along x"""
     columns: int
     """cells along y"""
-    begins: Ints
-    """(cells + 1,) where each cell's list begins, column by column and then row by row"""
-    members: Ints
-    """the lists"""
-    standing: Parts
-    moving: Parts
-    """those near the vehicle, where they are at the begin of the next steps"""
+    lists: Ints
+    """(cells + 1,) where each cell's list begins in this array, column by column and then row by row; then the lists"""
+    parts: Parts
+    """those that stand, then those that move and are near, where they are at the begin of the next steps"""
+    standing: int
+    """how many stand"""
     velocity: Floats
     """(m, 3) of those that move, m/s, world"""
 
@@ -64,7 +60,7 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     groups = [] if solids is None else np.split(solids.vertices, solids.first[1:-1])
     found = [_faces(corners.tobytes()) for corners in groups]
     parts = _parts([part for part in found if part is not None])
-    n, low, high = len(parts.low), parts.low, parts.high
+    n, low, high = len(parts.bounds), parts.bounds[:, :3], parts.bounds[:, 3:]
     if not n:
         return None
     begin, end = low[:, :2].min(axis=0) - reach, high[:, :2].max(axis=0) + reach
@@ -80,9 +76,9 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     column = from_cell[which, 1] + place % wide[which, 1]
     cells = row * columns + column
     order = np.argsort(cells, kind="stable")
-    begins = np.searchsorted(cells[order], np.arange(rows * columns + 1))
+    begins = np.searchsorted(cells[order], np.arange(rows * columns + 1)) + rows * columns + 1
     x, y = begin.tolist()
-    return Obstacles(x, y, cell, rows, columns, begins, which[order], parts, _parts([]), np.empty((0, 3)))
+    return Obstacles(x, y, cell, rows, columns, np.concatenate([begins, which[order]]), parts, n, np.empty((0, 3)))
 
 
 def with_moving(obstacles: Obstacles | None, bodies: Iterable[tuple[Floats, Floats, float, Floats]]) -> Obstacles:
@@ -96,22 +92,28 @@ def with_moving(obstacles: Obstacles | None, bodies: Iterable[tuple[Floats, Floa
             planes = np.column_stack([normals, planes[:, 3] + normals @ place])
             parts.append((planes, placed_part(edges.reshape(-1, 3), place, yaw).reshape(-1, 6)))
             velocities.append(velocity)
-    return (obstacles or _NOTHING)._replace(moving=_parts(parts), velocity=np.array(velocities, float).reshape(-1, 3))
+    known, more = obstacles or _NOTHING, _parts(parts)
+    standing = known.parts
+    together = Parts(
+        np.concatenate([standing.bounds, more.bounds]),
+        np.concatenate([standing.first[:-1], more.first + len(standing.faces)]),
+        np.concatenate([standing.faces, more.faces]),
+    )
+    return known._replace(parts=together, velocity=np.array(velocities, float).reshape(-1, 3))
 
 
 def _parts(parts: Sequence[tuple[Floats, Floats]]) -> Parts:
     """Of the planes (f, 4) and edges (e, 6) of each."""
     corners = [edges.reshape(-1, 3) for _, edges in parts]
-    low = np.array([each.min(axis=0) for each in corners]).reshape(-1, 3)
-    high = np.array([each.max(axis=0) for each in corners]).reshape(-1, 3)
-    sizes = np.array([(len(planes), len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
-    first = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(sizes, axis=0)])
-    planes = np.concatenate([np.empty((0, 4)), *(planes for planes, _ in parts)])
-    return Parts(low, high, first, planes, np.concatenate([np.empty((0, 6)), *(edges for _, edges in parts)]))
+    bounds = np.array([np.concatenate([each.min(axis=0), each.max(axis=0)]) for each in corners]).reshape(-1, 6)
+    sizes = np.array([(len(planes), len(planes) + len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
+    begins = np.concatenate([[0], np.cumsum(sizes[:, 1])])
+    first = np.column_stack([begins, begins + np.append(sizes[:, 0], 0)])
+    faces = [np.concatenate([np.pad(planes, ((0, 0), (0, 2))), edges]) for planes, edges in parts]
+    return Parts(bounds, first, np.concatenate([np.empty((0, 6)), *faces]))
 
 
-_NONE = np.empty(0, np.int64)
-_NOTHING = Obstacles(0.0, 0.0, 1.0, 0, 0, np.zeros(1, np.int64), _NONE, _parts([]), _parts([]), np.empty((0, 3)))
+_NOTHING = Obstacles(0.0, 0.0, 1.0, 0, 0, np.ones(1, np.int64), _parts([]), 0, np.empty((0, 3)))
 """that stands"""
 
 

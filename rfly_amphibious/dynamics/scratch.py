@@ -59,7 +59,7 @@ FIELDS: dict[str, tuple[int, ...]] = {
     "side_compression": (4,),
     "part_below": (4,),
     # what moves, m/s, body axes: the part that is looked at, that nearest part of each wheel, and what it rolls on; s
-    # since the begin of the steps, when it was where `Obstacles.moving` says
+    # since the begin of the steps, when it was where `Obstacles.parts` says
     "carried": (1, 3),
     "part_velocity": (4, 3),
     "contact_velocity": (4, 3),

@@ -262,7 +262,7 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
             corners = rng.normal(size=(8, 3))
             found = obstacles_of(Solids(corners, np.array((0, 8))), 1.0)
             assert found is not None
-            parts = found.standing
+            parts = found.parts
             axis = rng.normal(size=3)
             axis /= np.linalg.norm(axis)
             centre = rng.normal(size=3) * 3.0
