@@ -28,6 +28,8 @@ class SimulatedPilot:
         self.runner.load((), (0.0, 0.0, 0.0))
         self.asked: list[Any] = []
         self.why_not, self.turns = "", False
+        self.gimbal: float | None = None
+        """pitch of its joint; None: it has no gimbal"""
         self.vehicle: Any = None
         self._running = False
 
@@ -51,6 +53,13 @@ class SimulatedPilot:
 
     def turn(self, attitude: tuple[float, float, float, float], thrust: float) -> None:
         self.asked.append((attitude, thrust))
+
+    def gimbal_pitch(self) -> float | None:
+        return self.gimbal
+
+    def point_gimbal(self, pitch: float) -> None:
+        self.asked.append(pitch)
+        self.gimbal = pitch
 
     def step(self, dt: float) -> None:
         state = self.runner.step(dt)

@@ -8,8 +8,10 @@ LOG: a file that the vehicle's newest log is downloaded to.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 STEP_S = 30.0
@@ -134,7 +136,9 @@ async def fly(system: Any, log: str) -> dict[str, Any]:
     return seen
 
 
-async def main(port: int, system_id: int, log: str) -> None:
+@contextlib.asynccontextmanager
+async def connect(port: int, system_id: int) -> AsyncIterator[Any]:
+    """The system of a vehicle that sends to a port; it is there as long as its Mavsdk is."""
     from mavsdk.asyncio import ComponentType, Configuration, Mavsdk
 
     mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))
@@ -147,7 +151,12 @@ async def main(port: int, system_id: int, log: str) -> None:
                     return system
             await asyncio.sleep(0.05)
 
-    print(json.dumps(await fly(await asyncio.wait_for(found(), STEP_S), log)), flush=True)
+    yield await asyncio.wait_for(found(), STEP_S)
+
+
+async def main(port: int, system_id: int, log: str) -> None:
+    async with connect(port, system_id) as system:
+        print(json.dumps(await fly(system, log)), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_trajectory.mavlink.flight import Denied, FlightLogic
 from rfly_trajectory.mavlink.flight_modes import FlightMode, find_mode
+from rfly_trajectory.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW, Sender
 from rfly_trajectory.mavlink.mission_rows import Refused, Vector
 from rfly_trajectory.mavlink.telemetry import Telemetry
 from rfly_trajectory.mavlink.wire import load_dialect
@@ -30,16 +31,20 @@ class Command:
     number: int
     params: tuple[float, ...]
     frame: int
+    sender: Sender
 
     @classmethod
     def of_message(cls, message: Any) -> Command:
         """Of either message."""
+        sender = message.get_srcSystem(), message.get_srcComponent()
         first = message.param1, message.param2, message.param3, message.param4
         if message.get_type() == "COMMAND_LONG":
-            return cls(message.command, (*first, message.param5, message.param6, message.param7), _IN_COMMAND_LONG)
+            params = (*first, message.param5, message.param6, message.param7)
+            return cls(message.command, params, _IN_COMMAND_LONG, sender)
         scale = 1e-7 if message.frame in GLOBAL_FRAMES else 1e-4
+        scale = 1.0 if message.command in (PITCHYAW, CONFIGURE) else scale
         x, y = (math.nan if v == _UNSET else v * scale for v in (message.x, message.y))
-        return cls(message.command, (*first, x, y, message.z), message.frame)
+        return cls(message.command, (*first, x, y, message.z), message.frame, sender)
 
 
 class CommandProtocol:
@@ -51,7 +56,8 @@ class CommandProtocol:
         self, flight: FlightLogic, telemetry: Telemetry, send: Callable[[Any], None], tell: Callable[[str], None]
     ) -> None:
         """`tell(text)`: why something was not done."""
-        d = self._d = load_dialect()
+        d, gimbal = load_dialect(), telemetry.gimbal
+        self._d = d
         self._flight, self._telemetry, self._send, self._tell = flight, telemetry, send, tell
         self._does: dict[int, Callable[[Command], None]] = {
             d.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
@@ -71,11 +77,13 @@ class CommandProtocol:
             d.MAV_CMD_GET_HOME_POSITION: lambda _: self._tell_once(d.MAVLINK_MSG_ID_HOME_POSITION),
             d.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_interval,
             d.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_interval,
+            PITCHYAW: lambda c: gimbal.pitch_yaw(c.params, c.sender),
+            CONFIGURE: lambda c: gimbal.configure(c.params, c.sender),
+            d.MAV_CMD_DO_MOUNT_CONTROL: lambda c: gimbal.mount(c.params, c.sender),
         }
 
     def handle(self, message: Any) -> None:
         """For this vehicle."""
-        sender = message.get_srcSystem(), message.get_srcComponent()
         command, result = Command.of_message(message), "MAV_RESULT_ACCEPTED"
         does = self._does.get(command.number)
         try:
@@ -88,7 +96,7 @@ class CommandProtocol:
         except Refused as refusal:
             result = "MAV_RESULT_DENIED"
             self._tell(str(refusal))
-        self._send(self._d.MAVLink_command_ack_message(command.number, getattr(self._d, result), 0, 0, *sender))
+        self._send(self._d.MAVLink_command_ack_message(command.number, getattr(self._d, result), 0, 0, *command.sender))
 
     # --- flight
 

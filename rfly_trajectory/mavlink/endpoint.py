@@ -11,6 +11,7 @@ from rfly_common.geodesy import geodetic_to_ned
 from rfly_trajectory.mavlink.command_protocol import CommandProtocol
 from rfly_trajectory.mavlink.flight import Denied, FlightLogic, Pilot, Setpoint
 from rfly_trajectory.mavlink.flight_modes import find_custom_mode
+from rfly_trajectory.mavlink.gimbal_protocol import GimbalManager
 from rfly_trajectory.mavlink.log_protocol import LogFolder, LogProtocol
 from rfly_trajectory.mavlink.mission_protocol import MissionProtocol
 from rfly_trajectory.mavlink.mission_rows import Refused, Vector
@@ -58,7 +59,8 @@ class MavlinkVehicle:
         self.values, self.gains = values or Tunables(), ControllerGains()
         self.battery = Battery(self._battery_model())
         self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
-        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.values)
+        self.gimbal = GimbalManager(self.flight, pilot)
+        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.values, self.gimbal)
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
         self._missions = MissionProtocol(self.flight, send, self.warn)
         self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
@@ -82,6 +84,8 @@ class MavlinkVehicle:
             self._parameters.handle(message)
         elif kind in LogProtocol.HANDLED:
             self._logs.handle(message, self.flight.armed)
+        elif kind in GimbalManager.HANDLED:
+            self.gimbal.handle(message)
         elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
             self._obey_old(message)
         elif kind in ("SET_POSITION_TARGET_LOCAL_NED", "SET_POSITION_TARGET_GLOBAL_INT"):
@@ -96,6 +100,7 @@ class MavlinkVehicle:
         except Denied as denial:
             self.warn(str(denial))
         self._use_battery(time)
+        self.gimbal.tick(time)
         self._missions.tick(wall)
         self._logs.tick()
         while self.flight.reached:

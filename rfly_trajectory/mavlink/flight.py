@@ -62,6 +62,12 @@ class Pilot(Protocol):
     def turn(self, attitude: Quaternion, thrust: float) -> None:
         """Turn to this attitude, and push by a share (0 … 1) of the largest thrust."""
 
+    def gimbal_pitch(self) -> float | None:
+        """Of its joint as it is, against the body, rad, up positive; NaN: nobody knows; None: it has no gimbal."""
+
+    def point_gimbal(self, pitch: float) -> None:
+        """Turn its joint there."""
+
 
 class Setpoint(NamedTuple):
     """Where it is to go, or how fast: NED m or m/s; or how it is to be turned. One of the three is given."""

@@ -17,6 +17,7 @@ import numpy as np
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_trajectory.mavlink.flight import SILENCE_S, FlightLogic
 from rfly_trajectory.mavlink.flight_modes import FlightMode
+from rfly_trajectory.mavlink.gimbal_protocol import GimbalManager
 from rfly_trajectory.mavlink.parameter_protocol import Tunables
 from rfly_trajectory.mavlink.wire import load_dialect
 
@@ -39,6 +40,10 @@ RATES_HZ = {
     "MISSION_CURRENT": 1.0,
     "GPS_GLOBAL_ORIGIN": 0.0,
     "AUTOPILOT_VERSION": 0.0,
+    "GIMBAL_MANAGER_STATUS": 5.0,
+    "GIMBAL_DEVICE_ATTITUDE_STATUS": 10.0,
+    "GIMBAL_MANAGER_INFORMATION": 0.0,
+    "GIMBAL_DEVICE_INFORMATION": 0.0,
 }
 """how often without being asked; 0: only when it is asked for"""
 
@@ -96,9 +101,18 @@ class Battery:
 class Telemetry:
     """Makes each message by its name; None where what it tells is not known."""
 
-    def __init__(self, uav_type: str, system_id: int, flight: FlightLogic, battery: Battery, values: Tunables) -> None:
+    def __init__(
+        self,
+        uav_type: str,
+        system_id: int,
+        flight: FlightLogic,
+        battery: Battery,
+        values: Tunables,
+        gimbal: GimbalManager,
+    ) -> None:
         d = self._d = load_dialect()
         self._flight, self._battery, self._values, self._system_id = flight, battery, values, system_id
+        self.gimbal = gimbal
         self._type = {
             "multirotor": d.MAV_TYPE_QUADROTOR,
             "fixed-wing": d.MAV_TYPE_FIXED_WING,
@@ -108,15 +122,15 @@ class Telemetry:
         self._intervals = {name: 1.0 / rate if rate else 0.0 for name, rate in RATES_HZ.items()}
         self._sent_at = dict.fromkeys(self._intervals, -math.inf)
         self._names = {getattr(d, f"MAVLINK_MSG_ID_{name}"): name for name in self._intervals}
-        self._make: dict[str, Callable[[int], Any]] = {
-            name: getattr(self, f"_{name.lower()}") for name in self._intervals
-        }
+        self._make: dict[str, Callable[[int], Any]] = dict(gimbal.messages)
+        self._make |= {name: getattr(self, f"_{name.lower()}") for name in self._intervals if name not in self._make}
 
     # --- rates
 
     def find(self, message_id: float) -> str | None:
         """The name of a message of ours by its number."""
-        return self._names.get(int(message_id)) if math.isfinite(message_id) else None
+        name = self._names.get(int(message_id)) if math.isfinite(message_id) else None
+        return None if name in self.gimbal.messages and not self.gimbal.exists else name
 
     def set_interval(self, name: str, interval_us: float) -> None:
         """As MAV_CMD_SET_MESSAGE_INTERVAL has it: -1 never, 0 as without being asked."""
@@ -142,6 +156,8 @@ class Telemetry:
 
     def message(self, name: str) -> Any:
         """Of now, or None."""
+        if name in self.gimbal.messages and not self.gimbal.exists:
+            return None
         return self._make[name](self._milliseconds())
 
     def _milliseconds(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import socket
 import time
@@ -71,9 +72,11 @@ class MavlinkNode(Node):
         except ConfigError as error:
             raise ConfigError(f"parameter {name}.parameters: {error}") from None
         controller = given.controller if given.uav_type == "land-air" else ""
-        return MavlinkVehicleTopics(
+        made = MavlinkVehicleTopics(
             self, name, self._endpoint, given.system_id, given.uav_type, values, frames, self._diagnostics, controller
         )
+        made.vehicle.gimbal.limits = math.radians(given.gimbal_min_pitch), math.radians(given.gimbal_max_pitch)
+        return made
 
     def destroy_node(self) -> None:
         """Close the socket, and take the actions off the graph first."""

@@ -16,10 +16,10 @@ from rclpy.node import Node
 from rfly_suite.action import ExecuteMission
 from rfly_suite.msg import AttitudeTarget, MissionParams
 from sensor_msgs.msg import BatteryState
-from std_msgs.msg import String, UInt8
+from std_msgs.msg import Float64, String, UInt8
 
 from rfly_common.errors import FrameError
-from rfly_common.frames import quat_ned_frd_to_enu_flu
+from rfly_common.frames import quat_ned_frd_to_enu_flu, quat_to_euler
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -121,6 +121,7 @@ class MavlinkVehicleTopics:
         self._commands = publisher(node, UInt8, f"{name}/mission_command", COMMANDS)
         self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS)
         self._attitudes = publisher(node, AttitudeTarget, f"{name}/cmd/attitude", COMMANDS)
+        self._gimbal = publisher(node, Float64, f"{name}/gimbal/cmd", COMMANDS)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
         self.vehicle = endpoint.add(system_id, uav_type, self, values)
         self._gains: ControllerGainsClient | None = None
@@ -232,6 +233,20 @@ class MavlinkVehicleTopics:
         message.header.frame_id = WORLD
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._attitudes.publish(message)
+
+    def gimbal_pitch(self) -> float | None:
+        """From /tf, where positive looks down."""
+        if not self._gimbal.get_subscription_count():
+            return None
+        try:
+            link = self._frames.between(f"{self.name}/base_link", f"{self.name}/camera_link")
+        except FrameError:
+            return math.nan
+        return 0.0 - float(quat_to_euler(link.quat_xyzw)[1])
+
+    def point_gimbal(self, pitch: float) -> None:
+        """By the topic, where positive looks down."""
+        self._gimbal.publish(Float64(data=0.0 - pitch))
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         """As a goal of the action; it replaces the one before."""

@@ -149,6 +149,8 @@ class MavlinkVehicleParameters:
         "flight_control_node", "of a land-air vehicle: node in its namespace whose gains are parameters; empty: none"
     )
     parameters: list[str] = parameter([], "values of MAVLink parameters at the start, as MIS_TAKEOFF_ALT=20")
+    gimbal_min_pitch: float = parameter(-90.0, "of a gimbal, up positive", unit="degrees", low=-180.0, high=0.0)
+    gimbal_max_pitch: float = parameter(30.0, "of a gimbal, up positive", unit="degrees", low=0.0, high=180.0)
 
 
 NODES = {

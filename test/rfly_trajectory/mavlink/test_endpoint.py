@@ -122,7 +122,7 @@ def test_without_a_position_or_a_pilot_nothing_is_armed(station):
 
 
 def test_what_is_not_supported_says_so(station):
-    for number in (185, 183, 205, 1000, 42600, 65535):  # flight termination, servo, gimbals, others' own
+    for number in (185, 183, 205, 1000, 42600, 65535):  # flight termination, servo, no gimbal here, others' own
         assert station.command(number, 1.0) == "UNSUPPORTED"
     assert station.command(512, 24.0) == "ACCEPTED"
     assert station.heard[-2].get_type() == "GPS_RAW_INT"

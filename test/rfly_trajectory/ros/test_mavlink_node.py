@@ -123,6 +123,52 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
     assert [node.stop() for node in nodes] == [0, 0]
 
 
+@pytest.mark.needs("mavsdk")
+def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
+    """Of hawk: what stands in for its gimbal turns camera_link as it is told. Positive looks down there."""
+    from std_msgs.msg import Float64
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros.frame_lookup import transform_to_msg
+    from rfly_common.ros.qos import COMMANDS, TF
+
+    link = peer.node.create_publisher(TFMessage, "/tf", TF)
+    port, nodes = start(**{"hawk.gimbal_min_pitch": "-60.0"})
+    told = peer.receive(Float64, "hawk/gimbal/cmd", COMMANDS)
+
+    def turned():
+        half = 0.5 * told[-1].data if told else 0.0
+        rotation, now = (0.0, math.sin(half), 0.0, math.cos(half)), peer.node.get_clock().now().nanoseconds
+        link.publish(
+            TFMessage(transforms=[transform_to_msg("hawk/base_link", "hawk/camera_link", (0.2, 0, 0), rotation, now)])
+        )
+
+    peer.node.create_timer(0.02, turned)
+    client = subprocess.Popen(
+        [sys.executable, str(CLIENT.with_name("mavsdk_gimbal_client.py")), str(port), "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        peer.spin_until(lambda: client.poll() is not None, 60.0)
+    finally:
+        client.kill()
+        output = client.communicate()[0]
+    assert client.returncode == 0, output + nodes[0].output + nodes[1].output
+    seen = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+    assert seen["gimbals"] == [[1, 1, "camera gimbal"]]
+    assert (seen["control"], seen["released"]) == ("PRIMARY", "NONE")
+    assert (seen["once"], seen["streamed"], seen["lowest"]) == pytest.approx((-45.0, 20.0, -60.0), abs=0.5)
+    assert "yaw" in seen
+    commands = [message.data for message in told]
+    assert commands[:2] == pytest.approx([0.785398, -0.349066], abs=1e-5)
+    assert len(commands) > 5  # a rate's are many, each farther down
+    assert commands[1:] == sorted(commands[1:])
+    assert commands[-1] == pytest.approx(math.radians(60.0))
+    assert [node.stop() for node in nodes] == [0, 0]
+
+
 def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
     """MAVWPLoader, MAVParmDict and mavutil, as MAVProxy uses them."""
     from pymavlink import mavparm, mavutil, mavwp
