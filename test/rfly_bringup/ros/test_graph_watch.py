@@ -170,16 +170,20 @@ def test_nodes_of_another_domain(broken, domain_id):
 
 def test_the_table_of_what_runs(healthy):
     """Both nodes with their tasks, the fleet of two at its ten messages a second, and the datagrams that leave."""
-    code, out, err = healthy("status", "--once", "--seconds", "4")
-    assert (code, err) == (0, "")
-    lines = [" ".join(line.split()) for line in out.splitlines()]
+    of_bridge = r"/ue_bridge_node 127\.0\.0\.1:\d+ \d+ \d+\.\d"
+    for _ in range(3):  # on a busy machine a bridge may speak once in these seconds: that makes no rate
+        code, out, err = healthy("status", "--once", "--seconds", "4")
+        assert (code, err) == (0, "")
+        lines = [" ".join(line.split()) for line in out.splitlines()]
+        if any(re.fullmatch(of_bridge, line) for line in lines):
+            break
     assert [line for line in lines if re.fullmatch(r"/terrain_node terrain JacksboroFault ok serving \d\.\d", line)]
     assert [line for line in lines if re.fullmatch(r"/ue_bridge_node bridge 127\.0\.0\.1:\d+ ok sending \d\.\d", line)]
     (vehicles,) = [line for line in lines if "/vehicle_states" in line]
     found = re.fullmatch(r"2 1-2 /peer /vehicle_states map (\d+\.\d) \d\.\d", vehicles)
     assert found
     assert 2.0 < float(found[1]) < 12.0
-    (bridge,) = [line for line in lines if re.fullmatch(r"/ue_bridge_node 127\.0\.0\.1:\d+ \d+ \d+\.\d", line)]
+    (bridge,) = [line for line in lines if re.fullmatch(of_bridge, line)]
     assert int(bridge.split()[2]) >= 2 * 10
 
 
