@@ -285,7 +285,7 @@ class AmphibiousModel:
         """(n,) m from points (n, 3) straight down to the ground, or to what stands on it."""
         height = points[:, 2] - (0.0 if self.terrain is None else self.terrain.altitude(points[:, 0], points[:, 1]))
         if self._obstacles is not None:
-            lower_to_roofs(points, self._obstacles, height)
+            lower_to_roofs(np.ascontiguousarray(points), self._obstacles, height)
         return height
 
     # evaluation
@@ -334,22 +334,23 @@ class AmphibiousModel:
         rows = controls.rows(self.params.rotors, vehicles)
         acting = _broadcast("brake_torque_acting", brake_acting, (vehicles, 4))
         winds = _broadcast("wind", wind, (vehicles, 3))
-        dx, numbers = self.evaluate_rows(states, rows, controls.torques, acting, winds)
+        dx, numbers = self.evaluate_rows(states, Inputs(rows, controls.torques, acting, winds))
         return dx.reshape(shape), numbers.reshape((*shape[:-1], at.REPORTED))
 
     def evaluate_rows(
-        self, x: Floats, controls: Floats, torques: bool, brake_acting: Floats, wind: Floats
+        self, x: Floats, inputs: Inputs, obstacles: Obstacles | None = None, since: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """`derivative` and the numbers of `Outputs` for n rows of contiguous arrays, unchecked: for inner loops.
 
-        `x` (n, states), `controls` (n, 9 + rotors) of `Controls.rows`, whose rotors are torques if `torques`;
-        `brake_acting` (n, 4), `wind` (n, 3) with gusts.
+        `x` (n, states); `inputs`: commands (n, 9 + rotors) of `Controls.rows`, brakes (n, 4), wind (n, 3) with gusts.
+        `obstacles`: those of `obstacles_at`, each row `since` (n,) s later; None: only what stands.
         """
         from rfly_amphibious.dynamics import stepping
 
         dx, numbers = np.zeros_like(x), np.empty((x.shape[0], at.REPORTED))
-        inputs = Inputs(controls, torques, brake_acting, wind)
-        stepping.derivatives(x, inputs, self._records, self._ground, self._obstacles, dx, numbers)
+        among = self._obstacles if obstacles is None else obstacles
+        later = np.zeros(len(x)) if since is None else since
+        stepping.derivatives(x, inputs, self._records, self._ground, among, later, dx, numbers)
         return dx, numbers
 
     # states to begin with

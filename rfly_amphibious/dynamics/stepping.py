@@ -79,11 +79,16 @@ def simulate(
 
 
 @kernel
-def derivatives(x: Any, inputs: Inputs, records: Any, ground: Any, obstacles: Any, dx: Any, outputs: Any) -> None:
-    """`state_derivative` of n vehicles: x, dx (n, states), outputs (n, REPORTED), `inputs` with a first axis of n."""
+def derivatives(
+    x: Any, inputs: Inputs, records: Any, ground: Any, obstacles: Any, since: Any, dx: Any, outputs: Any
+) -> None:
+    """`state_derivative` of n states: x, dx (n, states), outputs (n, REPORTED), `inputs` with a first axis of n;
+    `since` (n,) s after which each is, when the obstacles were where they are said to be.
+    """
     p, scratch = records[0], new_scratch(1)
     for v in range(x.shape[0]):
         own = Inputs(inputs.command[v], inputs.torques, inputs.brake_acting[v], inputs.wind[v])
+        scratch[0].since = since[v]
         state_derivative(x[v], own, p, ground, obstacles, dx[v], scratch[0])
         report(scratch[0], outputs[v])
 

@@ -12,6 +12,8 @@ from rfly_amphibious.estimation.attitude_kernels import rotate_attitude
 from rfly_amphibious.estimation.row_operations import add_outer, add_scaled, scale, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
 
+UNKNOWN_GROUND = 1e6
+"""m², variance of a ground of which nothing is known"""
 DOUBTED_FIXES = 5.0
 """that do not fit, more than do, from which on a GPS is refused; it comes back after as many that fit, at most twice"""
 FIXES_APART = 6.0
@@ -121,7 +123,7 @@ def count_update(x: Any, p: Any, sensor: int, nis: float, gate: float, residual:
 def leave_map(x: Any, p: Any, residual: float, c: Any) -> None:
     """After a height that does not fit: there is other ground below, such as a roof, and unknown how high it is."""
     x[at.OFF_MAP] = 1.0 if c.ground_known else 0.0
-    p[at.E_GROUND, at.E_GROUND] += residual * residual
+    p[at.E_GROUND, at.E_GROUND] += min(residual * residual, UNKNOWN_GROUND)
 
 
 @inner_kernel

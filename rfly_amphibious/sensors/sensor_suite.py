@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors import kernels, samples
@@ -295,17 +296,20 @@ class SensorSuite:
 
     def _look(self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind) -> _Seen:
         """All that can be seen at these steps."""
-        rows = steps - begin - 1
+        rows, rotors = steps - begin - 1, self.model.params.rotors
+        obstacles = self.model.obstacles_at(begin * self.step, x[0], (len(x) + 1) * self.step)
+        since = self._time(rows + 1)
         x, memory = x[rows], memory[rows]
-        commands = controls.rows(self.model.params.rotors, len(x))
         blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
         acting = memory[:, at.BRAKE_ACTING : at.BRAKE_ACTING + 4].copy()
-        dx, numbers = self.model.evaluate_rows(x, commands, controls.torques, acting, blowing)
+        commands = controls.rows(rotors, len(x))
+        torques = controls.torques
+        dx, numbers = self.model.evaluate_rows(x, Inputs(commands, torques, acting, blowing), obstacles, since)
         dead = memory[:, at.CRASHED] != 0.0
         if dead.any():  # what has crashed obeys nobody
-            brakes = Controls(brake_torque=self.model.params.max_brake_torque)
-            dx[dead], still = self.model.evaluate(ModelState(x[dead], memory[dead]), brakes, wind.mean)
-            numbers[dead] = still.numbers
+            brakes = Controls(brake_torque=self.model.params.max_brake_torque).rows(rotors, int(dead.sum()))
+            inputs = Inputs(brakes, False, acting[dead], blowing[dead])
+            dx[dead], numbers[dead] = self.model.evaluate_rows(x[dead], inputs, obstacles, since[dead])
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)

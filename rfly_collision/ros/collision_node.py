@@ -194,13 +194,13 @@ class CollisionNode(Node):
             reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.items())
             response.message = f"vehicle {first} can't be tested ({reasons})"
             return response
+        stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
         try:
-            found = self._world.check(in_map)
+            found = self._world.check(in_map, stamp_ns)
         except CrowdError as error:
             response.message = str(error)
             return response
         events = ContactEvents(found, np.full(len(found), BEGIN, np.uint8))
-        stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
         response.contacts = events_to_msg(events, stamp_ns, self._frame_id, self._axes)
         response.success = True
         notes = []

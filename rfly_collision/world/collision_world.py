@@ -195,14 +195,17 @@ class CollisionWorld:
         )
         return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, found, near))
 
-    def check(self, states: VehicleStates) -> PairContacts:
+    def check(self, states: VehicleStates, stamp_ns: int | None = None) -> PairContacts:
         """The contacts that vehicles would have at these poses (usable, in `map`), where they stand.
 
         With the terrain, the placed objects, each other, and the vehicles that are where they were last heard of.
+        `stamp_ns`: when, for objects that move; None: where they were at the last step.
         Raises CrowdError where those are too many.
         """
         if len(states) > self._max_vehicles:
             raise CrowdError(f"{len(states):,} vehicles, at most {self._max_vehicles:,} are tested")
+        if stamp_ns is not None and self._objects.moves.any():
+            self._objects = self._objects.at(stamp_ns * 1e-9)  # the next step puts them elsewhere anyway
         table = self._table.copy()
         table.update(states, 0, 0)
         asked = np.isin(table.id, states.id)

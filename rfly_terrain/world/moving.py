@@ -22,6 +22,8 @@ MAX_CORNERS = 2_000
 """of a path on the ground"""
 MAX_SPEED = 100.0
 """m/s"""
+NEAREST_M = 1e-6
+"""between two corners of a path, in the plane: more"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class MovingPath:
             raise ValueError(f"path: speed {self.speed:g} m/s, start {self.start:g} m: expected 0 … {MAX_SPEED:g} m/s")
         corners.flags.writeable = False
         object.__setattr__(self, "corners", corners)
-        if not (np.diff(self.ways) > 0.0).all():
+        if not (np.diff(self.ways) > NEAREST_M).all():
             raise ValueError("path: two corners in a row lie at one place, as seen from above")
 
     @functools.cached_property

@@ -229,6 +229,8 @@ class PlacedObjects:
 
     def _send_moving(self) -> None:
         """Show and tell where what moves is now."""
+        if self._changed:
+            self._settle()
         now_ns = self._node.get_clock().now().nanoseconds
         if len(self._moving):
             moving = self._moving.at(now_ns * 1e-9)

@@ -8,6 +8,8 @@ import pytest
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -93,3 +95,18 @@ def test_it_rides_on_a_moving_platform() -> None:
     assert not crashed
     model.clock_ahead = 9.5  # by then it has turned back
     assert model.obstacles_at(0.0, model.standing(8.5).x, 0.004).velocity == pytest.approx(np.array([[-1.0, 0.0, 0.0]]))
+
+
+def test_sensors_feel_what_carries_the_vehicle() -> None:
+    """On the platform that moves evenly the IMU reads gravity upwards and the wheels bear the weight: no free fall."""
+    model = AmphibiousModel(SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0))
+    begin = model.standing()
+    begin.x[2] += 1.0
+    begin.x[3] = 1.0
+    simulation = Simulation(model, SensorParameters.load("scale"), begin, noise=False, command_timeout=9.0)
+    sensed = [simulation.tick() for _ in range(250)]
+    force = np.concatenate([each.imu.specific_force for each in sensed if each.imu is not None])
+    loads = np.concatenate([each.wheel_loads.load for each in sensed if each.wheel_loads is not None])
+    assert simulation.state.x[0] == pytest.approx(simulation.time, abs=0.01)
+    assert force[-1] == pytest.approx((0.0, 0.0, GRAVITY), abs=0.05)
+    assert loads[-1].sum() == pytest.approx(SCALE.mass * GRAVITY, rel=0.01)
