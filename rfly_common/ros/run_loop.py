@@ -36,7 +36,8 @@ async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
             end = done.set_result, work()
         except Exception as error:  # noqa: BLE001  told, counted, and whoever waits is answered
             end = done.set_exception, WorkError(f"broke off by {tell_error(node, error)}")
-        if node.executor is not None:
+        # a node that ends waits for nothing, and its executor, shut down, would raise here
+        if node.executor is not None and node.context.ok() and not startup.stop_requested():
             node.executor.create_task(*end)
 
     threading.Thread(target=run_there, daemon=True).start()

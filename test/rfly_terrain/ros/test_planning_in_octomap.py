@@ -134,7 +134,7 @@ def running(domain_id):
             peer.close()
         for process in (node, mapper):
             assert process.stop() == 0, process.output
-            assert "Traceback" not in process.output
+            assert "Traceback" not in process.output, process.output
 
 
 def test_it_plans_anew_as_the_map_grows_stops_where_no_way_is_left_and_goes_on_when_there_is(running):

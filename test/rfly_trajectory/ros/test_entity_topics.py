@@ -338,14 +338,17 @@ def test_steps_as_an_action_tell_each_and_can_be_cancelled(client):
         client.peer.spin_until(future.done)
         return future.result().status, future.result().result.result.result
 
-    heard, told, going = [], [], []  # a list for each goal: what is told late of one is not of the next
+    heard, going = [], []  # a list for each goal: what is told late of one is not of the next
     assert end(ask(1, heard)) == (4, OK)  # succeeded
     client.peer.spin_until(lambda: heard or (end(ask(1, heard)) and heard))  # from now on the node knows of who listens
     before = client.state_of("lead").pose.position.x
-    assert end(ask(3, told)) == (4, OK)
-    client.peer.spin_until(lambda: len(told) == 3)
-    assert told == [(1, 2), (2, 1), (3, 0)]
-    assert client.state_of("lead").pose.position.x == pytest.approx(before + 0.6)
+    goals, told = 0, []
+    while len(told) < 3:  # with a goal's result rclpy forgets who listens: the last feedback may come too late
+        assert goals < 20
+        goals, told = goals + 1, []
+        assert end(ask(3, told)) == (4, OK)
+        assert told == [(1, 2), (2, 1), (3, 0)][: len(told)]
+    assert client.state_of("lead").pose.position.x == pytest.approx(before + 0.6 * goals)
     handle = ask(10_000_000, going)
     client.peer.spin_until(lambda: len(going) > 1)
     client.peer.spin_until(handle.cancel_goal_async().done)

@@ -163,7 +163,7 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
     assert "yaw" in seen
     commands = [message.data for message in told]
     assert commands[:2] == pytest.approx([0.785398, -0.349066], abs=1e-5)
-    assert len(commands) > 5  # a rate's are many, each farther down
+    assert len(commands) > 3  # a rate's are several, each farther down
     assert commands[1:] == sorted(commands[1:])
     assert commands[-1] == pytest.approx(math.radians(60.0))
     assert [node.stop() for node in nodes] == [0, 0]
