@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import claims
+import fork_server  # noqa: F401  notes the environment as it is now
 import pytest
 from hypothesis import HealthCheck, settings
 from optional_parts import missing

@@ -10,8 +10,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from fork_server import ENVIRONMENT, ForkedProcess, ForkServer
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
@@ -28,9 +31,9 @@ def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
     raise FileNotFoundError(f"{name} is not installed: run `make env`")
 
 
-def shell_environment() -> dict[str, str]:
+def shell_environment(of: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment without what this Python's start has added to it: a user's shell has not got that either."""
-    environment = {key: value for key, value in os.environ.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}
+    environment = {key: value for key, value in of.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"}
     folders = environment.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
     foreign = [folder for folder in folders if folder and not folder.startswith(sys.prefix + os.sep)]
     if foreign:
@@ -38,8 +41,16 @@ def shell_environment() -> dict[str, str]:
     return environment
 
 
+@cache
+def _fork_server() -> ForkServer:
+    return ForkServer(shell_environment(ENVIRONMENT))
+
+
 class NodeProcess:
-    """One node as a process, its output kept. `prefix` is a command that runs it, such as nsenter."""
+    """One node as a process, its output kept. `prefix` is a command that runs it, such as nsenter.
+
+    It is forked from a process that has imported all nodes, unless it is to be `fresh` or its environment forbids it.
+    """
 
     def __init__(
         self,
@@ -48,20 +59,26 @@ class NodeProcess:
         parameters: Mapping[str, str] | None = None,
         *arguments: str,
         prefix: Sequence[str] = (),
+        fresh: bool = False,
     ) -> None:
-        command = [*prefix, str(executable(name)), "--ros-args", *arguments]
+        options = ["--ros-args", *arguments]
         for key, value in (parameters or {}).items():
-            command += ["-p", f"{key}:={value}"]
+            options += ["-p", f"{key}:={value}"]
         environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
+        path = executable(name)
+        self.process: subprocess.Popen[str] | ForkedProcess
+        if not fresh and not prefix and (server := _fork_server()).takes(environment):
+            self.process = server.start(name, options, environment)
+        else:
+            self.process = subprocess.Popen(
+                [*prefix, str(path), *options],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment,
+                start_new_session=True,
+            )
         self._lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

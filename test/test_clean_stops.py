@@ -25,7 +25,7 @@ def stop_once(name, domain_id, number, moment_s, port):
 
     parameters = {"port": str(port), "feedback_port": "0"} if name == "ue_bridge_node" else {}
     started = time.monotonic()
-    with NodeProcess(name, domain_id, parameters) as node:
+    with NodeProcess(name, domain_id, parameters, fresh=True) as node:
         threading.Event().wait(max(0.0, moment_s - (time.monotonic() - started)))
         signalled = time.monotonic()
         code = node.stop(number)
@@ -121,7 +121,7 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
     from node_harness import NodeProcess
 
     stops = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM))
-    with NodeProcess("ue_bridge_node", domain_id, {"port": "47000", "feedback_port": "0"}) as node:
+    with NodeProcess("ue_bridge_node", domain_id, {"port": "47000", "feedback_port": "0"}, fresh=True) as node:
         second_start = f"_RFLY_SUITE_ENVIRONMENT={node.process.pid}".encode()
         environment = Path(f"/proc/{node.process.pid}/environ")
         deadline = time.monotonic() + 20.0

@@ -442,7 +442,7 @@ def test_a_full_map_takes_less_than_80_mb(domain_id):
 
     warm_up()  # a node that compiles its kernels itself takes 90 MB more
     rng = np.random.default_rng(7)
-    with NodeProcess("mapping_node", domain_id) as node:
+    with NodeProcess("mapping_node", domain_id, fresh=True) as node:
         peer = Peer(domain_id)
         try:
             rig = Rig(peer)
