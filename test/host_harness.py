@@ -24,8 +24,10 @@ _OWN_WORLD = "mount -t tmpfs tmpfs /dev/shm && ip link set lo up && echo ready &
 class Host:
     """Where nodes of one graph run: `NodeProcess(name, host.domain_id, ..., prefix=host.prefix)`."""
 
-    def __init__(self, domain_id: int, viewer: str, address: str, prefix: Sequence[str] = ()) -> None:
-        self.domain_id, self.prefix = domain_id, tuple(prefix)
+    def __init__(
+        self, domain_id: int, viewer: str, address: str, prefix: Sequence[str] = (), viewer_prefix: Sequence[str] = ()
+    ) -> None:
+        self.domain_id, self.prefix, self.viewer_prefix = domain_id, tuple(prefix), tuple(viewer_prefix)
         self.viewer = viewer
         """address of the viewer, seen from here"""
         self.address = address
@@ -104,7 +106,9 @@ def two_hosts(domain_ids: Sequence[int]) -> Iterator[tuple[socket.socket, list[H
             for end, device, address in ((viewer, f"to{i}", here), (namespace, "eth0", there)):
                 end.run("ip", "addr", "add", f"{address}/24", "dev", device)
                 end.run("ip", "link", "set", device, "up")
-            hosts.append(Host(domain_ids[0], here, there, namespace.prefix))
+            namespace.run("ip", "route", "add", "default", "via", here)
+            hosts.append(Host(domain_ids[0], here, there, namespace.prefix, viewer.prefix))
+        viewer.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")  # from host to host
         yield stack.enter_context(viewer.udp_socket()), hosts, "namespaces"
 
 

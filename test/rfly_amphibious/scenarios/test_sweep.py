@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import math
 import re
+import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from host_harness import two_hosts
 from scipy.spatial.transform import Rotation
 
 from rfly_amphibious.scenarios.run import run_scenario
@@ -196,6 +199,60 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
     alone = run_sweep(sweep, 1)
     assert len({result.end_y_m for result in alone}) == 3
     assert list(map(repr, of_cluster)) == list(map(repr, again)) == list(map(repr, alone))
+
+
+CLIENT = """
+import sys
+from rfly_amphibious.scenarios.sweep import Sweep, Variation, run_sweep_on_dask
+sweep = Sweep.load(sys.argv[1], [Variation.parse("seed=0:16")])
+for result in run_sweep_on_dask(sweep, sys.argv[2], lambda done, runs: print(done, flush=True)):
+    print(repr(result))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("distributed")
+def test_a_host_of_the_cluster_that_is_lost_loses_no_result(scenario, record_property):
+    """A scheduler, and a worker on each of two hosts. When a quarter of the runs is done, one of them is killed."""
+    with open(scenario, "w", encoding="utf-8") as file:
+        file.write(TEXT.replace("time_s: 0.6", "time_s: 3.0"))
+    with ExitStack() as stack:
+        _, (first, second), kept_apart = stack.enter_context(two_hosts([0, 0]))
+        record_property("hosts", kept_apart)
+
+        def start(*command, prefix):
+            process = subprocess.Popen([*prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
+            return process
+
+        scheduler = start(
+            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--port", "0"),
+            prefix=first.viewer_prefix,
+        )
+        port = re.search(r"tcp://\S+:(\d+)", next(line for line in scheduler.stderr if "Scheduler at" in line))[1]
+        workers = [
+            start(
+                *(sys.executable, "-m", "distributed.cli.dask_worker", f"tcp://{host.viewer}:{port}"),
+                *("--no-nanny", "--no-dashboard", "--nthreads", "1"),
+                prefix=host.prefix,
+            )
+            for host in (first, second)
+        ]
+        for worker in workers:
+            assert any("Registered to" in line for line in worker.stderr)
+        client = start(
+            *(sys.executable, "-c", CLIENT, scenario, f"tcp://{first.viewer}:{port}"), prefix=first.viewer_prefix
+        )
+        for line in client.stdout:
+            if line == "4\n":
+                workers[1].kill()
+            if line == "16\n":
+                break
+        found = client.stdout.read().splitlines()
+        scheduler.kill()
+        assert re.search(rf"Remove worker addr: tcp://{re.escape(second.address)}:", scheduler.stderr.read())
+    assert found == list(map(repr, run_sweep(load(scenario, "seed=0:16"))))
 
 
 @pytest.mark.needs("distributed")
