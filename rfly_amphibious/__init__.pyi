@@ -60,10 +60,10 @@ from rfly_amphibious.sensors.scene_rays import SceneRays as SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters as SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite as SensorSuite
 from rfly_amphibious.sensors.sensor_suite import WheelOdometry as WheelOdometry
-from rfly_amphibious.sensors.weather import Weather as Weather
 from rfly_amphibious.simulation.events import Gust as Gust
 from rfly_amphibious.simulation.events import RotorFails as RotorFails
 from rfly_amphibious.simulation.events import SensorOff as SensorOff
 from rfly_amphibious.simulation.simulation import Simulation as Simulation
 from rfly_amphibious.vehicle import state_layout as state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters as VehicleParameters
+from rfly_terrain.world.weather import Weather as Weather

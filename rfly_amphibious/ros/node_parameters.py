@@ -12,11 +12,11 @@ from rfly_amphibious.links import ardupilot_session, mavlink_hil_session, sessio
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
 from rfly_amphibious.mapping.octomap_grid import OctomapParameters
 from rfly_amphibious.scenarios.scenario import DRIVE_SPEED, FLY_SPEED
-from rfly_amphibious.sensors.weather import MOST_RAIN
 from rfly_amphibious.simulation import simulation
 from rfly_collision.shapes.shape_file import DEFAULT_SET
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
+from rfly_terrain.world.weather import MOST_RAIN
 
 DELAY = 0.02
 """s, through ROS, where the simulation does not wait"""

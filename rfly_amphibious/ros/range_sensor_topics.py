@@ -31,7 +31,6 @@ from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, Due, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.weather import Weather
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.warm_up import warm_up_rays
@@ -47,6 +46,7 @@ from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_S
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.vehicle_states import states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.weather import Weather
 
 WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}
 GIMBAL_RATE = 30.0

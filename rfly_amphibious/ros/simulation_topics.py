@@ -15,11 +15,11 @@ from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sample_topics import SHOW_RATE, SamplePublisher, VehicleShow
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.sensors.weather import CLEAR
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import CLOCK, LATCHED, STATE_OUT
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_terrain.world.weather import CLEAR
 
 CLOCK_RATE = 100
 """Hz of simulation time"""

@@ -19,7 +19,6 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import DriveLeg, Leg, MissionStep, legs_of, steps_of_file
 from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.weather import CLEAR, Weather
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameter_files import (
@@ -34,6 +33,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.config.marked_yaml import Document, Key, key_path
 from rfly_common.errors import ConfigError, RflyError
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World
 from rfly_terrain.world.world_file import load_world
 

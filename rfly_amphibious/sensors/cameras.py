@@ -25,10 +25,10 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 )
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, Hits, SceneRays
 from rfly_amphibious.sensors.shading import Air, Bodies, Ground, Seen, shade, sunward
-from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
+from rfly_terrain.world.weather import Weather
 
 GROUND_REFLECTIVITY, BODY_REFLECTIVITY = 0.3, 0.6
 """in the infrared"""

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
-from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_terrain.world.models import CLASSES
+from rfly_terrain.world.weather import Weather
 
 POINT_WORDS = 6
 """32-bit words of a point: x, y, z, intensity, ring, time"""

@@ -27,8 +27,8 @@ from rfly_amphibious.sensors.lidar import Lidar, Sweep, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.weather import Weather
 from rfly_common.arrays import Floats
+from rfly_terrain.world.weather import Weather
 
 LIDAR, DEPTH_CAMERA, COLOR_CAMERA = "lidar", "depth_camera", "color_camera"
 """the sensors of `RangeSensors`, by their sections in a sensor file"""

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from rfly_common.errors import CommandError
+from rfly_terrain.world.weather import MOST_RAIN
 from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
@@ -251,6 +252,24 @@ def set_stencil_value_by_mesh_component_name(name: str, value: int, *, is_regex:
 
 
 # ---- words
+
+
+# ---- of this suite's own window
+
+
+WEATHER = "RflySuiteWeather"
+"""known to `rfly view`; RflySim3D has no command for weather, and its console ignores unknown words"""
+
+
+def weather(light: float, visibility: float, cloud_cover: float, rain_rate: float) -> str:
+    """Light 0 (night) to 1 (day), visibility in m (0: clear air), clouds 0 to 1 of the sky, rain in mm/h."""
+    return _command(
+        WEATHER,
+        _number("light", light, 0.0, 1.0),
+        _number("visibility", visibility, 0.0),
+        _number("cloud_cover", cloud_cover, 0.0, 1.0),
+        _number("rain_rate", rain_rate, 0.0, MOST_RAIN),
+    )
 
 
 def _command(*words: str) -> str:

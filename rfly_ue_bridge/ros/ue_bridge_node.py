@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from rclpy.node import Node
+from rfly_suite.msg import Environment
 from rfly_suite.srv import SendUeCommand
 from std_msgs.msg import String
 
@@ -16,7 +17,7 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.run_loop import run
-from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
+from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, weather
 from rfly_ue_bridge.ros.feedback_topics import FeedbackTopics
 from rfly_ue_bridge.ros.node_parameters import BridgeFrameParameters, BridgeParameters
 from rfly_ue_bridge.ros.object_topics import PlacedObjects
@@ -58,6 +59,7 @@ class UeBridgeNode(Node):
         )
         self._robots = RobotTopics(self, list(robots.values()), self._states)
         subscription(self, String, "ue_command", self._on_ue_command, COMMANDS)
+        subscription(self, Environment, "environment", self._on_environment, COMMANDS)
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
         axes = frames.axes(own_frame) or "enu"
         self._feedback = FeedbackTopics(self, given.host, own_frame, axes, self._send_command)
@@ -74,6 +76,15 @@ class UeBridgeNode(Node):
         wrong = self._send_command(message.data, -1)
         if wrong:
             self.get_logger().warning(f"ue_command: {wrong}")
+
+    def _on_environment(self, message: Environment) -> None:
+        try:
+            text = weather(message.light, message.visibility, message.cloud_cover, message.rain_rate)
+        except CommandError as error:
+            self._diagnostics.count("refused_commands")
+            self.get_logger().warning(f"environment: {error}")
+        else:
+            self._send_command(text, -1)
 
     def _serve_command(self, request: Any, response: Any) -> Any:
         response.message = self._send_command(request.command, request.window)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rfly_common.errors import CommandError
+from rfly_common.errors import CommandError, ConfigError
+from rfly_terrain.world.weather import Weather
+from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_ue_bridge.viewer.state_batches import MAX_COORDINATE_M
 
 Triple = tuple[float, float, float]
@@ -113,6 +115,13 @@ class ShowText:
 
 
 @dataclass(frozen=True)
+class SetWeather:
+    """RflySuiteWeather, of this suite"""
+
+    weather: Weather
+
+
+@dataclass(frozen=True)
 class CollisionMode:
     """RflyChangeViewKeyCmd P: the key that turns the reports of contacts on and off"""
 
@@ -176,6 +185,7 @@ Command = (
     | RequestVehicles
     | ScanTerrain
     | ShowText
+    | SetWeather
     | CollisionMode
     | SetLabel
     | Focus
@@ -187,7 +197,7 @@ Command = (
 
 
 def parse(text: str) -> Command:
-    """The command in a text. CommandError says which argument is missing or wrong; an unknown word is NotForViewers."""
+    """The command in a text; an unknown one is UnsupportedCommand. CommandError says what is missing or wrong."""
     words = text.split()
     if not words:
         raise CommandError("the command is empty")
@@ -278,6 +288,13 @@ def _scan(words: Sequence[str]) -> ScanTerrain:
     return ScanTerrain((x_0, y_0), (x_1, y_1), interval)
 
 
+def _weather(words: Sequence[str]) -> SetWeather:
+    try:
+        return SetWeather(Weather.told(*(_number(words, i) for i in range(4))))
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
 def _model(words: Sequence[str]) -> Command:
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
         text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
@@ -334,6 +351,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], Command]]] = {
     "RflyShowText": ("text", lambda words: ShowText(_text(words), DEFAULT_TEXT_S)),
     "RflyShowTextTime": ("text seconds", _text_with_time),
     "RflyChangeViewKeyCmd": ("key number", _key),
+    WEATHER: ("light visibility cloudCover rainRate (0 to 1, m or 0 in clear air, 0 to 1, mm/h)", _weather),
 }
 """its arguments, and what makes of them a command"""
 _NO_STENCIL = "the viewer has no segmentation camera"

@@ -12,30 +12,54 @@ from rfly_collision.models.vehicle_models import MODELS, Part, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_multiply, quat_ned_frd_to_enu_flu, quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.viewer.vehicle_table import WorldPoses
 from rfly_ue_bridge.viewer.world_meshes import SameObjects, world_meshes
 
 MAX_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
-_SKY_TOP, _SKY_LOW = (112, 160, 212), (222, 233, 241)
+_SKY_TOP, _SKY_LOW, _SKY_GREY = (112, 160, 212), (222, 233, 241), (190, 194, 198)
+SKYLIGHT, SUNLIGHT = 1.1, 2.2
+"""intensities in clear air by day"""
+HORIZON_M = 5000.0
+"""where fog is thick within this way, no blue is seen above it"""
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
-def draw_sky(server: viser.ViserServer, shadows: bool) -> None:
-    """Background, sun and skylight."""
-    share = np.linspace(0, 1, 256)[:, None, None] ** 0.42
-    sky = np.broadcast_to((1 - share) * np.array(_SKY_TOP) + share * np.array(_SKY_LOW), (256, 4, 3))
-    server.scene.set_background_image(sky.astype(np.uint8), format="png")
-    server.scene.configure_environment_map(None)
-    server.scene.configure_default_lights(enabled=False)
-    server.scene.add_light_hemisphere(
-        "/light/sky", sky_color=(225, 235, 250), ground_color=(120, 112, 98), intensity=1.1
-    )
-    # a directional light shines from its position towards the origin
-    server.scene.add_light_directional(
-        "/light/sun", color=(255, 246, 228), intensity=2.2, cast_shadow=shadows, position=(-0.55, 0.55, 0.63)
-    )
+class Sky:
+    """Background, sun, skylight and fog."""
+
+    def __init__(self, server: viser.ViserServer, shadows: bool) -> None:
+        self._server = server
+        server.scene.configure_environment_map(None)
+        server.scene.configure_default_lights(enabled=False)
+        self._skylight = server.scene.add_light_hemisphere(
+            "/light/sky", sky_color=(225, 235, 250), ground_color=(120, 112, 98)
+        )
+        # a directional light shines from its position towards the origin
+        self._sun = server.scene.add_light_directional(
+            "/light/sun", color=(255, 246, 228), cast_shadow=shadows, position=(-0.55, 0.55, 0.63)
+        )
+        self.show(CLEAR)
+
+    def show(self, weather: Weather) -> None:
+        """Lights in the proportion of Eq. 11.9; fog of Eq. 11.8 as a browser has it: even from here to there."""
+        self._skylight.intensity = SKYLIGHT * weather.skylight / CLEAR.skylight
+        self._sun.intensity = SUNLIGHT * weather.sunlight / CLEAR.sunlight
+        grey = max(weather.cloud_cover**2, float(weather.extinction * HORIZON_M > 1.0))
+        day = (weather.skylight + weather.sunlight) / (CLEAR.skylight + CLEAR.sunlight)
+        clear, cloudy = np.array([_SKY_TOP, _SKY_LOW]), np.array(_SKY_GREY)
+        top, low = day * ((1 - grey) * clear + grey * cloudy)
+        share = np.linspace(0, 1, 256)[:, None, None] ** 0.42
+        sky = np.broadcast_to((1 - share) * top + share * low, (256, 4, 3))
+        self._server.scene.set_background_image(sky.astype(np.uint8), format="png")
+        foggy = weather.extinction > 0.0
+        # of all straight lines that begin at 1 the one to 0 at 2/α has most nearly the area under exp(-α r)
+        red, green, blue = low.astype(int).tolist()
+        self._server.scene.configure_fog(
+            0.0, 2.0 / weather.extinction if foggy else HORIZON_M, color=(red, green, blue), enabled=foggy
+        )
 
 
 class WorldLayer:

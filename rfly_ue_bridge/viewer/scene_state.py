@@ -32,6 +32,7 @@ Event = (
     | console.CameraFov
     | console.RequestObject
     | console.ScanTerrain
+    | console.SetWeather
     | console.ShowText
     | console.Focus
     | console.OnBoard

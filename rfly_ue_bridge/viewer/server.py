@@ -30,10 +30,11 @@ from rfly_ue_bridge.viewer.console import (
     OnBoard,
     RequestObject,
     ScanTerrain,
+    SetWeather,
     Show,
     ShowText,
 )
-from rfly_ue_bridge.viewer.drawing import VehicleLayer, WorldLayer, draw_sky
+from rfly_ue_bridge.viewer.drawing import Sky, VehicleLayer, WorldLayer
 from rfly_ue_bridge.viewer.feedback_sender import FeedbackSender
 from rfly_ue_bridge.viewer.listener import Listener
 from rfly_ue_bridge.viewer.panel import Callbacks, Panel, Rates
@@ -98,7 +99,7 @@ class Viewer:
         self._clicks: deque[tuple[int, float, Any]] = deque(maxlen=MAX_CLICKS)
         self._last_click: tuple[int, float, tuple[float, float]] | None = None
         self._ground_click: Click | None = None
-        draw_sky(self.server, settings.shadows)
+        self._sky = Sky(self.server, settings.shadows)
         self._terrain = TerrainLayer(self.server, settings.max_triangles, lit=settings.shadows)
         self._world = WorldLayer(self.server, settings.world)
         self._vehicles = VehicleLayer(self.server)
@@ -200,6 +201,8 @@ class Viewer:
                     self._show_all()
                 case Show(what, on):
                     self.panel.show(what, on)
+                case SetWeather(weather):
+                    self._sky.show(weather)
                 case ShowText(text, seconds):
                     self._notify(text, "", seconds)
                 case RequestObject():

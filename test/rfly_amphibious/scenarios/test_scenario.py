@@ -13,10 +13,10 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg
 from rfly_amphibious.scenarios.scenario import Scenario, shipped_scenarios
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.weather import Weather
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Gust, RotorFails, SensorOff
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap
+from rfly_terrain.world.weather import Weather
 from rfly_trajectory import MissionItem
 from rfly_trajectory.missions.files import Mission, write_mission
 

@@ -29,9 +29,9 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 )
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.weather import Weather
 from rfly_collision.shapes.shape import Box
 from rfly_terrain import HeightMap
+from rfly_terrain.world.weather import Weather
 
 LEVEL = SceneRays(None)
 FAR = DepthCameraParameters(min_range=0.0, max_range=1000.0)

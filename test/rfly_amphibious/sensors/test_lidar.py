@@ -13,11 +13,11 @@ from rfly_amphibious.sensors.lidar import Lidar, VehicleTrack
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters, ScanParameters
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, SceneBodies, SceneRays, joined
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.weather import Weather
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Sphere
 from rfly_common.frames import euler_to_quat, quat_rotate
 from rfly_terrain import HeightMap
 from rfly_terrain.world.models import CLASSES
+from rfly_terrain.world.weather import Weather
 
 AHEAD = 900
 """column that looks forward: a sweep of 1,800 begins to the rear"""

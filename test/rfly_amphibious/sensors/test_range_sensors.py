@@ -16,13 +16,13 @@ from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensor_parameters import ColorCameraParameters
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
 from rfly_amphibious.sensors.scene_rays import SceneRays
-from rfly_amphibious.sensors.weather import Weather
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_collision.shapes.shape import ConvexHull
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain import HeightMap
+from rfly_terrain.world.weather import Weather
 
 SET = SensorParameters.load("scale")
 CLEAR = Weather()

@@ -86,6 +86,7 @@ BUILT = [
     (commands.set_vehicle_pose(7, 1, 2, 3, 4, 5, 6, fit_ground=True), "RflySetVehiclePosAng 7 1 1 2 3 4 5 6"),
     (commands.scan_terrain(-100, -200, 300, 400, 1000, 0.5), "RflyScanTerrainH -100 -200 300 400 1000 0.5"),
     (commands.cesium_origin(47.397742, 8.545594, 488), "RflyCesiumOriPos 47.397742 8.545594 488"),
+    (commands.weather(0.6, 60, 0.9, 0), "RflySuiteWeather 0.6 60 0.9 0"),
     (commands.clear_capture(), "RflyClearCapture"),
     (commands.request_vehicle_data(), "RflyReqVehicleData 1"),
     (commands.request_vehicle_data(False), "RflyReqVehicleData 0"),
@@ -141,6 +142,10 @@ REFUSED = [
     (lambda: commands.scan_terrain(0, 0, 0, 1, 10, 1), "no area"),
     (lambda: commands.cesium_origin(90.1, 0, 0), "latitude_deg: 90.1, expected a number from -90 to 90"),
     (lambda: commands.cesium_origin(0, -181, 0), "longitude_deg"),
+    (lambda: commands.weather(1.1, 0, 0, 0), "light: 1.1, expected a number from 0 to 1"),
+    (lambda: commands.weather(1, -1, 0, 0), "visibility: -1"),
+    (lambda: commands.weather(1, 0, NAN, 0), "cloud_cover: nan"),
+    (lambda: commands.weather(1, 0, 0, 501), "rain_rate: 501"),
     (lambda: commands.request_vehicle_data("no"), "wanted: 'no'"),
     (lambda: commands.request_object(3, 1), "kind: 3, expected a whole number from 0 to 2"),
     (lambda: commands.request_object(1, "7"), "name: '7', expected a number for kind 1"),
@@ -180,10 +185,10 @@ def test_numbers_keep_their_value(number):
 
 
 def test_every_documented_command_has_a_builder():
-    """The list of RflySim's documentation, and two of its public examples."""
+    """The list of RflySim's documentation, two of its public examples, and one of this suite."""
     documented = """RflyShowTextTime RflyShowText RflyChangeMapbyID RflyChangeMapbyName RflyChangeViewKeyCmd
         RflyCameraPosAngAdd RflyCameraPosAng RflyCameraFovDegrees RflyChange3DModel RflyChangeVehicleSize
         RflyMoveVehiclePosAng RflySetVehiclePosAng RflyScanTerrainH RflyCesiumOriPos RflyClearCapture
         RflyReqVehicleData RflyReqObjData RflySetStencilValueByCopterID RflySetStencilValueByActorName
-        RflySetStencilValueByMeshComponentName RflySetIDLabel RflySetMsgLabel"""
+        RflySetStencilValueByMeshComponentName RflySetIDLabel RflySetMsgLabel RflySuiteWeather"""
     assert {text.split()[0] for _, text in BUILT} == set(documented.split())

@@ -288,6 +288,14 @@ def test_command_by_topic(bridge):
     assert datagram == struct.pack("<i52s", 1234567890, b"t.MaxFPS 30")
 
 
+def test_weather_by_topic(bridge):
+    from rfly_suite.msg import Environment
+
+    datagram = bridge.shown("environment", Environment(light=0.6, visibility=60.0, cloud_cover=0.9, rain_rate=5.0))[0]
+    assert datagram == struct.pack("<i52s", 1234567890, b"RflySuiteWeather 0.6 60 0.9 5")
+    bridge.dropped("environment", Environment(light=math.nan), "refused_commands")
+
+
 def test_command_by_service(bridge):
     bridge.window.clear()
     for window in (-1, 0):

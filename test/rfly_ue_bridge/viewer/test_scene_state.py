@@ -187,6 +187,8 @@ def test_camera_commands_wait_as_events_in_radians(state):
         ("RflySetIDLabel 1 U1", "argument 3 is missing"),
         ("RflySetIDLabel 1 U1 red 28", "expected a colour as #RRGGBB"),
         ("RflySetMsgLabel 1 U1 #00zz00 28", "invalid literal"),
+        ("RflySuiteWeather 1 0 2 0", "cloud_cover is 2.0, expected 0 … 1"),
+        ("RflySuiteWeather 1 0", "argument 3 is missing"),
         ("RflyChangeMapbyName ../secret/map", "not a path"),
         ("RflyChangeMapbyName C:\\\\maps\\\\x", "not a path"),
     ],

@@ -213,6 +213,25 @@ def test_kept_on_the_ground(view, scene):
     wait_for(is_red, scene, GROUND_76_AT)
 
 
+def test_fog_hides_what_is_far_and_night_what_is_near(view, scene):
+    """The box is 28 m away. At a visibility of 20 m fog leaves nothing of its colour, and clear air all of it."""
+    view.send(RED_34)
+    day = colour_at(wait_for(is_red, scene, RED_34_AT), RED_34_AT)
+
+    def is_grey(rgb):
+        return rgb.min() > 120 and np.ptp(rgb) < 30
+
+    def is_night(rgb):
+        return rgb.max() < 0.5 * day.max()
+
+    view.command("RflySuiteWeather 1 20 0 0")
+    wait_for(is_grey, scene, RED_34_AT)
+    view.command("RflySuiteWeather 0.1 0 0 0")
+    wait_for(is_night, scene, RED_34_AT)
+    view.command("RflySuiteWeather 1 0 0 0")
+    wait_for(is_red, scene, RED_34_AT)
+
+
 def test_a_double_click_shows_click_point_and_object(view, scene):
     """The ray of a pixel meets the ground, or the vehicle; the offset of a box of 1 m is half its height."""
     view.send(RED_34)

@@ -1,4 +1,4 @@
-"""Light, clouds, fog and rain for lidar and cameras. Eq. 11.8, 11.9."""
+"""Light, clouds, fog and rain for lidar, cameras and the window. docs/model, Eq. 11.8, 11.9."""
 
 from __future__ import annotations
 
