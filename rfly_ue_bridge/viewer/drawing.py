@@ -20,6 +20,8 @@ from rfly_ue_bridge.viewer.world_meshes import SameObjects, world_meshes
 MAX_TURNS_HZ = 2.6
 """Rotors and wheels are drawn turning no faster: at 30 frames a second more would seem to stand still or run back."""
 _SKY_TOP, _SKY_LOW, _SKY_GREY = (112, 160, 212), (222, 233, 241), (190, 194, 198)
+SRGB = 2.2
+"""exponent from a colour as it is shown to its light, nearly"""
 SKYLIGHT, SUNLIGHT = 1.1, 2.2
 """intensities in clear air by day"""
 HORIZON_M = 5000.0
@@ -49,17 +51,16 @@ class Sky:
         self._sun.intensity = SUNLIGHT * weather.sunlight / CLEAR.sunlight
         grey = max(weather.cloud_cover**2, float(weather.extinction * HORIZON_M > 1.0))
         day = (weather.skylight + weather.sunlight) / (CLEAR.skylight + CLEAR.sunlight)
-        clear, cloudy = np.array([_SKY_TOP, _SKY_LOW]), np.array(_SKY_GREY)
-        top, low = day * ((1 - grey) * clear + grey * cloudy)
+        clear, cloudy = (np.array(colours) / 255.0 for colours in ([_SKY_TOP, _SKY_LOW], _SKY_GREY))
+        top, low = day * ((1 - grey) * clear**SRGB + grey * cloudy**SRGB)
         share = np.linspace(0, 1, 256)[:, None, None] ** 0.42
-        sky = np.broadcast_to((1 - share) * top + share * low, (256, 4, 3))
-        self._server.scene.set_background_image(sky.astype(np.uint8), format="png")
+        sky = np.broadcast_to((1 - share) * top ** (1 / SRGB) + share * low ** (1 / SRGB), (256, 4, 3))
+        self._server.scene.set_background_image((255 * sky).astype(np.uint8), format="png")
         foggy = weather.extinction > 0.0
-        # of all straight lines that begin at 1 the one to 0 at 2/α has most nearly the area under exp(-α r)
-        red, green, blue = low.astype(int).tolist()
-        self._server.scene.configure_fog(
-            0.0, 2.0 / weather.extinction if foggy else HORIZON_M, color=(red, green, blue), enabled=foggy
-        )
+        # the straight line from 1 to 0 at 2/α has the area under exp(-α r)
+        far = 2.0 / weather.extinction if foggy else HORIZON_M
+        red, green, blue = (255 * low).astype(int).tolist()  # three.js takes a fog's colour as light
+        self._server.scene.configure_fog(0.0, far, color=(red, green, blue), enabled=foggy)
 
 
 class WorldLayer:
