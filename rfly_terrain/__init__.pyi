@@ -51,7 +51,6 @@ from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe
 from rfly_terrain.world.osm import import_osm as import_osm
 from rfly_terrain.world.solids import ObjectBoxes as ObjectBoxes
 from rfly_terrain.world.solids import Solids as Solids
-from rfly_terrain.world.weather import Weather as Weather
 from rfly_terrain.world.world import World as World
 from rfly_terrain.world.world import WorldObject as WorldObject
 from rfly_terrain.world.world_file import load_world as load_world
