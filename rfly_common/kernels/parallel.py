@@ -31,7 +31,9 @@ class _Pool:
             return []
         with self._lock:
             if self._executor is None:
-                self._executor = ThreadPoolExecutor(MAX_THREADS - 1, thread_name_prefix="rfly-kernels")
+                self._executor = ThreadPoolExecutor(
+                    max(1, min(cores(), MAX_THREADS) - 1), thread_name_prefix="rfly-kernels"
+                )
             executor = self._executor
         try:
             return [executor.submit(task) for _ in range(times)]
