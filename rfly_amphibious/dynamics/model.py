@@ -37,7 +37,7 @@ from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_common.readers.numpy_files import NpzReader
 from rfly_common.readers.reader_errors import reader_errors
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.world.moving import MAX_SPEED, MovingSolids
+from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
 from rfly_terrain.world.solids import Solids
 
 Method = Literal["rk4", "semi_implicit_euler"]
@@ -262,23 +262,28 @@ class AmphibiousModel:
         standard = air_density == "standard_atmosphere"
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
+        self._reach = params.reach
         self.clock_ahead = 0.0
         """s that the clock by which things move is ahead of the states' time"""
+        self.others: Callable[[Floats, float, float, float], list[MovingPart]] | None = None
+        """other vehicles: (place (3,), m; the vehicle's reach, m; how much further, m; time, s) -> what it may touch"""
         self.set_solids(solids, moving)
 
     def set_solids(self, solids: Solids | None, moving: MovingSolids | None = None) -> None:
         """Other things stand on the ground, or move on it, from the next step on."""
-        self._obstacles, self._moving = obstacles_of(solids, self.params.reach), moving
+        self._obstacles, self._moving = obstacles_of(solids, self._reach), moving
         if moving is not None:
             self._obstacles = with_moving(self._obstacles, ())
 
     def obstacles_at(self, time: float, x: Floats, span: float) -> Obstacles | None:
         """What a vehicle in the state x at a time (s) may touch within the next `span` s, by which it moves."""
-        if self._moving is None:
+        if self._moving is None and self.others is None:
             return self._obstacles
-        velocity = x[at.VELOCITY : at.VELOCITY + 3]
-        reach = self.params.reach + (math.sqrt(float(velocity @ velocity)) + MAX_SPEED) * span
-        near = list(self._moving.near(x[at.POSITION : at.POSITION + 3], reach, time + self.clock_ahead))
+        place, velocity = x[at.POSITION : at.POSITION + 3], x[at.VELOCITY : at.VELOCITY + 3]
+        reach, more = self._reach, (math.sqrt(float(velocity @ velocity)) + MAX_SPEED) * span
+        near = [] if self._moving is None else list(self._moving.near(place, reach + more, time + self.clock_ahead))
+        if self.others is not None:
+            near += self.others(place, reach, more, time)
         return with_moving(self._obstacles, near) if near else self._obstacles
 
     def height_above_ground(self, points: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats, Ints
-from rfly_terrain.world.models import placed_part
+from rfly_terrain.world.moving import MovingPart
 from rfly_terrain.world.solids import Solids
 
 MAX_CELLS = 1_000_000
@@ -81,16 +81,16 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
     return Obstacles(x, y, cell, rows, columns, np.concatenate([begins, which[order]]), parts, n, np.empty((0, 3)))
 
 
-def with_moving(obstacles: Obstacles | None, bodies: Iterable[tuple[Floats, Floats, float, Floats]]) -> Obstacles:
-    """The same among bodies that move: (corners, place, yaw, velocity) of each, as `MovingSolids.near` has them."""
+def with_moving(obstacles: Obstacles | None, bodies: Iterable[MovingPart]) -> Obstacles:
+    """The same among parts of bodies that move."""
     parts, velocities = [], []
-    for corners, place, yaw, velocity in bodies:
+    for corners, place, rotation, velocity in bodies:
         found = _faces(corners.tobytes())
         if found is not None:
             planes, edges = found
-            normals = placed_part(planes[:, :3], (0.0, 0.0, 0.0), yaw)
+            normals = planes[:, :3] @ rotation.T
             planes = np.column_stack([normals, planes[:, 3] + normals @ place])
-            parts.append((planes, placed_part(edges.reshape(-1, 3), place, yaw).reshape(-1, 6)))
+            parts.append((planes, (edges.reshape(-1, 3) @ rotation.T + place).reshape(-1, 6)))
             velocities.append(velocity)
     known, more = obstacles or _NOTHING, _parts(parts)
     standing = known.parts
@@ -109,7 +109,7 @@ def _parts(parts: Sequence[tuple[Floats, Floats]]) -> Parts:
     sizes = np.array([(len(planes), len(planes) + len(edges)) for planes, edges in parts], np.int64).reshape(-1, 2)
     begins = np.concatenate([[0], np.cumsum(sizes[:, 1])])
     first = np.column_stack([begins, begins + np.append(sizes[:, 0], 0)])
-    faces = [np.concatenate([np.pad(planes, ((0, 0), (0, 2))), edges]) for planes, edges in parts]
+    faces = [np.concatenate([np.column_stack([planes, np.zeros((len(planes), 2))]), edges]) for planes, edges in parts]
     return Parts(bounds, first, np.concatenate([np.empty((0, 6)), *faces]))
 
 

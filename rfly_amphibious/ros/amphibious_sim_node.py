@@ -15,6 +15,7 @@ from rfly_amphibious.ros.range_sensor_topics import WORLDS
 from rfly_amphibious.ros.simulation_loop import SimulationLoop
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
+from rfly_amphibious.sensors.neighbours import MOST_NEAR
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import ConfigError, FrameError
@@ -147,13 +148,18 @@ class AmphibiousSimNode(Node):
             self._diagnostics.set_first([(problem, ERROR, problem), (True, STALE, NOT_YET)], **values)
             return
         loop.measure_factor(simulation)
+        others = self._topics.neighbours
         values |= {
             "time_s": f"{simulation.time:.3f}",
             "real_time_factor": f"{loop.factor:.2f}",
             "overruns": loop.pacer.overruns,
             "lost_s": f"{loop.pacer.lost:.3f}",
             "dropped_commands": simulation.dropped,
+            "other_vehicles_near": len(others.solid),
+            "other_vehicles_passed_through": others.passed,
+            "other_vehicles_left_out": others.left_out,
         }
+        left_out = f"{others.left_out} vehicles near by are no obstacles: the nearest {MOST_NEAR} are"
         lock_step, wanted = self._given.lock_step, self._given.real_time_factor
         old = ", ".join(simulation.stale())
         failsafe = f"commands are too old ({old})" if old else "waits for arm on cmd/mode"
@@ -167,6 +173,7 @@ class AmphibiousSimNode(Node):
                 (ground_problem, ERROR, ground_problem),
                 (simulation.failsafe, ERROR, f"fail-safe: {failsafe}"),
                 (simulation.crashed, WARN, crashed),
+                (others.left_out, WARN, left_out),
                 (self._objects_problem, WARN, self._objects_problem),
                 (loop.refused, WARN, loop.refused),
                 (waits, WARN, waits_text),

@@ -84,6 +84,7 @@ class SimulationParameters:
     tf_source: Literal["estimate", "truth"] = parameter(
         "estimate", "who tells /tf where the vehicle is: state_estimator_node (estimate), or this node (truth)"
     )
+    other_vehicles: bool = parameter(True, "the vehicles of vehicle_states can be run into; false: only seen")
     paused: bool = parameter(False, "begin paused: set_simulation_state plays")
     id: int = parameter(601, "RflySim copterID", low=1, high=2**31 - 1)
     type: int = parameter(3, "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1)

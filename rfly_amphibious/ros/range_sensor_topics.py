@@ -11,8 +11,10 @@ import math
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rfly_suite.msg import Environment, PlacedObjectArray, VehicleStateArray
@@ -20,7 +22,7 @@ from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2
 from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
-from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters
+from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters, SimulationParameters
 from rfly_amphibious.ros.range_sensor_msgs import (
     camera_info,
     image_to_msg,
@@ -33,7 +35,7 @@ from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_amphibious.warm_up import warm_up_rays
+from rfly_amphibious.warm_up import warm_up_rays, warm_up_solids
 from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import ConfigError, PlacementError, VehicleStatesError
@@ -52,6 +54,8 @@ WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}
 GIMBAL_RATE = 30.0
 """transforms of camera_link a second"""
 ORIGIN = (0.0, 0.0, 0.0)
+FAR = 200.0
+"""m: who is farther than that can't be run into before the next states come"""
 
 
 class RangeSensorTopics:
@@ -83,8 +87,9 @@ class RangeSensorTopics:
             defaults["visibility"] = 0.0
         shapes = declare_parameters(node, RangeSensorNodeParameters, defaults=defaults).shapes
         self._own_id = own_id
-        self._neighbours = Neighbours(load_shapes(shapes), own_id)
-        self._time = 0.0
+        self.neighbours = Neighbours(load_shapes(shapes), own_id)
+        self._solid = self._publishes_clock = self._has_warmed_up = False
+        self._time, self._place = 0.0, np.zeros(3)
         self._publishers: dict[str, Any] = {}
         self._make_publishers(parameters)
         self._tf = publisher(node, TFMessage, "/tf", TF)
@@ -139,14 +144,18 @@ class RangeSensorTopics:
 
     # what the simulation says
 
-    def set_terrain(self, terrain: HeightMap | None) -> None:
-        """Another ground from now on; None: level at z = 0."""
-        self._terrain = terrain
+    def begin(self, simulation: Simulation, given: SimulationParameters) -> None:
+        """From now on on this one's ground, with other vehicles in its way where that is wanted."""
+        self._terrain = simulation.model.terrain
+        self._solid, self._publishes_clock = given.other_vehicles, given.publish_clock
+        if self._solid:
+            simulation.model.others = partial(self.neighbours.near, self._terrain)
 
     def restart(self, simulation: Simulation) -> None:
         """The simulation begins, or the vehicle is elsewhere at once."""
         state = simulation.state
-        self._time, self._gimbal_at = simulation.time, -math.inf
+        self._time, self._place, self._gimbal_at = simulation.time, state.position.copy(), -math.inf
+        self.neighbours.solid = set()
         with self._wake:
             self._waiting.clear()
         self._sensors.restart(simulation.time, state.position, state.orientation)
@@ -155,7 +164,7 @@ class RangeSensorTopics:
         """After each tick."""
         times, x = simulation.step_states
         due = self._sensors.advance(times, x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW])
-        self._time = float(times[-1])
+        self._time, self._place = float(times[-1]), x[-1, at.POSITION : at.POSITION + 3].copy()
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time
             self._publish_gimbal(self._time, self._sensors.gimbal.pitch)
@@ -163,7 +172,7 @@ class RangeSensorTopics:
         if not wanted:
             return
         clock_ahead = simulation.model.clock_ahead
-        bodies = self._neighbours.bodies(self._terrain, time.monotonic_ns(), self._time, clock_ahead)
+        bodies = self.neighbours.bodies(self._terrain, time.monotonic_ns(), self._time, clock_ahead)
         scene = SceneRays(self._terrain, bodies)
         weather = self._weather()
         for each in wanted:
@@ -278,18 +287,27 @@ class RangeSensorTopics:
             self._refuse("refused_environment", f"environment: {result.reason}")
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
-        # a fleet's states take time from the simulation: they are read while somebody looks
-        if message.id.tolist() == [self._own_id] or not self._is_heard(*self._publishers):
+        # a fleet's states take time from the simulation: they are read while somebody looks, or can run into it
+        if message.id.tolist() == [self._own_id] or not (self._solid or self._is_heard(*self._publishers)):
             return
+        if self._solid and not self._has_warmed_up:
+            self._has_warmed_up = True
+            warm_up_solids()  # before it runs into the first
         axes = WORLDS.get(message.header.frame_id)
         try:
             if axes is None:
                 raise VehicleStatesError(f"frame {message.header.frame_id!r}, expected map or map_ned")
-            states, dropped = states_to_enu(msg_to_states(message), axes)
+            states = msg_to_states(message)
+            if not self._is_heard(*self._publishers):
+                here = self._place[[1, 0] if axes == "ned" else [0, 1]]
+                states = states.select(~(np.abs(states.position[:, :2] - here).max(axis=1) > FAR))
+            states, dropped = states_to_enu(states, axes)
         except VehicleStatesError as error:
             self._refuse("refused_states", f"vehicle_states of {message.source!r}: {error}")
             return
-        dropped = dropped | self._neighbours.take(states, self._time, time.monotonic_ns())
+        now_ns = round(self._time * 1e9) if self._publishes_clock else self._node.get_clock().now().nanoseconds
+        age = (now_ns - states.stamp_ns) * 1e-9 if states.stamp_ns else 0.0
+        dropped = dropped | self.neighbours.take(states, self._time, time.monotonic_ns(), age)
         for reason, count in dropped.items():
             self._diagnostics.count(reason, count)
 
@@ -298,7 +316,7 @@ class RangeSensorTopics:
         try:
             if axes is None:
                 raise PlacementError(f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned")
-            self._neighbours.set_objects(msg_to_placed(message, axes, seen=True))
+            self.neighbours.set_objects(msg_to_placed(message, axes, seen=True))
         except PlacementError as error:
             self._refuse("refused_objects", str(error))
 

@@ -14,6 +14,7 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sample_topics import SHOW_RATE, SamplePublisher, VehicleShow
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
+from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_common.ros.endpoints import publisher
@@ -34,6 +35,7 @@ class SimulationTopics:
 
     def __init__(self, node: Node, vehicle: str, setup: SimulationSetup, given: SimulationParameters) -> None:
         self._node, self._publishes_clock = node, given.publish_clock
+        self._given = given
         self._source = node.get_fully_qualified_name()
         self._counts = [0] * KINDS
         self.shown_at = -math.inf
@@ -56,6 +58,11 @@ class SimulationTopics:
         self._ticks = publisher(node, SimulationTick, "simulation_tick", STATE_OUT) if given.lock_step else None
         self._clock = publisher(node, Clock, "/clock", CLOCK) if given.publish_clock else None
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """The other vehicles."""
+        return self._range_sensors.neighbours
+
     def close(self) -> None:
         """Ends the thread of lidar and cameras."""
         self._range_sensors.close()
@@ -63,7 +70,7 @@ class SimulationTopics:
     def begin(self, simulation: Simulation) -> None:
         """From now on all is of this simulation."""
         self._samples.begin(simulation)
-        self._range_sensors.set_terrain(simulation.model.terrain)
+        self._range_sensors.begin(simulation, self._given)
 
     def restart(self, simulation: Simulation) -> None:
         """The simulation is at its start, or was reset; `publish_start` follows."""
@@ -90,7 +97,7 @@ class SimulationTopics:
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
         self._range_sensors.follow(simulation)
-        if _due(ticks, period, SHOW_RATE):
+        if _due(ticks, period, SHOW_RATE) or self.neighbours.solid:  # who is run into is to know at once
             self.publish_vehicle(simulation)
 
     def publish_failsafe(self, acts: bool) -> None:

@@ -1,29 +1,39 @@
-"""Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene. No clock, no ROS."""
+"""Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene and in its way. No clock, no ROS."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
-from rfly_collision.shapes.shape import ConvexHull, Shape
+from rfly_collision.models.vehicle_models import ball
+from rfly_collision.shapes.shape import ConvexHull, Shape, core_of, radius_of
 from rfly_collision.shapes.triangle_mesh import TriangleMesh
 from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
-from rfly_common.arrays import Ints
-from rfly_common.frames import euler_to_quat
+from rfly_common.arrays import Floats, Ints
+from rfly_common.frames import euler_to_quat, quat_multiply, rotation_matrix
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.models import CLASSES
+from rfly_terrain.world.moving import MAX_SPEED, MovingPart
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.world.moving import MovingObject
     from rfly_terrain.world.world import World, WorldObject
+
+MOST_NEAR = 16
+"""other vehicles that can be run into at a time"""
+OLD_S = 0.5
+"""without a newer state a vehicle can't be run into any more"""
+MAX_YAW_RATE = 20.0
+"""rad/s: with more nothing is carried on"""
 
 
 class Neighbours:
@@ -42,23 +52,36 @@ class Neighbours:
         self._layout = -1
         self._kind: Ints = np.empty(0, np.int64)
         self._forms: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
+        self._sizes: Floats = np.empty(0)
+        self._old: Ints = np.empty(0, np.int64)
+        self.solid: set[int] = set()
+        """ids of the vehicles near by that can be run into"""
+        self.passed = self.left_out = 0
+        """vehicles near by that can't be: they were inside this one; they are more than MOST_NEAR"""
         self.set_objects(no_objects())
 
     def __len__(self) -> int:
         return len(self._table) + len(self._objects)
 
-    def take(self, states: VehicleStates, time: float, steady_ns: int) -> dict[str, int]:
-        """States in `map`, all usable (`states_to_enu`), that came at the simulation's `time` (s).
+    def take(self, states: VehicleStates, time: float, steady_ns: int, age: float = 0.0) -> dict[str, int]:
+        """States in `map`, all usable (`states_to_enu`), that came at the simulation's `time` (s), `age` s old.
 
-        They count as those of that time, since stamps may be another clock's. Returns how many were left out, by
-        reason.
+        Where that is more than OLD_S either way the stamps are another clock's, or late: they count as those of that
+        time, are seen, and can't be run into. Returns how many were left out, by reason.
         """
+        self._table.drop_stale(steady_ns, self._stale_after_ns)
         good, dropped = within_limits(states)
         others = good & (states.id != self._own_id)
         if not others.all():
             states = states.select(others)
         if len(states):
-            self._table.update(states, round(time * 1e9), steady_ns)
+            is_old = not abs(age) <= OLD_S
+            if is_old:
+                self._old, age = np.union1d(self._old, states.id), 0.0
+                dropped = dropped | {"old_states": len(states)}
+            elif len(self._old):
+                self._old = np.setdiff1d(self._old, states.id)
+            self._table.update(states, round((time - age) * 1e9), steady_ns)
         return dropped
 
     def set_objects(self, objects: PlacedBodies) -> None:
@@ -97,22 +120,8 @@ class Neighbours:
     def _vehicles(self, terrain: HeightMap | None, steady_ns: int) -> SceneBodies:
         table = self._table
         table.drop_stale(steady_ns, self._stale_after_ns)
-        if self._layout != table.layout:
-            self._layout = table.layout
-            self._kind = self._shapes.index_of(table["vehicle_type"])
-            self._forms = self._seen.touching(self._kind, table["scale"])
-        position, orientation = table["position"].copy(), table["orientation"].copy()
-        fit = np.flatnonzero(table["fit_ground"])
-        if terrain is not None and len(fit):
-            kinds, scale = self._kind[fit], table["scale"][fit]
-            position[fit], orientation[fit] = stand_on_ground(
-                terrain,
-                position[fit],
-                orientation[fit],
-                self._shapes.column("centre_height")[kinds] * scale[:, 2],
-                self._shapes.footprint[kinds] * scale[:, :2],
-                self._shapes.column("upright")[kinds] > 0,
-            )
+        self._know_shapes()
+        position, orientation = self._fitted(terrain, np.arange(len(table)), table["position"].copy())
         return SceneBodies(
             *self._forms,
             position,
@@ -122,6 +131,81 @@ class Neighbours:
             table.id.copy(),
             class_id=np.full(len(table), CLASSES.index("vehicle")),
         )
+
+    def _know_shapes(self) -> None:
+        if self._layout == self._table.layout:
+            return
+        self._layout = self._table.layout
+        self._kind = self._shapes.index_of(self._table["vehicle_type"])
+        self._forms = self._seen.touching(self._kind, self._table["scale"])
+        reach = np.linalg.norm(np.maximum(-self._shapes.column("low"), self._shapes.column("high")), axis=1)
+        self._sizes = reach[self._kind] * np.abs(self._table["scale"]).max(axis=1)
+
+    def _fitted(self, terrain: HeightMap | None, rows: Ints, position: Floats) -> tuple[Floats, Floats]:
+        """(position, orientation) of some vehicles, of which those that ask for it are put on the ground."""
+        orientation = self._table["orientation"][rows]
+        fit = np.flatnonzero(self._table["fit_ground"][rows])
+        if terrain is not None and len(fit):
+            kinds, scale = self._kind[rows[fit]], self._table["scale"][rows[fit]]
+            position[fit], orientation[fit] = stand_on_ground(
+                terrain,
+                position[fit],
+                orientation[fit],
+                self._shapes.column("centre_height")[kinds] * scale[:, 2],
+                self._shapes.footprint[kinds] * scale[:, :2],
+                self._shapes.column("upright")[kinds] > 0,
+            )
+        return position, orientation
+
+    def near(
+        self, terrain: HeightMap | None, place: Floats, reach: float, more: float, time: float
+    ) -> list[MovingPart]:
+        """Other vehicles that one at a place (3,), which reaches so far (m), may touch at the simulation's `time`
+        (s), or `more` m later: the nearest MOST_NEAR, each carried on from its state by velocity and yaw rate.
+
+        Not those slower to tell than OLD_S, nor faster than all that moves (MAX_SPEED), nor those within half the reach
+        when they come up: two that were put at one place don't burst apart.
+        """
+        table = self._table
+        before, self.solid, self.passed, self.left_out = self.solid, set(), 0, 0
+        if not len(table):
+            return []
+        self._know_shapes()
+        # a table of thousands is looked through for places alone
+        offset = np.abs(table["position"][:, :2] - place[:2]).max(axis=1)
+        rows = np.flatnonzero(offset < reach + more + self._sizes.max() + MAX_SPEED * OLD_S)
+        rows = rows[~np.isin(table.id[rows], self._old)] if len(self._old) else rows
+        if not len(rows):
+            return []
+        age, velocity = time - table["stamp_ns"][rows] * 1e-9, table["velocity"][rows]
+        position = table["position"][rows] + velocity * age[:, None]
+        apart = np.hypot(*(position - place)[:, :2].T) - self._sizes[rows]
+        usable = (np.abs(age) <= OLD_S + 1e-9) & (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach + more)
+        self.left_out = max(0, np.count_nonzero(usable) - MOST_NEAR)
+        nearest = np.flatnonzero(usable)[np.argsort(apart[usable], kind="stable")[:MOST_NEAR]]
+        rows, age, position, velocity = rows[nearest], age[nearest], position[nearest], velocity[nearest]
+        position, orientation = self._fitted(terrain, rows, position)
+        found: list[MovingPart] = []
+        for k, row in enumerate(rows.tolist()):
+            number, corners = int(table.id[row]), _corners(self._forms[0][self._forms[1][row]])
+            yaw_rate = float(table["angular_velocity"][row, 2])
+            turned = yaw_rate * age[k] if abs(yaw_rate) <= MAX_YAW_RATE else 0.0  # false for NaN, too
+            rotation = rotation_matrix(quat_multiply(orientation[k], euler_to_quat((0.0, 0.0, turned))))
+            local = rotation.T @ (place - position[k])
+            outside = np.maximum(np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0)), 0.0)
+            if np.linalg.norm(outside) > (0.0 if number in before else 0.5 * reach):
+                self.solid.add(number)
+                found.append((corners, position[k], rotation, velocity[k]))
+            else:
+                self.passed += 1
+        return found
+
+
+@functools.lru_cache(maxsize=256)
+def _corners(shape: Shape) -> Floats:
+    """(v, 3) of a convex part that a shape is taken for, body axes; what is round has 98 of them."""
+    core, radius = core_of(shape).vertices, radius_of(shape)
+    return (core[:, None] + np.asarray(ball(radius).vertices, float)).reshape(-1, 3) if radius else core
 
 
 def world_bodies(world: World, time: float | None = None) -> SceneBodies:

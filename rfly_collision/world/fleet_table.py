@@ -15,6 +15,7 @@ _COLUMNS: dict[str, tuple[type, tuple[int, ...]]] = {
     "position": (np.float64, (3,)),
     "orientation": (np.float64, (4,)),
     "velocity": (np.float64, (3,)),
+    "angular_velocity": (np.float64, (3,)),
     "scale": (np.float64, (3,)),
     "fit_ground": (np.bool_, ()),
     "stamp_ns": (np.int64, ()),
@@ -72,7 +73,7 @@ class FleetTable:
             (columns[name][rows] != getattr(states, name)).any() for name in ("vehicle_type", "scale")
         )
         self.layout += changed
-        for name in ("vehicle_type", "position", "orientation", "velocity", "scale", "fit_ground"):
+        for name in ("vehicle_type", "position", "orientation", "velocity", "angular_velocity", "scale", "fit_ground"):
             columns[name][rows] = getattr(states, name)
         columns["stamp_ns"][rows] = stamp_ns
         columns["heard_ns"][rows] = steady_ns

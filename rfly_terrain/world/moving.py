@@ -6,11 +6,12 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_terrain.world.models import Model, scaled
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ MAX_CORNERS = 2_000
 """of a path on the ground"""
 MAX_SPEED = 100.0
 """m/s"""
+MovingPart: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+"""corners (v, 3) of a convex part in body axes; the body's place (3,), axes (3, 3) and velocity (3,) in the world"""
 NEAREST_M = 1e-6
 """between two corners of a path, in the plane: more"""
 
@@ -117,12 +120,11 @@ class MovingSolids:
         low, high = ([bound(path.corners, axis=0) for path in self.paths] for bound in (np.min, np.max))
         return np.array(low).reshape(-1, 3) - reach[:, None], np.array(high).reshape(-1, 3) + reach[:, None]
 
-    def near(self, place: Floats, reach: float, time: float) -> Iterator[tuple[Floats, Floats, float, Floats]]:
-        """(corners about the body's place, that place, its yaw, its velocity) of each part that may be within `reach`
-        (m) of a place (3,) at a time (s)."""
+    def near(self, place: Floats, reach: float, time: float) -> Iterator[MovingPart]:
+        """Each part that may be within `reach` (m) of a place (3,) at a time (s)."""
         low, high = self.bounds
         for row in np.flatnonzero(((low < place + reach) & (high > place - reach)).all(axis=1)).tolist():
             position, yaw, velocity = self.paths[row].at(time)
             for part in self.parts[row]:
                 if np.linalg.norm(position - place) < reach + float(np.linalg.norm(part, axis=1).max()):
-                    yield part, position, yaw, velocity
+                    yield part, position, rotation_matrix(euler_to_quat((0.0, 0.0, yaw))), velocity
