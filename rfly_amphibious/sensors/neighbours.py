@@ -181,7 +181,7 @@ class Neighbours:
         position = table["position"][rows] + velocity * age[:, None]
         apart = np.hypot(*(position - place)[:, :2].T) - self._sizes[rows]
         usable = (np.abs(age) <= OLD_S + 1e-9) & (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach + more)
-        self.left_out = max(0, np.count_nonzero(usable) - MOST_NEAR)
+        self.left_out = max(0, int(np.count_nonzero(usable)) - MOST_NEAR)
         nearest = np.flatnonzero(usable)[np.argsort(apart[usable], kind="stable")[:MOST_NEAR]]
         rows, age, position, velocity = rows[nearest], age[nearest], position[nearest], velocity[nearest]
         position, orientation = self._fitted(terrain, rows, position)
