@@ -104,8 +104,10 @@ class MotorModel:
         elif rotors is not None:
             speed = np.clip(rotors.value, 0.0, p.max_rotor_speed)
             torque = p.torque_coefficient * speed**2  # docs/model Eq. 4.8: steady, far from ground and other rotors
-        rotor_voltage = np.maximum(
-            _voltage(torque, speed, m.rotor_torque_constant, m.rotor_resistance, m.rotor_no_load_current), 0.0
+        rotor_voltage = np.where(  # no torque is no voltage: its own speed must not keep a rotor turning
+            torque > 0.0,
+            _voltage(torque, speed, m.rotor_torque_constant, m.rotor_resistance, m.rotor_no_load_current),
+            0.0,
         )
         drive = np.zeros(4) if wheels is None else np.clip(wheels.drive_torque, -p.max_drive_torque, p.max_drive_torque)
         turning = np.zeros(4) if wheel_speed is None else wheel_speed

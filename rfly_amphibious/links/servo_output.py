@@ -43,11 +43,15 @@ def check_rate(rate: float, baud: int) -> None:
 class OneWay:
     """Handler of a transport from which nothing is expected."""
 
+    losses = 0
+    """times that the line was lost"""
+
     def opened(self, peer: str) -> None:
         """The line is there."""
 
     def closed(self) -> None:
         """It is gone."""
+        self.losses += 1
 
     def parse(self, data: bytes) -> list[Any]:
         """Whatever comes is left out."""

@@ -36,6 +36,8 @@ _CHUNK_BYTES = 65_536
 _BATCH = 64
 _SEND_BUFFER_BYTES = 65_536
 _TICK_S = 0.25
+_LINGER_S = 0.3
+"""that a closing serial line has for what still waits"""
 _REOPEN_S = 1.0
 """between two tries to open a serial line that is gone"""
 
@@ -239,8 +241,9 @@ class UdpTransport(Transport):
 class StreamTransport(Transport):
     """Base of what has one connection, which takes and gives a stream of bytes."""
 
-    def __init__(self, bind: str, port: int, handler: Handler) -> None:
+    def __init__(self, bind: str, port: int, handler: Handler, most_waiting: int = MAX_WAITING) -> None:
         super().__init__(bind, port, handler)
+        self._most_waiting = most_waiting
         self._lock = threading.Lock()
         self._connection: socket.socket | SerialPort | None = None
         self._waiting: deque[bytes] = deque()
@@ -252,7 +255,7 @@ class StreamTransport(Transport):
             if self._connection is None:
                 self.counters["send_dropped"] += 1
                 return
-            if len(self._waiting) >= MAX_WAITING:
+            if len(self._waiting) >= self._most_waiting:
                 self._waiting.popleft()
                 self.counters["send_dropped"] += 1
             self._waiting.append(data)
@@ -290,8 +293,11 @@ class StreamTransport(Transport):
             self._drop()
             return
         self._spend(len(data))
-        items = self._handler.parse(data)
-        if items and self._handler.take(items):
+        if items := self._handler.parse(data):
+            self._take(items)
+
+    def _take(self, items: list[Any]) -> None:
+        if self._handler.take(items):
             self._heard_at = time.monotonic()
 
     def _flush(self) -> None:
@@ -368,12 +374,28 @@ class TcpTransport(StreamTransport):
 
 
 class SerialTransport(StreamTransport):
-    """One serial line. Where it is pulled out, it is opened again as soon as it is there."""
+    """One serial line. Where it is pulled out, it is opened again as soon as it is there.
 
-    def __init__(self, device: str, baud: int, handler: Handler) -> None:
-        super().__init__("127.0.0.1", 0, handler)
+    Who speaks again after `PEER_SILENCE_S` counts as a new peer: a board that starts again leaves the line as it is.
+    """
+
+    def __init__(self, device: str, baud: int, handler: Handler, most_waiting: int = MAX_WAITING) -> None:
+        """`most_waiting`: frames, of which the oldest go; 1: the newest replaces what waits."""
+        super().__init__("127.0.0.1", 0, handler, most_waiting)
         self._device, self._baud = device, baud
         self._tried_at = -_REOPEN_S
+
+    def close(self) -> None:
+        """Close everything, after `_LINGER_S` at most for what waits."""
+        until = time.monotonic() + _LINGER_S
+        while (self._waiting or self._begun) and time.monotonic() < until:
+            time.sleep(0.005)
+        super().close()
+
+    def _take(self, items: list[Any]) -> None:
+        if self.silence_s > PEER_SILENCE_S:
+            self._connected()
+        super()._take(items)
 
     def _open(self) -> None:
         self._socket = self._connection = SerialPort(self._device, self._baud)

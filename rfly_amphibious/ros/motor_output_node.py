@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import IO
 
 import numpy as np
@@ -36,6 +36,8 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, SENSORS, STATE_OUT
 from rfly_common.ros.run_loop import run
 
+DEAD_MAN, LINE_LOST = "dead man", "the serial line was lost"
+
 
 class MotorOutputNode(Node):
     """`motor_output`, and where it is asked for a serial line and a file; `~/arm` makes it heed the commands."""
@@ -54,7 +56,7 @@ class MotorOutputNode(Node):
         self._why = "~/arm has not been called"
         self._read_joints = JointReader(self._params)
         self._diagnostics = Diagnostics(self, "motors", given.device, self._update_diagnostics)
-        self._at_end = ExitStack()
+        self._at_end, self._board, self._losses = ExitStack(), OneWay(), 0
         self._file: IO[str] | None = None
         self._line = self._open_line(given) if given.device else None
         self._servo = ServoOutput() if given.device else None
@@ -72,16 +74,17 @@ class MotorOutputNode(Node):
     def destroy_node(self) -> None:
         """Everything off first."""
         self._disarm("the node ends")
-        if self._line is not None and self._servo is not None:
-            self._line.send(self._servo.pack(self.get_clock().now().nanoseconds * 1e-9, self._model.rest.pulse))
+        if self._line is not None:
             self._line.close()
-        self._at_end.close()
+        with suppress(OSError):  # told when it was written
+            self._at_end.close()
         super().destroy_node()
 
     def _open_line(self, given: MotorOutputParameters) -> SerialTransport:
         try:
             check_rate(given.rate, given.baud)
-            line = SerialTransport(given.device, given.baud, OneWay())
+            # the newest frame replaces what waits: an old one may turn no motor
+            line = SerialTransport(given.device, given.baud, self._board, most_waiting=1)
             line.start()
         except (ConfigError, LinkError) as error:
             raise ConfigError(f"parameters device, baud and rate: {error}") from error
@@ -140,11 +143,14 @@ class MotorOutputNode(Node):
         commands = [topic for topic in self._heard if topic.startswith("cmd/")]
         if not request.data:
             self._disarm("disarmed by ~/arm")
+        elif self._line is not None and not self._line.peer:
+            response.message = f"the serial line {self._diagnostics.hardware_id} is gone"
+            return response
         elif not commands or late:
             response.message = f"no {late or 'cmd/rotors and no cmd/wheels'} within the last {self._dead_man:g} s"
             return response
         else:
-            self._armed = True
+            self._armed, self._losses = True, self._board.losses
             self.get_logger().warning(f"armed: the motors obey {' and '.join(commands)}")
         response.success, response.message = True, "armed" if self._armed else "disarmed"
         self._update_diagnostics()
@@ -160,26 +166,35 @@ class MotorOutputNode(Node):
         )
 
     def _disarm(self, why: str) -> None:
-        if self._armed:
+        """Off at once, and told after that."""
+        was_armed, self._armed, self._why = self._armed, False, why
+        self._give(self._model.rest)
+        if was_armed:
             self.get_logger().warning(f"all motors off: {why}")
-        self._armed, self._why = False, why
 
     def _put_out(self) -> None:
         late = self._late()
-        if self._armed and late:
-            self._disarm(f"dead man: no {late} for {self._dead_man:g} s")
+        if self._armed and (late or self._board.losses != self._losses):
+            self._disarm(f"{DEAD_MAN}: no {late} for {self._dead_man:g} s" if late else LINE_LOST)
             self._update_diagnostics()
-        output = self._model.output(self._rotors, self._wheels, *self._speeds()) if self._armed else self._model.rest
+        elif self._armed:
+            self._give(self._model.output(self._rotors, self._wheels, *self._speeds()))
+        else:
+            self._give(self._model.rest)
+
+    def _give(self, output: MotorOutput) -> None:
         self._limited = output.limited
         now = self.get_clock().now()
-        message = MotorOutputMsg(armed=self._armed, voltage=output.voltage.tolist(), duty=output.duty.tolist())
-        message.header.stamp = now.to_msg()
-        message.pulse_us = np.rint(output.pulse).astype(int).tolist()
-        self._publisher.publish(message)
         seconds = now.nanoseconds * 1e-9
         if self._line is not None and self._servo is not None:
             self._line.send(self._servo.pack(seconds, output.pulse))
         self._write(seconds, output)
+        if not self.context.ok():
+            return
+        message = MotorOutputMsg(armed=self._armed, voltage=output.voltage.tolist(), duty=output.duty.tolist())
+        message.header.stamp = now.to_msg()
+        message.pulse_us = np.rint(output.pulse).astype(int).tolist()
+        self._publisher.publish(message)
 
     def _speeds(self) -> tuple[Floats | None, Floats | None]:
         """(rotors,) and (4,) rad/s of the newest joint_states; None where they are older than the dead-man time."""
@@ -203,7 +218,7 @@ class MotorOutputNode(Node):
         self._diagnostics.set_first(
             [
                 (gone, ERROR, lambda: f"the serial line {self._diagnostics.hardware_id} is gone"),
-                (self._why.startswith("dead man") and not self._armed, ERROR, self._why),
+                (self._why.startswith((DEAD_MAN, LINE_LOST)) and not self._armed, ERROR, self._why),
                 (not self._armed, OK, f"disarmed: {self._why}"),
                 (self._limited, WARN, f"{self._limited} motors are at the limit max_duty"),
                 (True, OK, "armed"),

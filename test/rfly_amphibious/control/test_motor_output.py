@@ -31,6 +31,10 @@ def test_a_rotor_by_torque_and_one_by_speed():
     assert by_torque.voltage[:6] == pytest.approx(np.full(6, 21.05))
     assert by_torque.duty[:6] == pytest.approx(np.full(6, 0.52625))
     assert by_torque.pulse[:6] == pytest.approx(np.full(6, 1526.25))
+    # no torque is off, however fast it is said to turn: without a propeller nothing else would stop it
+    assert not model.output(
+        RotorCommand(0.0, np.zeros(6), torques=True), None, rotor_speed=np.full(6, 200.0)
+    ).duty.any()
     # at 250 rad/s the rotor takes c_Q · 62,500; c_Q = c_T^1.5 / (FM √(2 ρ π r²)) = 2.054e-5 / (0.65 · 0.98498)
     by_speed = model.output(RotorCommand(0.0, np.full(6, 250.0)), None)
     torque = 0.00075**1.5 / (0.65 * (2 * 1.225 * np.pi * 0.355**2) ** 0.5) * 250.0**2

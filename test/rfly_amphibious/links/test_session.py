@@ -6,8 +6,10 @@ import itertools
 import math
 import os
 import pty
+import select
 import socket
 import struct
+import threading
 import time
 import zlib
 
@@ -19,6 +21,7 @@ from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.links import transport
 from rfly_amphibious.links.frames import StateReport
 from rfly_amphibious.links.serial_port import SerialPort
+from rfly_amphibious.links.servo_output import OneWay
 from rfly_amphibious.links.session import LinkSession, LockStep
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport, UdpTransport
 from rfly_common.errors import ConfigError, LinkError
@@ -456,6 +459,41 @@ def test_a_line_that_was_pulled_out_is_opened_again(tmp_path, monkeypatch):
         peer.send(heartbeat(0) + rotors(1, 0.25, *SIX))
         (command,) = wait(session.commands)
         assert command.time == 0.25
+    peer.close()
+
+
+def test_a_board_that_starts_again_is_heard_though_its_line_stays(tmp_path, monkeypatch):
+    """Its sequence numbers begin at 0 again."""
+    monkeypatch.setattr(transport, "PEER_SILENCE_S", 0.2)
+    peer = SerialPeer(tmp_path / "tty")
+    with session_on(tmp_path / "tty") as session:
+        peer.send(heartbeat(1000) + rotors(1001, 0.25, *SIX))
+        wait(session.commands)
+        heard = wait(lambda: peer.send(heartbeat(0) + rotors(1, 0.5, *SIX)) or session.commands())
+        assert heard[0].time == 0.5
+    peer.close()
+
+
+def test_the_newest_frame_leaves_last_however_long_the_line_was_blocked(tmp_path, monkeypatch):
+    monkeypatch.setattr(transport, "_LINGER_S", 5.0)
+    peer = SerialPeer(tmp_path / "tty")
+    line = SerialTransport(str(tmp_path / "tty"), 115_200, OneWay(), most_waiting=1)
+    line.start()
+    sent = 0
+    while line.counters["send_dropped"] < 200:  # until the system's buffer is full, and far beyond
+        line.send(b"%09d " % sent)
+        sent += 1
+    line.send(b"all off   ")
+    closing = threading.Thread(target=line.close)
+    closing.start()
+    heard = b""
+    while not heard.endswith(b"all off   ") and select.select([peer.fd], [], [], 5.0)[0]:
+        heard += peer.recv(4096)
+    closing.join(10.0)
+    frames = [int(heard[k : k + 10]) for k in range(0, len(heard) - 10, 10)]
+    assert heard.endswith(b"all off   ")
+    assert frames == list(range(len(frames)))  # whole, and none from beyond the full buffer
+    assert len(frames) <= sent - 200
     peer.close()
 
 

@@ -13,13 +13,14 @@ pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 
 class Board:
-    """What a board at the line hears, by pymavlink."""
+    """What a board at the line hears, by pymavlink; `path`: the line's name."""
 
-    def __init__(self):
+    def __init__(self, path):
         from rfly_trajectory.mavlink.wire import load_dialect
 
         self.fd, self.line = pty.openpty()
-        self.name = os.ttyname(self.line)
+        self.path = path
+        path.symlink_to(os.ttyname(self.line))
         self.reader = load_dialect().MAVLink(None)
 
     @property
@@ -32,6 +33,7 @@ class Board:
         return [getattr(outputs[-1], f"servo{k}_raw") for k in range(1, 17)] if outputs else None
 
     def close(self):
+        self.path.unlink()
         os.close(self.line)
         os.close(self.fd)
 
@@ -47,8 +49,8 @@ def test_commands_turn_motors_only_while_armed_and_fresh(domain_id, tmp_path):
 
     from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
-    board = Board()
-    parameters = {"device": board.name, "max_duty": "0.5", "file": str(tmp_path / "out.csv"), "dead_man": "0.5"}
+    board = Board(tmp_path / "tty")
+    parameters = {"device": str(board.path), "max_duty": "0.5", "file": str(tmp_path / "out.csv"), "dead_man": "0.5"}
     with NodeProcess("motor_output_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
         try:
@@ -89,6 +91,17 @@ def test_commands_turn_motors_only_while_armed_and_fresh(domain_id, tmp_path):
             peer.spin_until(lambda: "dead man: no cmd/" in (diagnostic(told, "motors") or ("", ""))[1])
             assert diagnostic(told, "motors")[0] == 2
             assert not command().armed  # it stays off until it is armed again
+            # the line is pulled out while it is armed, and put back
+            peer.spin_until(lambda: command() and peer.call(SetBool, "/motor_output_node/arm", data=True).success)
+            assert peer.spin_until(lambda: command().armed)
+            board.close()
+            peer.spin_until(lambda: not command().armed)
+            refused = peer.call(SetBool, "/motor_output_node/arm", data=True)
+            assert refused.message == f"the serial line {board.path} is gone"
+            board = Board(board.path)
+            peer.spin_until(lambda: command() and board.newest)
+            assert all(command() and board.newest in (None, REST) for _ in range(5))
+            peer.spin_until(lambda: (diagnostic(told, "motors") or ("", ""))[1] == "the serial line was lost")
         finally:
             peer.close()
         assert node.stop() == 0, node.output
