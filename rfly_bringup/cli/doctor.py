@@ -67,7 +67,8 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     problems = sum(finding.problem for finding in findings)
-    where = f"{len(snapshot.nodes)} nodes in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
+    nodes = "1 node" if len(snapshot.nodes) == 1 else f"{len(snapshot.nodes)} nodes"
+    where = f"{nodes} in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
     console.print(f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold")
     for finding in findings:
         console.print("✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end="")

@@ -52,6 +52,11 @@ def suite_nodes(snapshot: Snapshot) -> list[str]:
     return [name for name in snapshot.nodes if name.rpartition("/")[2] in MODULES]
 
 
+def _is_bridge(node: str, snapshot: Snapshot) -> bool:
+    """Also one under another name, by its having said where it sends."""
+    return node.endswith(BRIDGE) or any(to.bridge == node for to in snapshot.destinations)
+
+
 # --- machine
 
 
@@ -162,12 +167,18 @@ def _no_map(snapshot: Snapshot) -> Iterator[Finding]:
     for topic in sorted({end.topic for end in snapshot.endpoints if end.type == TERRAIN_TYPE}):
         waiting = sorted({end.node for end in snapshot.endpoints if end.topic == topic and not end.publishes})
         if waiting and not snapshot.publishers(topic):
-            yield Finding("no_map", f"nobody publishes {topic}, which {_listed(waiting)} wait for", _START_TERRAIN)
+            wait = "waits" if len(waiting) == 1 else "wait"
+            yield Finding(
+                "no_map",
+                f"nobody publishes {topic}, which {_listed(waiting)} {wait} for",
+                _START_TERRAIN,
+                problem=any(not _is_bridge(node, snapshot) for node in waiting),  # these need it for objects only
+            )
 
 
 def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
     for pair in snapshot.mismatches:
-        do = "remap one of them: a topic has one type"
+        do = "remap one of them: a topic has one type; the bridge's for a robot is by its parameter NAME.message"
         if "type" not in pair.reason:
             do = (
                 "make both agree: publish reliable (and transient local where a late subscriber needs the last "
@@ -339,6 +350,10 @@ _EXPLAINED: Sequence[tuple[str, _Explain]] = (
         r"dropped, not_finite: ([^;:]+)",
         lambda m, *_: (f"not_finite:{_absolute(m[1])}", "mend whoever publishes it: NaN is not drawn"),
     ),
+    (
+        r"dropped, bad_quaternion: [^;]+",
+        lambda *_: ("", "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)"),
+    ),
     (r"no terrain_map has come yet[^;]*", lambda *_: ("no_map", _START_TERRAIN)),
     (r"no map is loaded: .+?(?:; call load_terrain|$)", lambda *_: ("", _BAD_MAP)),
     (
@@ -384,8 +399,9 @@ def _worth_knowing(snapshot: Snapshot) -> Iterator[Finding]:
             "a node that is missing here may run there: set the same ROS_DOMAIN_ID",
             problem=False,
         )
-    topics = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE}
-    shown = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE and end.node.endswith(BRIDGE)}
+    states = [end.topic for end in snapshot.endpoints if end.type == STATES_TYPE]
+    topics = {topic for topic in states if not topic.endswith("removed_vehicles")}
+    shown = {end.topic for end in snapshot.endpoints if end.type == STATES_TYPE and _is_bridge(end.node, snapshot)}
     for topic in sorted(topics - shown):
         yield Finding(
             f"not_shown:{topic}",

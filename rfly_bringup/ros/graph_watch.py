@@ -197,7 +197,8 @@ class GraphWatch(Closing):
             if STATES_TYPE in types:
                 self._subscribe(VehicleStateArray, topic, partial(self.heard.hear_states, topic))
         for name in self._node_names():
-            if name.endswith(BRIDGE) and name not in self._parameters:
+            is_bridge = name.endswith(BRIDGE) or (name, "bridge") in self._statuses  # whatever it is called
+            if is_bridge and name not in self._parameters:
                 self._ask_parameters(name)
         for robot in self._robots():
             kind = next(each for each in _ROBOT_MESSAGES.values() if _type_name(each) == robot.type)

@@ -106,6 +106,10 @@ CASES = {
         {"endpoints": HEALTHY.endpoints[1:]},
         ("nobody publishes /terrain_map, which /trajectory_node wait", "start terrain_node"),
     ),
+    "status:/ue_bridge_node:dropped, bad_quaternion: robot/odom": (
+        said(WARN, "dropped, bad_quaternion: robot/odom"),
+        ("its orientation is no rotation", "0, 0, 0, 1"),
+    ),
     "nothing": (
         {"nodes": ("/talker",), "statuses": (), "machine": Machine(other_domains=(42,))},
         ("no node of rfly_suite is seen in ROS domain 7", "/talker", "ROS_DOMAIN_ID=42 rfly doctor"),
@@ -164,6 +168,18 @@ def test_each_problem_is_told_with_what_to_do(key):
     assert finding.do
     told = f"{finding.what} | {finding.do}"
     assert [text for text in texts if text not in told] == []
+
+
+def test_a_bridge_alone_needs_no_map():
+    """A robot in the window without terrain_node: worth knowing, and not the first thing to mend."""
+    alone = found(
+        nodes=("/ue_bridge_node",),
+        endpoints=(Endpoint("/terrain_map", TERRAIN, "/ue_bridge_node", False),),
+        statuses=HEALTHY.statuses[2:],
+    )
+    assert list(alone) == ["no_map"]
+    assert not alone["no_map"].problem
+    assert "which /ue_bridge_node waits for" in alone["no_map"].what
 
 
 @pytest.mark.parametrize("key", [key for key in CASES if not key.startswith(("no_map", "nothing", "robot"))])
