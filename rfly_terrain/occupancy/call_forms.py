@@ -54,6 +54,7 @@ CALL_FORMS: dict[str, CallForm] = {
         {"move_type": "MoveType", "fill_value": "FillValue", "sync_with": "SyncWith"}, words=("move_type",)
     ),
     "show": CallForm({"frame": "Frame", "ax": "Parent", "fast_update": "FastUpdate"}, "frame", ("frame",)),
+    "plot": CallForm({"ax": "Parent", "maximum_range": "MaximumRange"}),
     "remove_invalid_data": CallForm({"range_limits": "RangeLimits", "angle_limits": "AngleLimits"}),
     "map_maze": CallForm(
         {"map_size": "MapSize", "map_resolution": "MapResolution", "wall_thickness": "WallThickness"},

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats
 from rfly_terrain.occupancy.call_forms import in_call_forms
-from rfly_terrain.occupancy.cell_grid import numbers, points, real_numbers
+from rfly_terrain.occupancy.cell_grid import number, numbers, points, real_numbers
 
 
 @runtime_checkable
@@ -169,14 +169,21 @@ class LidarScan:
         ranges[finite], angles[finite] = np.hypot(*xy.T), np.arctan2(xy[:, 1], xy[:, 0])
         return LidarScan(ranges, angles)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draws the finite readings as points into Matplotlib axes (the current ones); returns the line artist."""
+    @in_call_forms
+    def plot(self, ax: Any = None, *, maximum_range: float | None = None) -> Any:
+        """Draws the finite readings as points into Matplotlib axes (the current ones); returns the line artist.
+
+        `maximum_range` (m): where the axes end, on all sides.
+        """
         import matplotlib.pyplot as plt
 
         axes = plt.gca() if ax is None else ax
         finite = np.isfinite(self._ranges)
         (line,) = axes.plot(*self._cartesian[finite].T, ".")
         axes.set(xlabel="X", ylabel="Y", title="LiDAR Scan", aspect="equal")
+        if maximum_range is not None:
+            reach = number(maximum_range, "maximum_range", above=0.0)
+            axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
         return line
 
     # MATLAB's names

@@ -26,6 +26,7 @@ METHODS = (
     "local2world",
     "move",
     "occupancyMatrix",
+    "plot",
     "raycast",
     "rayIntersection",
     "removeInvalidData",
@@ -41,7 +42,7 @@ lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
 
-__all__ = (*METHODS, "binaryOccupancyMap", "lidarScan", "load", "mapClutter", "mapMaze", "plot", "transformScan")  # noqa: PLE0604  names in a tuple
+__all__ = (*METHODS, "binaryOccupancyMap", "lidarScan", "load", "mapClutter", "mapMaze", "transformScan")  # noqa: PLE0604  names in a tuple
 
 
 def transformScan(*scan_and_pose: Any) -> Any:
@@ -51,11 +52,6 @@ def transformScan(*scan_and_pose: Any) -> Any:
         return moved.ranges, moved.angles
     scan, pose = scan_and_pose
     return scan.transformed(pose)
-
-
-def plot(scan: LidarScan, ax: Any = None) -> Any:
-    """Draws a scan into Matplotlib axes (the current ones)."""
-    return scan.plot(ax)
 
 
 def load(path: StrPath) -> SimpleNamespace:

@@ -44,7 +44,9 @@ def get_key(values: dict[str, Any], key: str, where: str) -> Any:
 
 def expect(values: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Refuse any other value of a key."""
-    found = get_key(values, key, where)
+    if key not in values:
+        raise MissionFileError(f"{where}{key}: missing, expected {value!r}")
+    found = values[key]
     if found != value or isinstance(found, bool):
         raise MissionFileError(f"{where}{key}: {short(found)}, expected {value!r}")
 

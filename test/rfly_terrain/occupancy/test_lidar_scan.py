@@ -71,6 +71,22 @@ def test_maps_of_a_mat_file(tmp_path):
     assert np.array_equal(occupancy.occupancy_matrix(), walls > 0)
 
 
+@pytest.mark.needs("matplotlib")
+def test_plot_takes_matlabs_pairs():
+    from matplotlib.figure import Figure
+
+    scan = matlab_mapping.lidarScan([1.0, np.nan, 2.0], [0.0, 1.0, np.pi / 2])
+    for call in (
+        lambda axes: matlab_mapping.plot(scan, "Parent", axes, "MaximumRange", 8),
+        lambda axes: scan.plot(axes, maximum_range=8),
+    ):
+        axes = Figure().add_subplot()
+        assert np.allclose(call(axes).get_xydata(), [[1.0, 0.0], [0.0, 2.0]])
+        assert (axes.get_xlim(), axes.get_ylim()) == ((-8.0, 8.0), (-8.0, 8.0))
+    with pytest.raises(ValueError, match="maximum_range: inf"):
+        scan.plot(Figure().add_subplot(), maximum_range=np.inf)
+
+
 def test_mat_files_that_are_none(tmp_path, monkeypatch):
     with pytest.raises(TerrainFileNotFound, match=r"nothing.mat: no such file"):
         load_mat_maps(tmp_path / "nothing.mat")

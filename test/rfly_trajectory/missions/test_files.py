@@ -224,6 +224,7 @@ def test_a_line_through_a_notch_of_a_polygon_breaches_it():
 
 REFUSED = {
     "fileType": (plan(fileType="Mission"), "fileType: 'Mission', expected 'Plan'"),
+    "no fileType": ({"version": "1.0", "items": []}, "fileType: missing, expected 'Plan'"),
     "version": (plan(version=2), "version: 2, expected 1"),
     "no items": ({"fileType": "Plan", "version": 1, "mission": {"plannedHomePosition": [1, 2, 3]}}, "items: missing"),
     "home": (plan(mission={"plannedHomePosition": [97, 8, 0], "items": []}), "plannedHomePosition: .*latitude"),
