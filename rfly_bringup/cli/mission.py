@@ -124,6 +124,9 @@ def _print_items(mission: "Mission", count: int) -> None:
 def convert(
     file: FileArgument,
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints")],
+    map: MapOption = None,
+    search_path: options.SearchPath = None,
+    geo_origin: OriginOption = options.NO_TRIPLE,
     uav_type: UavOption = UavType.multirotor,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
@@ -131,14 +134,16 @@ def convert(
 ) -> None:
     """Write a mission file in the other format, and tell what it can't say.
 
-    Example:
+    Examples:
 
         rfly mission convert survey.plan survey.waypoints
+
+        rfly mission convert terrain_following.waypoints level.plan --map JacksboroFault
     """
     from rfly_trajectory.missions.files import write_mission
 
     options.check_target(target, overwrite)
-    mission, _, _ = read(file, None, None, options.NO_TRIPLE, default_radius, loiter_radius)
+    mission, _, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
     for text in (*mission.lost, *changed):
         print(printable(f"note: {text}"))

@@ -88,6 +88,15 @@ def test_convert_writes_the_other_format_once(rfly, plan, tmp_path):
     assert rfly("convert", plan(*ITEMS), target, "--overwrite")[0] == 0
 
 
+def test_convert_takes_what_lies_above_terrain_from_a_map(rfly, plan, tmp_path):
+    """30 m above the ground 60 m north and 80 m east of home, which is the map's origin."""
+    target, above_terrain = tmp_path / "some.waypoints", simple(16, 10, [0, 3, 0, None, *place(60, 80), 30])
+    assert rfly("convert", plan(above_terrain), target)[0] == 2
+    assert rfly("convert", plan(above_terrain), target, "--map", "JacksboroFault", *ORIGIN)[0] == 0
+    down = -(HeightMap.load("JacksboroFault").altitude(80.0, 60.0) + 30.0)
+    np.testing.assert_allclose(read_mission(target).items[0].position, (60.0, 80.0, down), atol=1e-3)
+
+
 @pytest.mark.parametrize("uav_type", ["multirotor", "fixed-wing"])
 def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
     """The track begins and ends on the ground, and every item is told."""
