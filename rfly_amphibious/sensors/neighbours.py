@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MOST_NEAR = 16
 """other vehicles that can be run into at a time"""
 OLD_S = 0.5
+"""so long a vehicle is carried on from its state"""
+SILENT_S = 1.0
 """without a newer state a vehicle can't be run into any more"""
 MAX_YAW_RATE = 20.0
 """rad/s: with more nothing is carried on"""
@@ -163,8 +165,9 @@ class Neighbours:
         """Other vehicles that one at a place (3,), which reaches so far (m), may touch at the simulation's `time`
         (s), or `more` m later: the nearest MOST_NEAR, each carried on from its state by velocity and yaw rate.
 
-        Not those slower to tell than OLD_S, nor faster than all that moves (MAX_SPEED), nor those within half the reach
-        when they come up: two that were put at one place don't burst apart.
+        One that is silent is carried on for OLD_S and stands there until SILENT_S. Not those silent for longer, nor
+        faster than all that moves (MAX_SPEED), nor those within half the reach when they come up: two that were put at
+        one place don't burst apart.
         """
         table = self._table
         before, self.solid, self.passed, self.left_out = self.solid, set(), 0, 0
@@ -177,10 +180,13 @@ class Neighbours:
         rows = rows[~np.isin(table.id[rows], self._old)] if len(self._old) else rows
         if not len(rows):
             return []
-        age, velocity = time - table["stamp_ns"][rows] * 1e-9, table["velocity"][rows]
+        silent, velocity = time - table["stamp_ns"][rows] * 1e-9, table["velocity"][rows]
+        age = np.clip(silent, -OLD_S, OLD_S)
         position = table["position"][rows] + velocity * age[:, None]
         apart = np.hypot(*(position - place)[:, :2].T) - self._sizes[rows]
-        usable = (np.abs(age) <= OLD_S + 1e-9) & (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach + more)
+        usable = (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach + more)
+        usable &= np.abs(silent) <= SILENT_S + 1e-9
+        velocity = np.where(np.abs(silent)[:, None] <= OLD_S + 1e-9, velocity, 0.0)
         self.left_out = max(0, int(np.count_nonzero(usable)) - MOST_NEAR)
         nearest = np.flatnonzero(usable)[np.argsort(apart[usable], kind="stable")[:MOST_NEAR]]
         rows, age, position, velocity = rows[nearest], age[nearest], position[nearest], velocity[nearest]

@@ -9,7 +9,7 @@ import pytest
 
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
-from rfly_amphibious.sensors.neighbours import MOST_NEAR, OLD_S, Neighbours
+from rfly_amphibious.sensors.neighbours import MOST_NEAR, SILENT_S, Neighbours
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_collision.shapes.shape import Box, Sphere
@@ -149,15 +149,16 @@ def crowd(x: Floats, **others: Ints | Floats) -> VehicleStates:
 
 
 def test_a_state_is_carried_on_by_velocity_and_yaw_rate() -> None:
-    """0.1 s old when it comes and asked for 0.2 s later; at half a second it is let go."""
+    """0.1 s old when it comes and asked for 0.2 s later; after half a second it stands, after a second it is let go."""
     others = Neighbours(SHAPES, OWN)
     assert others.take(told(6.0, -5.0, yaw_rate=0.5), 1.0, 0, 0.1) == {}
     ((_, place, rotation, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 1.2)
     assert place == pytest.approx((6.0 - 5.0 * 0.3, 0.0, 1.5))
     assert rotation[:, 0] == pytest.approx((np.cos(0.15), np.sin(0.15), 0.0))
     assert velocity == pytest.approx((-5.0, 0.0, 0.0))
-    assert len(others.near(None, np.array((0.0, 9.0, 0.0)), 1.0, 5.0, 0.9 + OLD_S)) == 1
-    assert others.near(None, np.array((0.0, 9.0, 0.0)), 1.0, 5.0, 0.91 + OLD_S) == []
+    ((_, place, _, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 0.9 + SILENT_S)
+    assert (*place, *velocity) == pytest.approx((6.0 - 5.0 * 0.5, 0.0, 1.5, 0.0, 0.0, 0.0))
+    assert others.near(None, np.zeros(3), 1.0, 0.5, 0.91 + SILENT_S) == []
 
 
 def test_old_states_itself_and_what_is_too_fast_are_no_obstacles() -> None:

@@ -1,0 +1,65 @@
+"""Running simulations whose vehicles roll towards another one, over real DDS."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.ros, pytest.mark.needs("numba")]
+
+TRUCK, HALF_LENGTH = 9999, 1.5
+"""a box of 1 m, three times as large; m"""
+
+
+def test_it_runs_into_one_that_stands_in_its_way(domain_id) -> None:
+    """At 2 m/s: its front never gets beyond the other's side. With `other_vehicles:=false` it rolls through."""
+    from node_harness import NodeProcess, Peer
+    from rfly_suite.msg import RotorCommand, VehicleStateArray, WheelCommand
+    from sensor_msgs.msg import Imu
+    from simulation_interfaces.msg import EntityState
+    from simulation_interfaces.srv import SetEntityState
+
+    from rfly_common.ros.qos import COMMANDS, FLEET_IN, STATE_OUT, sensor_qos
+
+    common = {"ground": "level", "type": "600003", "tf_source": "truth", "command_timeout": "10.0"}
+    vehicles = {"solid": (1, "true"), "ghost": (2, "false")}
+    with ExitStack() as stack:
+        for name, (number, other_vehicles) in vehicles.items():
+            start = f"[0.0, {50.0 * number}, 0.0]"
+            given = {**common, "id": str(number), "other_vehicles": other_vehicles, "start": start}
+            remapped = ("-r", f"__ns:=/{name}", "-r", "vehicle_states:=/vehicle_states")
+            stack.enter_context(NodeProcess("amphibious_sim_node", domain_id, given, *remapped))
+        peer = Peer(domain_id)
+        stack.callback(peer.close)
+        told = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
+        imu = {name: peer.receive(Imu, f"/{name}/imu/data", sensor_qos(False)) for name in vehicles}
+        trucks = peer.publisher(VehicleStateArray, "/vehicle_states", STATE_OUT)
+        here = VehicleStateArray(source="trucks", id=[8, 9], vehicle_type=[TRUCK] * 2, scale=[3.0] * 6)
+        here.orientation = [0.0, 0.0, 0.0, 1.0] * 2
+        here.header.frame_id = "map"
+        here.position = [4.0, 50.0, 0.0, 4.0, 100.0, 0.0]
+
+        def show() -> None:
+            here.header.stamp = peer.node.get_clock().now().to_msg()
+            trucks.publish(here)
+
+        peer.node.create_timer(0.05, show)
+        peer.spin_until(lambda: all(imu.values()) and {m.id[0] for m in told} >= {1, 2})
+        for name, (number, _) in vehicles.items():
+            wheels = peer.publisher(WheelCommand, f"/{name}/cmd/wheels", COMMANDS)
+            rotors = peer.publisher(RotorCommand, f"/{name}/cmd/rotors", COMMANDS)
+            wheels.publish(WheelCommand(header=imu[name][-1].header))
+            rotors.publish(RotorCommand(header=imu[name][-1].header, value=[0.0] * 6))
+            rolling = EntityState()
+            rolling.pose.position.x, rolling.pose.position.y, rolling.pose.position.z = 0.5, 50.0 * number, 0.22
+            rolling.pose.orientation.w, rolling.twist.linear.x = 1.0, 2.0
+            service = f"/{name}/amphibious_sim_node/set_entity_state"
+            assert peer.call(SetEntityState, service, entity=name, state=rolling).result.result == 1
+
+        def along(number: int) -> np.ndarray:
+            return np.array([m.position[0] for m in told if m.id[0] == number])
+
+        peer.spin_until(lambda: along(2).max() > 4.0)
+        assert 1.0 < along(1).max() < 4.0 - HALF_LENGTH
