@@ -4,6 +4,7 @@ No `from __future__ import annotations` here: typer 0.9 (Ubuntu 24.04) cannot re
 """
 
 import json
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,10 +71,10 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
     nodes = "1 node" if len(snapshot.nodes) == 1 else f"{len(snapshot.nodes)} nodes"
     where = f"{nodes} in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
     console.print(f"{where}: " + (f"{problems} found" if problems else "nothing is wrong"), style="bold")
-    for finding in findings:
+    for finding, following in zip_longest(findings, findings[1:]):
         console.print("✗ " if finding.problem else "· ", style="red" if finding.problem else "dim", end="")
         console.print(printable(finding.what), markup=False)
-        if finding.do:
+        if finding.do and (following is None or following.do != finding.do):
             console.print(f"    {printable(finding.do)}", style="dim", markup=False)
 
 

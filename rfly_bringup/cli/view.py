@@ -37,7 +37,13 @@ def view(
         int, typer.Option(min=0, max=65535, help="of the web page, or 8765 for Foxglove; 0: any free one")
     ] = 8080,
     udp_port: options.PortOption = WINDOW_PORT,
-    window: Annotated[int, typer.Option(min=0, help="be window 0, 1, …: listen on the UDP port of that window")] = 0,
+    window: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="which window to be: 0 is the first, 1 the second of --windows 2, one UDP port on",
+        ),
+    ] = 0,
     host: Annotated[
         str, typer.Option(help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look")
     ] = "127.0.0.1",

@@ -61,7 +61,7 @@ ARGUMENTS = (
     Argument("goal_vehicle", "vehicle that goes to RViz's goal_pose: starts planner_node too"),
     Argument("vehicle_classes", "vehicle classes of the planner: a file (default: the shipped one)"),
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
-    Argument("windows", "number of RflySim3D windows at the host: ports 20010, 20011, …"),
+    Argument("windows", "how many RflySim3D windows there are at the host (2: windows 0 and 1, ports 20010 and 20011)"),
     Argument("feedback_bind", "address of this machine for RflySim3D's answers (default: the one that faces the host)"),
     Argument(
         "feedback_multicast_interface",

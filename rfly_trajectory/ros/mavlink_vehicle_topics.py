@@ -32,7 +32,7 @@ from rfly_trajectory.mavlink.flight import Quaternion
 from rfly_trajectory.mavlink.mission_rows import FlightPlan, Vector
 from rfly_trajectory.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_trajectory.missions.items import MissionCommand, MissionMode
-from rfly_trajectory.ros.mission_msgs import item_to_msg, ned_to_point, pose_to_ned_euler
+from rfly_trajectory.ros.mission_msgs import NO_POSE, item_to_msg, ned_to_point, pose_to_ned_euler
 
 PERIOD_S, PATIENCE_S = 1.0, 5.0
 """between two looks at the values; after which an answer is not waited for any more"""
@@ -159,7 +159,8 @@ class MavlinkVehicleTopics:
             return
         found = pose_to_ned_euler(message.pose, frame)
         if found is None:
-            self._diagnostics.count("poses_not_finite")
+            self._diagnostics.count("refused_poses")
+            self._node.get_logger().warning(f"{self.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0)
             return
         self._heard_at = time.monotonic()
         flight = self.vehicle.flight

@@ -26,6 +26,10 @@ from rfly_common.transform_buffer import FrameToWorld
 from rfly_trajectory.missions.items import MissionItem, MissionMode, MissionParams
 from rfly_trajectory.missions.multirotor import Follower, Vector
 
+FARTHEST = 1e8
+"""m from the origin, twice around the Earth: what is beyond it is no position"""
+NO_POSE = f"not finite, no unit quaternion, or beyond {FARTHEST:g} m"
+
 
 def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
     """`axes`: enu or ned, those of the carrying message's frame. Raises ValueError as MissionItem does."""
@@ -67,7 +71,7 @@ def ned_to_point(position: Any, axes: str) -> Point:
 
 
 def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, float] | None:
-    """x, y, z (NED) and heading of a geometry_msgs/Pose of base_link; None where it is no pose."""
+    """x, y, z (NED) and heading of a geometry_msgs/Pose of base_link; None as for `pose_to_ned_euler`."""
     found = pose_to_ned_euler(pose, frame)
     if found is None:
         return None
@@ -76,7 +80,10 @@ def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, fl
 
 
 def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] | None:
-    """Position (NED) and roll, pitch, yaw of a geometry_msgs/Pose of base_link; None where it is no pose."""
+    """Position (NED) and roll, pitch, yaw of a geometry_msgs/Pose of base_link.
+
+    None where it is no pose: not finite, no unit quaternion, or beyond `FARTHEST`.
+    """
     p, q = pose.position, pose.orientation
     numbers = np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
     norm = float(np.linalg.norm(numbers[3:]))
@@ -87,6 +94,8 @@ def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] |
     if not frame.is_world:
         position = quat_rotate(frame.transform.quat_xyzw, position) + frame.transform.translation
         quat = quat_multiply(frame.transform.quat_xyzw, quat)
+    if not np.abs(position).max() <= FARTHEST:
+        return None
     convert = pose_enu_to_ned_euler if frame.axes == "enu" else pose_ned_to_ned_euler
     return convert(*position.tolist(), *quat.tolist())
 

@@ -30,7 +30,7 @@ from rfly_trajectory.missions.multirotor import Follower
 from rfly_trajectory.missions.runner import GROUND_MODES, MissionRunner, RunnerState
 from rfly_trajectory.missions.vehicles import AIRBORNE_HEIGHT, make_follower
 from rfly_trajectory.ros.mission_action import MissionAction
-from rfly_trajectory.ros.mission_msgs import follower_to_pose, params_to_msg, pose_to_ned
+from rfly_trajectory.ros.mission_msgs import NO_POSE, follower_to_pose, params_to_msg, pose_to_ned
 from rfly_trajectory.ros.node_parameters import MissionParameters
 
 MAX_STEP_S = 0.1
@@ -152,7 +152,8 @@ class MissionVehicle:
             return
         pose = pose_to_ned(message.pose, frame)
         if pose is None:
-            self._diagnostics.count("poses_not_finite")
+            self._diagnostics.count("refused_poses")
+            self._log.warning(f"{self.settings.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0)
         elif stamp and stamp < self._pose_stamp_ns:
             self._diagnostics.count("poses_out_of_order")
         else:

@@ -23,6 +23,7 @@ import rich
 import viser
 import viser._client_autobuild
 import websockets.asyncio.server
+import websockets.exceptions
 from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
@@ -239,10 +240,16 @@ class BrowserConnection(ServerConnection):
 
 
 class NoHandshakeErrors(logging.Filter):
-    """Leaves out the traces that websockets logs of a peer that speaks something else, or goes while it is answered."""
+    """No trace of websockets': left out where a peer speaks something else or goes away, else the error in one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is logged."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, (OSError, EOFError, websockets.exceptions.WebSocketException)):
+            return False
+        if error is not None:
+            record.msg, record.args = f"{record.getMessage()}: {type(error).__name__}: {error}", ()
+            record.exc_info = record.exc_text = None
         return not record.getMessage().startswith(("opening handshake failed", "connection rejected"))
 
 

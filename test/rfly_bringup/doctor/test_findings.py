@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from rfly_bringup.doctor.findings import find
+from rfly_bringup.doctor.findings import Finding, find
 from rfly_bringup.doctor.snapshot import (
     ERROR,
     OK,
@@ -226,3 +226,17 @@ def test_the_exit_code_counts_problems_only():
 
 def test_multicast_is_not_needed_on_one_host():
     assert found(machine=Machine(multicast=False), discovery_range="LOCALHOST") == {}
+
+
+def test_the_same_advice_is_printed_once(capsys):
+    from rfly_bringup.cli.doctor import _print
+
+    found = [Finding(f"destination:{port}", f"window at {port}", "is it running?") for port in (20010, 20011)]
+    _print([*found, Finding("clock", "it stands", "resume it")], Snapshot())
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "✗ window at 20010",
+        "✗ window at 20011",
+        "    is it running?",
+        "✗ it stands",
+        "    resume it",
+    ]

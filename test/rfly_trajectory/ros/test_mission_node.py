@@ -68,6 +68,20 @@ def start_fast(start, peer):
     peer.node.destroy_timer(timer)
 
 
+@pytest.mark.parametrize("x", [3e38, -2e8, NAN, math.inf, 1e308])
+def test_a_pose_that_is_no_place_is_refused(x):
+    from geometry_msgs.msg import Point, Pose, Quaternion
+
+    from rfly_common.transform_buffer import FrameToWorld
+    from rfly_trajectory.ros.mission_msgs import pose_to_ned
+
+    level = Quaternion(w=1.0)
+    assert pose_to_ned(Pose(position=Point(x=x), orientation=level), FrameToWorld("ned")) is None
+    near = pose_to_ned(Pose(position=Point(x=1e7), orientation=level), FrameToWorld("ned"))
+    assert near is not None
+    assert near[:3] == (1e7, 0.0, 0.0)
+
+
 def publish_ground(peer, terrain=None, origin=ORIGIN):
     from rfly_suite.msg import TerrainMap
 

@@ -200,3 +200,18 @@ def test_browsers_that_read_nothing_are_few_and_are_cut(view):
     assert most < 500, f"{most:.0f} MB more"
     print(f"{most:.0f} MB more at most")
     assert view.end() == ""
+
+
+def test_no_trace_of_websockets_is_logged(caplog):
+    import logging
+
+    connections = late_module("rfly_ue_bridge.viewer.connections")
+    logger = logging.getLogger("test_connections")
+    logger.addFilter(connections.NoHandshakeErrors())
+    for error in (ConnectionResetError(), EOFError(), ValueError("7 bytes")):
+        try:
+            raise error
+        except (OSError, EOFError, ValueError):
+            logger.error("unexpected internal error", exc_info=True)
+    assert caplog.text.splitlines()[-1].endswith("unexpected internal error: ValueError: 7 bytes")
+    assert len(caplog.text.splitlines()) == 1
