@@ -86,7 +86,7 @@ class ForkServer:
     def takes(self, environment: Mapping[str, str]) -> bool:
         """Whether a node with this environment may be forked: it differs only in what is read when it is needed."""
         differing = {key for key, _ in self.environment.items() ^ environment.items()}
-        return all(key.startswith(_READ_WHEN_NEEDED) for key in differing)
+        return all(key.startswith(_READ_WHEN_NEEDED) and key != "RFLY_DISABLE_NUMBA" for key in differing)
 
     def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> ForkedProcess:
         """Run the node's entry point; its output and errors come by one pipe."""

@@ -15,7 +15,6 @@ from decimal import Decimal
 from typing import Any
 
 from rfly_common.errors import CommandError
-from rfly_terrain.world.weather import MOST_RAIN
 from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM, CHECKSUM_LAN, UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
@@ -263,6 +262,8 @@ WEATHER = "RflySuiteWeather"
 
 def weather(light: float, visibility: float, cloud_cover: float, rain_rate: float) -> str:
     """Light 0 (night) to 1 (day), visibility in m (0: clear air), clouds 0 to 1 of the sky, rain in mm/h."""
+    from rfly_terrain.world.weather import MOST_RAIN  # NumPy: not for the other commands
+
     return _command(
         WEATHER,
         _number("light", light, 0.0, 1.0),
