@@ -46,6 +46,9 @@ def test_nodes_end_cleanly_at_any_moment(number, domain_id):
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(run, tries))
+    late = [k for k, (*_, seconds, _) in enumerate(results) if seconds > 2.0]
+    for k in late[:2]:  # beside other tests; again, and alone: what hangs does so again
+        results[k] = run(tries[k])
     wrong = [
         f"{name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
         for name, moment_s, code, seconds, output in results

@@ -153,12 +153,12 @@ def test_free_running_by_udp(domain_id):
 
                 def lost():
                     told_of(1)
-                    return "link loss" in (diagnostic(told, "link") or ("", ""))[1]
+                    _, text, values = diagnostic(told, "link") or (0, "", {})
+                    return "link loss" in text and values.get("not_supplied") == "1"
 
-                peer.spin_until(lost)
+                peer.spin_until(lost)  # on a busy machine there was another loss before anything was supplied
                 level, _, values = diagnostic(told, "link")
                 assert level == 2
-                assert values["not_supplied"] == "1"
                 assert float(values["age_ms"]) > 0.0
 
                 def found_again():

@@ -151,7 +151,7 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
         text=True,
     )
     try:
-        peer.spin_until(lambda: client.poll() is not None, 60.0)
+        peer.spin_until(lambda: client.poll() is not None)
     finally:
         client.kill()
         output = client.communicate()[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import socket
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -73,16 +74,22 @@ class FeedbackBridge(Bridge):
         return lists
 
     def heard(self, name, data, lists):
-        """The first message that a datagram causes; said again and again, for discovery takes its time."""
+        """The first message that a datagram causes; said again where none comes, for discovery takes its time.
+
+        A second apart: an answer to the last one must not be taken for that to the next.
+        """
         topic = TOPICS[name][1]
         lists[topic].clear()
+        said_at = -math.inf
 
-        def once_more():
-            self.say(data)
-            self.peer.spin_for(0.05)
+        def answered():
+            nonlocal said_at
+            if time.monotonic() > said_at + 1.0:
+                said_at = time.monotonic()
+                self.say(data)
             return lists[topic]
 
-        return self.peer.spin_until(once_more)[0]
+        return self.peer.spin_until(answered)[0]
 
     def answer(self, replies, count=1):
         """RflySim3D's part: wait for `count` commands and answer each as `replies` (command -> datagrams) says."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from bridge_harness import Bridge, pose
-from node_harness import diagnostic
+from node_harness import PATIENCE, diagnostic
 
 ROOT = Path(__file__).parents[3]
 RATE, SECONDS = 50_000, 3
@@ -43,7 +43,7 @@ def test_a_flood_costs_no_memory_and_no_pose(domain_id):
             """Publish a pose of its own and wait until the window has it."""
             publisher.publish(pose((2.0, float(number), 3.0)))
             wanted = struct.pack("<d", number)  # north is y in `map`
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + PATIENCE
             while not any(datagram[80:88] == wanted for datagram in bridge.window.poll()):
                 assert time.monotonic() < deadline, f"pose {number} did not arrive"
                 time.sleep(0.001)
@@ -68,7 +68,7 @@ def test_a_flood_costs_no_memory_and_no_pose(domain_id):
                 told = json.loads(flood.stdout.read())
             finally:
                 flood.kill()
-        assert number > 300
+        assert number > 220
         assert told["sent"] == RATE * SECONDS
         assert highest - before < MOST_GROWTH_BYTES
 
