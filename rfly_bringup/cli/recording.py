@@ -218,10 +218,7 @@ def _report_text(report: Report, target: Target, *, timed: bool) -> str:
     text = f"sent {report.sent} datagrams, {report.payload_bytes} bytes to {where} in {report.duration_ns / 1e9:.3f} s"
     if timed and report.sent:
         late = report.lateness
-        text += (
-            f"; late by {late.percentile_us(50)} µs (median), {late.percentile_us(99)} µs (99 %), "
-            f"{late.worst_ns / 1000:.0f} µs (worst)"
-        )
+        text += f"; late by {late.text(50)} (median), {late.text(99)} (99 %), {late.worst_ns / 1000:.0f} µs (worst)"
     return text
 
 

@@ -64,7 +64,7 @@ def play_topics(
             until = time.monotonic() + _LAST_S
             for each in publishers.values():  # who has not got the last messages would lose them with the publisher
                 each.wait_for_all_acked(Duration(seconds=max(0.0, until - time.monotonic())))
-    late = f"; late by {report.lateness.percentile_us(50)} µs (median)" if speed and report.sent else ""
+    late = f"; late by {report.lateness.text(50)} (median)" if speed and report.sent else ""
     done = f"published {report.sent} messages on {len(publishers)} topics in {report.duration_ns / 1e9:.3f} s{late}"
     cut = [f"{report.truncated}; what comes before it was published"] if report.truncated else []
     return [done, *cut, *notes]

@@ -6,6 +6,7 @@ binaryOccupancyMap and its functions.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -75,12 +76,15 @@ def in_call_forms(method: _Method) -> _Method:
     """The method, called in any form of its row of CALL_FORMS."""
     name = method.__name__
     form = CALL_FORMS[name]
+    taken = frozenset(inspect.signature(method).parameters)
 
     @wraps(method)
     def called(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and not any(isinstance(value, str) for value in args):
             return method(*args)
         values, options = arguments(name, form, args, kwargs)
+        if unknown := options.keys() - taken:
+            raise CallFormError(f"{name}: no option {min(unknown)}, expected one of {', '.join(form.options.values())}")
         return method(*values, **options)
 
     return cast(_Method, called)

@@ -74,6 +74,11 @@ class Lateness:
             return 0
         return int(np.searchsorted(np.cumsum(self._counts), percent / 100.0 * total))
 
+    def text(self, percent: float) -> str:
+        """The percentile with its unit."""
+        late_us = self.percentile_us(percent)
+        return f"{late_us} µs" + (" or more" if late_us == _LATENESS_LIMIT_US else "")
+
 
 @dataclass
 class Report:

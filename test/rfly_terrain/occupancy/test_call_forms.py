@@ -275,3 +275,11 @@ def test_points_in_single_and_double_lie_in_the_same_cells(resolution):
     assert np.array_equal(occupancy.occupancyMatrix(), twin.occupancyMatrix())
     assert np.array_equal(occupancy.getOccupancy(single), twin.getOccupancy(xy))
     assert np.array_equal(occupancy.checkOccupancy(single, "local"), twin.checkOccupancy(xy, "local"))
+
+
+def test_an_unknown_option_is_refused_with_the_known_ones() -> None:
+    grid = BinaryOccupancyMap(10, 10)
+    with pytest.raises(TypeError, match="inflate: no option frmae, expected one of Frame"):
+        grid.inflate(1.0, frmae="grid")
+    with pytest.raises(TypeError, match="no option fill, expected one of MoveType, FillValue, SyncWith"):
+        grid.move((1.0, 1.0), fill=1)

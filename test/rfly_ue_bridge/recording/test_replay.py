@@ -180,6 +180,7 @@ def test_percentiles_of_lateness():
         late.add(1000 * microseconds)
     late.add(10**12)
     assert [late.percentile_us(percent) for percent in (50, 99, 100)] == [51, 100, 100_000]
+    assert (late.text(50), late.text(100)) == ("51 µs", "100000 µs or more")
     assert late.worst_ns == 10**12
     assert Lateness().percentile_us(99) == 0
 
