@@ -90,14 +90,19 @@ def _first_cells(places: Floats, edge: float, side: float, count: int) -> NDArra
 
 
 def _triangles(corners: Floats, colours: Floats) -> ColouredTriangles:
-    """Two triangles for each quad of a grid of points (rows, columns, 3) and their colours (rows, columns, 4)."""
+    """Two triangles for each quad of a grid of points (rows, columns, 3) and their colours (rows, columns, 4).
+
+    A quad is parted along its lower diagonal: bilinear ground between the corners, and what stands on it, is nowhere
+    below the triangles.
+    """
     number = np.arange(corners.shape[0] * corners.shape[1]).reshape(corners.shape[:2])
     south_west, south_east = number[:-1, :-1], number[:-1, 1:]
     north_west, north_east = number[1:, :-1], number[1:, 1:]
-    index = np.stack(
-        [south_west, south_east, north_east, south_west, north_east, north_west],
-        axis=-1,
-    ).reshape(-1, 3)
+    rising = np.stack([south_west, south_east, north_east, south_west, north_east, north_west], axis=-1)
+    falling = np.stack([south_west, south_east, north_west, south_east, north_east, north_west], axis=-1)
+    z = corners[..., 2]
+    is_falling = z[:-1, 1:] + z[1:, :-1] < z[:-1, :-1] + z[1:, 1:]
+    index = np.where(is_falling[..., None], falling, rising).reshape(-1, 3)
     return ColouredTriangles(
         corners.reshape(-1, 3)[index],
         colours.reshape(-1, 4).astype(np.float32)[index],

@@ -92,7 +92,7 @@ def test_saved_views_follow_vehicles_that_there_are():
     assert follow["Target Frame"] in {f"{vehicle.name}/base_link" for vehicle in load_fleet("demo_convoy").vehicles}
     views = read("amphibious")["Views"]
     frames = {view["Target Frame"] for view in (views["Current"], *views["Saved"])}
-    assert frames == {"<Fixed Frame>", "amphibious_1/base_footprint"}
+    assert frames == {"<Fixed Frame>", "amphibious_1/base_link"}, "in flight its footprint stays on the ground"
 
 
 def test_the_land_air_vehicle_is_the_first_one_of_the_launch_file():

@@ -42,18 +42,12 @@ def normals(points):
 
 
 def test_four_samples_are_two_triangles():
-    """heights[r, c] lies at x = 100 + 10 r, y = 200 + 20 c."""
-    points, colours = terrain_triangles(ground([[1, 2], [3, 5]], 10, 20, (100, 200)), MANY)
-    south_west, south_east, north_east, north_west = (
-        (100, 200, 1),
-        (110, 200, 3),
-        (110, 220, 5),
-        (100, 220, 2),
-    )
-    assert points.tolist() == [
-        [list(p) for p in (south_west, south_east, north_east)],
-        [list(p) for p in (south_west, north_east, north_west)],
-    ]
+    """heights[r, c] lies at x = 100 + 10 r, y = 200 + 20 c. The lower diagonal: 3 + 2 < 1 + 5, but 4 + 3 > 1 + 5."""
+    south_west, north_east = (100, 200, 1), (110, 220, 5)
+    for east, north, parts in ((3, 2, "sw se nw, se ne nw"), (4, 3, "sw se ne, sw ne nw")):
+        points, colours = terrain_triangles(ground([[1, north], [east, 5]], 10, 20, (100, 200)), MANY)
+        named = {"sw": south_west, "ne": north_east, "se": (110, 200, east), "nw": (100, 220, north)}
+        assert points.tolist() == [[list(named[corner]) for corner in part.split()] for part in parts.split(", ")]
     assert (colours.shape, colours.dtype) == ((2, 3, 4), np.float32)
     assert (colours[..., 3] == 1.0).all()
 
@@ -98,6 +92,15 @@ def test_corners_of_a_thinned_map_lie_on_the_ground():
     points, _ = terrain_triangles(ground(x * y, 1.0, 1.0), 100)
     assert len(points) <= 100
     np.testing.assert_allclose(points[..., 2], points[..., 0] * points[..., 1], atol=1e-3)
+
+
+def test_no_triangle_hides_the_ground():
+    """At the middle of each of three sides and at the centre, by the map's own altitude."""
+    terrain = ground(np.random.default_rng(3).uniform(0, 50, (12, 9)))
+    points, _ = terrain_triangles(terrain, MANY)
+    for weights in ((0.5, 0.5, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (1 / 3, 1 / 3, 1 / 3)):
+        x, y, z = np.einsum("tki,k->it", points, weights)
+        assert (terrain.altitude(x, y) > z - 1e-4).all()
 
 
 def test_tints_rise_in_lightness_in_even_steps():
