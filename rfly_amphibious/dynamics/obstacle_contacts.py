@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.obstacles import Parts
+from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
 from rfly_amphibious.dynamics.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
 from rfly_amphibious.vehicle import state_layout as at
@@ -95,6 +95,31 @@ def to_contact(length: float, normal: Vector, axis: Vector, flatness: float) -> 
     return scaled(-length, add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis)))
 
 
+@inlined_kernel
+def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
+    """Whether a vehicle may be near any part within a step of dt seconds."""
+    place = (x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2])
+    i, j = (place[0] - obstacles.origin_x) / obstacles.cell, (place[1] - obstacles.origin_y) / obstacles.cell
+    if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
+        cell = int(i) * obstacles.columns + int(j)
+        for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
+            if is_near(place, p.reach + STEP_MARGIN, obstacles.parts, obstacles.lists[m]):
+                return True
+    vx, vy, vz = x[at.VELOCITY], x[at.VELOCITY + 1], x[at.VELOCITY + 2]
+    return obstacles.velocity.shape[0] > 0 or not 2.0 * dt * math.sqrt(vx * vx + vy * vy + vz * vz) < STEP_MARGIN
+
+
+@inlined_kernel
+def no_contacts(p: Any, scratch: Any) -> None:
+    """Nothing is touched -> scratch."""
+    scratch.hull_contacts = 0
+    for i in range(4):
+        scratch.part_distance[i], scratch.part_below[i], scratch.side_compression[i] = math.inf, math.inf, 0.0
+        set_row(scratch.contact_velocity, i, (0.0, 0.0, 0.0))
+    for j in range(p.rotors):
+        scratch.rotor_touches[j] = 0.0
+
+
 @inner_kernel
 def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratch: Any) -> tuple[Vector, Vector]:
     """(force, moment) of all parts on hull and sides of wheels, N and N m, body axes. Eq. 6.8, 6.10.
@@ -103,11 +128,7 @@ def obstacle_contacts(x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratc
     height of each rotor's hub is that above a part, where one lies between it and the ground.
     """
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    scratch.hull_contacts = 0
-    for i in range(4):
-        scratch.part_distance[i], scratch.part_below[i], scratch.side_compression[i] = math.inf, math.inf, 0.0
-    for j in range(p.rotors):
-        scratch.rotor_touches[j] = 0.0
+    no_contacts(p, scratch)
     px, py, pz = x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2]
     begin = end = 0
     i, j = (px - obstacles.origin_x) / obstacles.cell, (py - obstacles.origin_y) / obstacles.cell

@@ -14,6 +14,8 @@ from rfly_terrain.world.moving import MovingPart
 from rfly_terrain.world.solids import Solids
 
 MAX_CELLS = 1_000_000
+STEP_MARGIN = 0.25
+"""m beyond a vehicle's reach that the cells' lists hold: so far it may go in a step without being looked for anew"""
 FLAT_COSINE = 1.0 - 1e-12
 """of two triangles' normals: more, and the side between them is no edge"""
 
@@ -57,6 +59,7 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
 
     What has no volume is left out.
     """
+    reach += STEP_MARGIN
     groups = [] if solids is None else np.split(solids.vertices, solids.first[1:-1])
     found = [_faces(corners.tobytes()) for corners in groups]
     parts = _parts([part for part in found if part is not None])

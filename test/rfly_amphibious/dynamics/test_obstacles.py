@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from optional_parts import late_module
 from scipy.spatial.transform import Rotation
 
-from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Run
+from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, ModelState, Run
 from rfly_amphibious.dynamics.obstacles import obstacles_of
+from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -68,6 +71,24 @@ def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> N
     assert run.x[-1, 3] <= 0.0
     assert abs(run.x[-1, 3]) < 0.5
     assert not run.final.crashed
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
+@pytest.mark.parametrize(("speed", "y", "height"), [(2.0, 0.3, 2.0), (30.0, 0.8, 8.0), (4.0, 0.0, 0.05)])
+def test_what_is_not_near_is_left_out_of_the_steps_alone(method: Any, speed: float, y: float, height: float) -> None:
+    """Into a wall, past a corner, over a kerb: equal to steps that look for contacts always, as something moves a
+    kilometre above."""
+    model = AmphibiousModel(SCALE, solids=box(8.0, y, height / 2, (1.0, 1.0, height)))
+    always = AmphibiousModel(SCALE, solids=box(8.0, y, height / 2, (1.0, 1.0, height)))
+    far = (np.array(list(product((-1.0, 1.0), repeat=3))), np.array((0.0, 0.0, 1000.0)), np.eye(3), np.zeros(3))
+    always.others = lambda place, reach, more, time: [far]
+    begin, states = model.standing(speed=speed), []
+    for each in (model, always):
+        stepper = Stepper(each, begin, 4000, 0.001, STILL, method, keep_steps=True)
+        stepper.advance(Controls(), 4000)
+        states.append(stepper.step_states[0].copy())
+    np.testing.assert_allclose(states[0], states[1], rtol=0.0, atol=1e-12)
+    assert states[0][:, 0].max() > 5.0
 
 
 @pytest.mark.parametrize("yaw", [0.0, 0.5, 1.2, np.pi / 2, np.pi])
