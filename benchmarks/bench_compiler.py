@@ -202,16 +202,17 @@ def hybrid_astar() -> Iterator[Row]:
         to_go = plan_kernels.cost_to_go(weight, (size - 10, size - 10), (9, 9), np.inf)
         costs = search_kernels.Costs(weight, (0.0, 0.0, 1.0), to_go)
         start, goal = np.array([9.5, 9.5, 0.0]), np.array([size - 9.5, size - 9.5, 0.0])
-        lattice = search_kernels.lattice_of(costs, RADIUS)
+        lattice = search_kernels.lattice_of(costs, plan_kernels.Steering(RADIUS))
+        turns = lattice.words[:, 0] * lattice.words[:, 5] / RADIUS
         cpp = cpp_call(
             library.hybrid_astar,
             CppGrid(weight.ctypes.data, to_go.ctypes.data, size, size, 0.0, 0.0, 1.0),
-            *(start, goal, RADIUS, lattice.length, lattice.cell, lattice.across, lattice.turns, lattice.turns.size),
+            *(start, goal, RADIUS, lattice.length, lattice.cell, lattice.across, turns, turns.size),
         )
 
         def ours(costs: search_kernels.Costs = costs, start: Floats = start, goal: Floats = goal) -> Any:
             end = search_kernels.Goal(goal, False)
-            return search_kernels.search(costs, start[None], end, RADIUS, MOST_NODES)
+            return search_kernels.search(costs, start[None], end, plan_kernels.Steering(RADIUS), MOST_NODES)
 
         found = ours()
         cost = sum(

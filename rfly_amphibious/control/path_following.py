@@ -6,7 +6,7 @@ Speeds fall before corners and ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,19 +60,30 @@ class _Polyline:
         cosine = float(self.directions[vertex - 1] @ self.directions[vertex])
         return math.acos(min(1.0, max(-1.0, cosine)))
 
-    def slow_down(self, corners: list[float], braking: float) -> list[float]:
-        """Speeds at the ends of the segments: those of `corners` (the last is 0), and low enough for what follows."""
+    def slow_down(self, corners: list[float], before: Callable[[float, float], float]) -> list[float]:
+        """Speeds at the ends of the segments: those of `corners` (the last is 0), and low enough for what follows;
+        `before(speed, left)` is the speed from which a vehicle slows down to one within so many metres."""
         for k in range(len(corners) - 2, -1, -1):
-            corners[k] = min(corners[k], math.sqrt(corners[k + 1] ** 2 + 2.0 * braking * float(self.lengths[k + 1])))
+            corners[k] = min(corners[k], before(corners[k + 1], float(self.lengths[k + 1])))
         return corners
 
 
 class DrivePathFollower:
-    """Pure pursuit from where it stands through waypoints (x, y) to a stand at the last one."""
+    """Pure pursuit from where it stands through waypoints (x, y) to a stand at the last one, forwards or backwards.
+
+    The axle that does not steer moves along the vehicle both ways: backwards it is the same pursuit by a vehicle that
+    looks the other way, with the steering to the other side.
+    """
 
     def __init__(
-        self, start: ArrayLike, points: Sequence[ArrayLike], speeds: Sequence[float], params: VehicleParameters
+        self,
+        start: ArrayLike,
+        points: Sequence[ArrayLike],
+        speeds: Sequence[float],
+        params: VehicleParameters,
+        backward: bool = False,
     ) -> None:
+        self._sign = -1.0 if backward else 1.0
         self._path = path = _Polyline([start, *points], speeds)
         self._params = params
         self._lever, self._gradient = steering_lever(params), understeer_gradient(params)
@@ -84,17 +95,18 @@ class DrivePathFollower:
             math.sqrt(SIDEWAYS * nearest / max(math.tan(min(path.turn(k), 3.0) / 2.0), 1e-3))
             for k in range(1, path.last + 1)
         ]
-        self._corners = path.slow_down([*corners, 0.0], BRAKING)
+        self._corners = path.slow_down([*corners, 0.0], _slowing)
 
     def missed_by(self, place: Floats) -> float:
         """m from the last waypoint."""
         return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))
 
     def command(self, place: Floats, heading: float, speed: float) -> tuple[float, float]:
-        """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed."""
+        """(speed m/s, steering rad) for a vehicle at place (2,), with its heading (rad) and speed, < 0 backwards."""
         if self.stopping:
             return 0.0, 0.0
-        path, p = self._path, self._params
+        path, p, sign = self._path, self._params, self._sign
+        speed *= sign
         while True:
             k = path.segment
             along = float((place - path.vertices[k]) @ path.directions[k])
@@ -106,8 +118,8 @@ class DrivePathFollower:
             self.stopping = True
             return 0.0, 0.0
         preview = min(max(PREVIEW_TIME * speed, SHORTEST_PREVIEW * p.wheelbase), LONGEST_PREVIEW * p.wheelbase)
-        cosine, sine = math.cos(heading), math.sin(heading)
-        to = self._ahead(max(along, 0.0) + preview) - place - self._center * np.array((cosine, sine))
+        cosine, sine = sign * math.cos(heading), sign * math.sin(heading)
+        to = self._ahead(max(along, 0.0) + preview) - place - sign * self._center * np.array((cosine, sine))
         forward, left_of = cosine * to[0] + sine * to[1], cosine * to[1] - sine * to[0]
         distance = math.hypot(forward, left_of)
         if forward > 0.0:
@@ -119,7 +131,7 @@ class DrivePathFollower:
         most = min(
             _slowing(self._corners[k], max(left, 0.0)), path.speeds[k], math.sqrt(SIDEWAYS / max(abs(curvature), 1e-6))
         )
-        return max(most, SLOWEST), steering
+        return sign * max(most, SLOWEST), sign * steering
 
     def _ahead(self, distance: float) -> Floats:
         """The point so far along the path from the present segment's beginning; straight on beyond the end."""
@@ -148,7 +160,7 @@ class FlightPathFollower:
             upright = CLIMBING if direction[2] > 0.0 else SINKING
             self._limits.append(min(wanted, upright / max(abs(float(direction[2])), 1e-9)))
         corners = [CORNER_STEP / max(2.0 * math.sin(path.turn(k) / 2.0), 1e-3) for k in range(1, path.last + 1)]
-        self._corners = path.slow_down([*corners, 0.0], FLIGHT_ACCELERATION)
+        self._corners = path.slow_down([*corners, 0.0], self._most)
 
     def advance(self, place: Floats, dt: float) -> tuple[Floats, Floats]:
         """Target (3,) and its velocity (3,), dt later, for a vehicle at place (3,)."""
@@ -161,7 +173,7 @@ class FlightPathFollower:
             self._speed = max(0.0, self._speed - FLIGHT_ACCELERATION * dt)
         else:
             left = float(path.lengths[k]) - self._at
-            most = min(self._limits[k], math.sqrt(self._corners[k] ** 2 + 2.0 * FLIGHT_ACCELERATION * left))
+            most = min(self._limits[k], self._most(self._corners[k], left))
             self._speed = min(most, self._speed + FLIGHT_ACCELERATION * dt)
         self._at += self._speed * dt
         while self._at >= path.lengths[k] - 1e-3:
@@ -171,6 +183,11 @@ class FlightPathFollower:
             self._at -= float(path.lengths[k])
             path.segment = k = k + 1
         return path.vertices[k] + self._at * path.directions[k], self._speed * path.directions[k]
+
+    @staticmethod
+    def _most(final: float, left: float) -> float:
+        """m/s from which the target comes down to `final` within `left` metres."""
+        return math.sqrt(final**2 + 2.0 * FLIGHT_ACCELERATION * left)
 
     def course(self) -> float | None:
         """rad, of the present segment; None where it is short or leads up or down."""

@@ -18,6 +18,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.missions.files import Mission, read_mission
 from rfly_trajectory.missions.items import MissionMode
 from rfly_trajectory.missions.mavlink import LAST_NAVIGATION, mavlink_command
+from rfly_trajectory.paths.nav_path import sections
 
 Place = tuple[float, float]
 Point = tuple[float, float, float]
@@ -26,6 +27,8 @@ MIN_CLEARANCE = 1.0
 """m of the wheels above the ground, at least, on the way from point to point"""
 SAME_PLACE = 0.5
 """m"""
+BACKWARD_SPEED = 1.5
+"""m/s of what is driven backwards, at most"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class DriveLeg:
 
     points: tuple[Place, ...]
     speeds: tuple[float, ...]
+    backward: bool = False
+    """whether it drives backwards"""
 
 
 @dataclass(frozen=True)
@@ -240,13 +245,15 @@ def legs_of_path(
     drive_speed: float,
     fly_speed: float,
     place: ArrayLike | None = None,
+    heading: Floats | None = None,
 ) -> tuple[Leg, ...]:
     """The legs of a path of points (n, 3) x east, y north, z up, m; without a terrain the ground is z = 0.
 
     A segment is driven where both its ends lie on the ground; a run of others is a flight that takes off and lands
     straight up and down at its ends. A path that ends in the air ends hovering there. `place` x, y: where the vehicle
-    is; what of a way that begins on the ground lies behind it is left out. Raises PlanError for a path that can't be
-    followed.
+    is; what of a way that begins on the ground lies behind it is left out. `heading` (n,) rad of the poses, None: not
+    known; where they look against a driven way it is a leg of its own, driven backwards (`sections`). Raises PlanError
+    for a path that can't be followed.
     """
     way = np.asarray(points, float)
     if way.ndim != 2 or way.shape[1:] != (3,) or len(way) < 2:
@@ -271,12 +278,28 @@ def legs_of_path(
         last = first + len(list(run))
         piece = way[first : last + 1]
         if drives:
-            xy = piece[:, :2] if place is None or legs else _ahead_of(piece[:, :2], np.asarray(place, float))
-            legs.append(DriveLeg(tuple((x, y) for x, y in xy[1:].tolist()), (drive_speed,) * (len(xy) - 1)))
+            legs += _drives(piece, None if heading is None else heading[first : last + 1], drive_speed, legs, place)
         else:
             legs.append(_flight(piece, bool(low[first]), bool(low[last]), fly_speed))
         first = last
     return tuple(legs)
+
+
+def _drives(
+    way: Floats, heading: Floats | None, speed: float, before: Sequence[Leg], place: ArrayLike | None
+) -> list[Leg]:
+    """Legs of a driven way (n, 3), the first ones of a path from `place` where there are none before."""
+    legs: list[Leg] = []
+    for first, last, backward in sections(way, heading):
+        xy = way[first : last + 1, :2]
+        if legs:  # it stands at the cusp, or a little beyond it
+            away = np.hypot(*(xy - xy[0]).T) > SAME_PLACE
+            xy = xy[max(int(np.argmax(away)) - 1, 0) if away.any() else len(xy) - 2 :]
+        elif place is not None and not before:
+            xy = _ahead_of(xy, np.asarray(place, float))
+        most = min(speed, BACKWARD_SPEED) if backward else speed
+        legs.append(DriveLeg(tuple((x, y) for x, y in xy[1:].tolist()), (most,) * (len(xy) - 1), backward))
+    return legs
 
 
 def _flight(piece: Floats, takes_off: bool, lands: bool, speed: float) -> FlyLeg:

@@ -126,7 +126,7 @@ class MissionGuide:
             return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
         rotation, place = rotation_matrix(now.orientation), now.position[:2]
         if self._drive_path is None:
-            self._drive_path = DrivePathFollower(place, leg.points, leg.speeds, self.params)
+            self._drive_path = DrivePathFollower(place, leg.points, leg.speeds, self.params, leg.backward)
         speed, steering = self._drive_path.command(
             place, math.atan2(rotation[1, 0], rotation[0, 0]), float(rotation[:, 0] @ now.velocity)
         )

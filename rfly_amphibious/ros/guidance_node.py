@@ -136,8 +136,8 @@ class GuidanceNode(Node):
             if self._frames.axes(frame_id) is None:
                 self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
-            points = path_to_points(message, frame)
-            legs = legs_of_path(points, self._guide.terrain, *self._speeds, place=self._now.position[:2])
+            points, heading = path_to_points(message, frame)
+            legs = legs_of_path(points, self._guide.terrain, *self._speeds, self._now.position[:2], heading)
         except RflyError as error:
             self._refuse("refused_paths", f"follow_path: {error}")
             return

@@ -1,7 +1,8 @@
 """Hybrid A* over a cost grid for a vehicle with a turn radius, then short cuts.
 
 The costs are those of `traversability`: a metre in a cell of cost c counts 1 + COST_WEIGHT · c / 99, cells of 100 and
-of -1 are never entered. What is found consists of straight lines and arcs of the turning radius, driven forwards.
+of -1 are never entered. What is found consists of straight lines and arcs of the turning radius, driven forwards, or
+both ways by a vehicle that reverses.
 """
 
 from __future__ import annotations
@@ -83,19 +84,20 @@ class DrivePath:
     joints: Floats
     """(n + 1, 3) x, y (m), heading (rad) where pieces begin, and of the end"""
     pieces: Floats
-    """(n, 2) length (m), curvature (1/m, left positive)"""
+    """(n, 2) length (m, negative: backwards), curvature (1/m, steered left positive)"""
     cost: float
     """m of the best ground that cost as much"""
 
     @property
     def length(self) -> float:
         """m, in the plane"""
-        return float(self.pieces[:, 0].sum())
+        return float(np.abs(self.pieces[:, 0]).sum())
 
     def poses(self, spacing: float, turn: float = math.inf) -> Floats:
         """(m, 3) x, y, heading along the path: all joints, and between them no two farther apart than `spacing` (m) or
         `turn` (rad)."""
-        least = np.maximum(self.pieces[:, 0] / spacing, np.abs(self.pieces[:, 0] * self.pieces[:, 1]) / turn)
+        lengths = np.abs(self.pieces[:, 0])
+        least = np.maximum(lengths / spacing, lengths * np.abs(self.pieces[:, 1]) / turn)
         counts = np.maximum(1, np.ceil(least - 1e-9)).astype(int)
         piece = np.repeat(np.arange(len(counts)), counts)
         share = (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[piece]
@@ -122,12 +124,16 @@ def plan_drive(
     goal: PlanPose,
     turning_radius: float,
     *,
+    backward_cost: float = math.inf,
+    cusp_cost: float = 0.0,
     weight: NDArray[np.float32] | None = None,
 ) -> DrivePath:
     """A path from start to goal that enters no forbidden or unknown cell and turns with `turning_radius` (m) at least.
 
-    `weight` is what `weights` has made of the grid before, where several paths are planned on one. The path is not the
-    best there is, but no short cut makes it better; where nothing is in the way and all ground is alike, it is Dubins'.
+    A metre backwards counts `backward_cost` ≥ 1, inf: it drives forwards only; a change of direction counts `cusp_cost`
+    metres. `weight` is what `weights` has made of the grid before, where several paths are planned on one. The path is
+    not the best there is, but no short cut makes it better; where nothing is in the way and all ground is alike, it is
+    Dubins', or the cheapest of Reeds' and Shepp's.
 
     Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable, too_tight (a path
     leads there, but none with that radius) or gave_up.
@@ -149,26 +155,28 @@ def plan_drive(
             f"no way leads from ({start.x:g}, {start.y:g}) to ({goal.x:g}, {goal.y:g}): forbidden ground lies all "
             f"around one of them; the goal can be reached from {100 * reachable:.1f} % of the map",
         )
+    steering = kernels.Steering(float(turning_radius), float(backward_cost), float(cusp_cost))
     target = np.array([goal.x, goal.y, goal.heading or 0.0])
     free_goal = goal.heading is None
     costs, end = searching.Costs(weight, place, to_go), searching.Goal(target, free_goal)
-    status, joints, pieces = searching.search(costs, _starts(start, goal), end, float(turning_radius), MOST_NODES)
+    status, joints, pieces = searching.search(costs, _starts(start, goal), end, steering, MOST_NODES)
     if status == searching.UNREACHABLE:
+        ways = "forwards" if backward_cost == math.inf else "forwards and backwards"
         raise PlanError(
             "too_tight",
             f"a way leads from ({start.x:g}, {start.y:g}) to ({goal.x:g}, {goal.y:g}), but none that a vehicle with a "
-            f"turning radius of {turning_radius:g} m can drive forwards with these headings",
+            f"turning radius of {turning_radius:g} m can drive {ways} with these headings",
         )
     if status == searching.GAVE_UP:
         raise PlanError("gave_up", f"no way was found among {MOST_NODES:,} poses between start and goal")
-    return _shortened(weight, place, joints, pieces, start.heading is None, free_goal, float(turning_radius))
+    return _shortened(weight, place, joints, pieces, start.heading is None, free_goal, steering)
 
 
 def check_drive(path: DrivePath, grid: CostGrid) -> bool:
     """Whether a path stays on cells that may be entered: all that its lines and arcs cross."""
     weight = weights(grid)
     place = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
-    return _cost_of(weight, place, path.joints, path.pieces) != kernels.BLOCKED
+    return _cost_of(weight, place, path.joints, path.pieces, kernels.Steering(1.0, 1.0)) != kernels.BLOCKED
 
 
 def _same_heading(start: PlanPose, goal: PlanPose) -> bool:
@@ -250,26 +258,26 @@ def _shortened(
     pieces: Floats,
     free_start: bool,
     free_goal: bool,
-    radius: float,
+    steering: kernels.Steering,
 ) -> DrivePath:
     cost = math.inf
     for _ in range(ROUNDS):
-        joints, pieces = _split(joints, pieces, max(float(pieces[:, 0].sum()) / _JOINTS, place[2]))
-        joints, pieces, now = searching.shorten(weight, place, joints, pieces, free_start, free_goal, radius)
+        joints, pieces = _split(joints, pieces, max(float(np.abs(pieces[:, 0]).sum()) / _JOINTS, place[2]))
+        joints, pieces, now = searching.shorten(weight, place, joints, pieces, free_start, free_goal, steering)
         if now > 0.999 * cost:
             break
         cost = now
     # the samples of a longer piece lie elsewhere: where one of them is too near to a corner, the shorter ones stay
     for path in (_joined(joints, pieces), (joints, pieces)):
-        cost = _cost_of(weight, place, *path)
+        cost = _cost_of(weight, place, *path, steering)
         if cost != kernels.BLOCKED:
             return DrivePath(*path, cost)
     raise PlanError("gave_up", "the way that was found does not stand the check against the grid")
 
 
 def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
-    """The same path with neighbouring pieces of the same curvature as one."""
-    first = np.concatenate([[True], np.diff(pieces[:, 1]) != 0.0])
+    """The same path with neighbouring pieces of the same curvature and direction as one."""
+    first = np.concatenate([[True], (np.diff(pieces[:, 1]) != 0.0) | (np.diff(np.sign(pieces[:, 0])) != 0.0)])
     lengths = np.add.reduceat(pieces[:, 0], np.flatnonzero(first))
     kept = np.concatenate([joints[:-1][first], joints[-1:]])
     return kept, np.stack([lengths, pieces[first, 1]], axis=1)
@@ -278,16 +286,22 @@ def _joined(joints: Floats, pieces: Floats) -> tuple[Floats, Floats]:
 def _split(joints: Floats, pieces: Floats, spacing: float) -> tuple[Floats, Floats]:
     """The same path in pieces of at most `spacing` (m)."""
     path = DrivePath(joints, pieces, 0.0)
-    counts = np.maximum(1, np.ceil(pieces[:, 0] / spacing - 1e-9)).astype(int)
+    counts = np.maximum(1, np.ceil(np.abs(pieces[:, 0]) / spacing - 1e-9)).astype(int)
     parts = np.repeat(pieces / np.stack([counts, np.ones(len(counts))], axis=1), counts, axis=0)
     return path.poses(spacing), parts
 
 
-def _cost_of(weight: NDArray[np.float32], place: tuple[float, float, float], joints: Floats, pieces: Floats) -> float:
-    cost = 0.0
+def _cost_of(
+    weight: NDArray[np.float32],
+    place: tuple[float, float, float],
+    joints: Floats,
+    pieces: Floats,
+    steering: kernels.Steering,
+) -> float:
+    cost = steering.cusp_cost * float((np.diff(np.sign(pieces[:, 0])) != 0.0).sum())
     for (x, y, heading), (length, curvature) in zip(joints.tolist(), pieces.tolist(), strict=False):
         part = kernels.piece_cost(weight, place, x, y, heading, length, curvature, math.inf)
         if part == kernels.BLOCKED:
             return kernels.BLOCKED
-        cost += part
+        cost += part if length > 0.0 else steering.backward_cost * part
     return cost

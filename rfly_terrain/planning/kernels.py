@@ -2,7 +2,7 @@
 
 - `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0 where none may be.
 - `grid`: (origin_x, origin_y, resolution) of its south-west corner, m.
-- A piece of a path: x, y, heading at its start, length (m), curvature (1/m, left positive).
+- A piece of a path: x, y, heading at its start, length (m, negative: backwards), curvature (1/m, left positive).
 
 A pose is looked at with a margin: every path point lies within STEP/2 cells of a sample, and every sample needs all
 cells within MARGIN of it, so that no cell that the path crosses, be it by a corner, is missed.
@@ -11,7 +11,7 @@ cells within MARGIN of it, so that no cell that the path crosses, be it by a cor
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,17 @@ BLOCKED = -1.0
 """cost of a piece that leaves the free cells"""
 
 shortest_dubins = kernel(dubins.shortest_dubins)
+
+
+class Steering(NamedTuple):
+    """How a vehicle turns, and what driving backwards costs it."""
+
+    radius: float
+    """m, of turns"""
+    backward_cost: float = math.inf
+    """what a metre backwards counts, one ahead being 1; inf: it drives forwards only"""
+    cusp_cost: float = 0.0
+    """m, that a change between forwards and backwards counts"""
 
 
 @kernel
@@ -63,7 +74,7 @@ def piece_cost(
     weight: Any, grid: Any, x: float, y: float, heading: float, length: float, curvature: float, most: float
 ) -> float:
     """∫ weight ds along a piece, by trapezia; BLOCKED where it leaves the free cells or costs more than `most`."""
-    count = max(1, math.ceil(length / (STEP * grid[2])))
+    count = max(1, math.ceil(abs(length) / (STEP * grid[2])))
     ds = length / count
     half = 0.5 * curvature * ds
     chord = ds if abs(half) < 1e-12 else ds * math.sin(half) / half
@@ -72,7 +83,7 @@ def piece_cost(
     before = weight_at(weight, grid, x, y)
     if before == 0.0:
         return BLOCKED
-    cost = 0.0
+    cost, step = 0.0, abs(ds)
     for _ in range(count):
         x += ahead_x
         y += ahead_y
@@ -80,7 +91,7 @@ def piece_cost(
         here = weight_at(weight, grid, x, y)
         if here == 0.0:
             return BLOCKED
-        cost += 0.5 * (before + here) * ds
+        cost += 0.5 * (before + here) * step
         if cost > most:
             return BLOCKED
         before = here
@@ -89,19 +100,34 @@ def piece_cost(
 
 @kernel
 def word_cost(
-    weight: Any, grid: Any, x: float, y: float, heading: float, word: Any, radius: float, most: float
+    weight: Any, grid: Any, x: float, y: float, heading: float, word: Any, steering: Steering, most: float
 ) -> float:
-    """Cost of the three pieces of a Dubins word from a pose; BLOCKED as in `piece_cost`."""
-    cost = 0.0
-    for k in range(3):
-        if word[k] > 0.0:
-            curvature = word[3 + k] / radius
-            part = piece_cost(weight, grid, x, y, heading, word[k], curvature, most - cost)
+    """Cost of the five pieces of a word (see `reeds_shepp`) from a pose; BLOCKED as in `piece_cost`."""
+    cost, before = 0.0, 0.0
+    for k in range(5):
+        if word[k] != 0.0:
+            factor = 1.0 if word[k] > 0.0 else steering.backward_cost
+            if before * word[k] < 0.0:
+                cost += steering.cusp_cost
+            before = word[k]
+            curvature = word[5 + k] / steering.radius
+            part = piece_cost(weight, grid, x, y, heading, word[k], curvature, (most - cost) / factor)
             if part == BLOCKED:
                 return BLOCKED
-            cost += part
+            cost += factor * part
             x, y, heading = piece_end(x, y, heading, word[k], curvature)
     return cost
+
+
+@kernel
+def word_directions(word: Any) -> tuple[float, float]:
+    """1 or -1, forwards or backwards, of the first and the last piece of a word; 0 where it has none."""
+    first, last = 0.0, 0.0
+    for k in range(5):
+        if word[k] != 0.0:
+            last = math.copysign(1.0, word[k])
+            first = last if first == 0.0 else first
+    return first, last
 
 
 @kernel

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Bools, Floats
 
 DRIVE, FLY, MIXED = 0, 1, 2
 """how a vehicle moves: of a planner's question, and DRIVE or FLY of each segment of its answer"""
@@ -44,6 +44,13 @@ class Plan:
         """(n - 1,) of each segment: metres over ground, and metres of climb."""
         d = np.diff(self.position, axis=0)
         return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
+
+    @property
+    def backward(self) -> Bools:
+        """(n - 1,) which segments are driven backwards: the heading looks against them."""
+        dx, dy = np.diff(self.position[:, :2], axis=0).T
+        middle = self.heading[:-1] + 0.5 * (np.mod(np.diff(self.heading) + np.pi, 2 * np.pi) - np.pi)
+        return np.asarray((self.mode == DRIVE) & (np.cos(middle) * dx + np.sin(middle) * dy < 0.0))
 
     @property
     def length(self) -> float:
@@ -82,7 +89,8 @@ def write_plan(plan: Plan, path: str | Path) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["x", "y", "z", "heading_rad", "mode"])
-    modes = ["drive" if mode == DRIVE else "fly" for mode in plan.mode]
+    words = {(DRIVE, False): "drive", (DRIVE, True): "reverse", (FLY, False): "fly"}
+    modes = [words[mode] for mode in zip(plan.mode.tolist(), plan.backward.tolist(), strict=True)]
     for (x, y, z), heading, mode in zip(plan.position, plan.heading, [*modes, modes[-1]], strict=True):
         writer.writerow([f"{x:.4f}", f"{y:.4f}", f"{z:.4f}", f"{heading:.6f}", mode])
     Path(path).write_text(text.getvalue(), encoding="utf-8")

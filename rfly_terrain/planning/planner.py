@@ -102,7 +102,15 @@ class Planner:
         driving = _driving(vehicle)
         grid, weight = self.driving_grid(vehicle)
         try:
-            path = plan_drive(grid, start, goal, float(driving.turning_radius), weight=weight)
+            path = plan_drive(
+                grid,
+                start,
+                goal,
+                float(driving.turning_radius),
+                backward_cost=driving.reverse_cost if driving.reverse else math.inf,
+                cusp_cost=driving.cusp_cost,
+                weight=weight,
+            )
         except PlanError as error:
             if not error.reason.endswith("_blocked"):
                 raise

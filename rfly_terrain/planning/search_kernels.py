@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import kernel
-from rfly_terrain.planning.kernels import BLOCKED, piece_cost, piece_end, shortest_dubins, shortest_to_point, word_cost
+from rfly_terrain.planning.kernels import (
+    BLOCKED,
+    Steering,
+    piece_end,
+    shortest_dubins,
+    shortest_to_point,
+    word_cost,
+    word_directions,
+)
+from rfly_terrain.planning.reeds_shepp import shortest_reeds_shepp, word_price
 
 HEADINGS = 72
 """sectors in which the search tells headings apart"""
@@ -74,30 +83,68 @@ def _larger_table(keys: Any, values: Any) -> tuple[Any, Any]:
 
 
 @kernel
-def _shot(pose: Any, goal: Any, free_goal: bool, radius: float) -> tuple[float, float, float, float, float, float]:
-    """The shortest path from a pose to the goal where nothing is in between."""
-    if free_goal:
-        return shortest_to_point(pose[0], pose[1], pose[2], goal[0], goal[1], radius)
-    return shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)
+def _in_five(word: Any, direction: float) -> Any:
+    """A Dubins word as one of five pieces; `direction` -1: driven backwards, for which it was found from behind."""
+    a, b, c, k, m, n = word
+    d = direction
+    return d * a, d * b, d * c, 0.0, 0.0, d * k, d * m, d * n, 0.0, 0.0
 
 
 @kernel
-def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, radius: float) -> float:
+def _price(word: Any, steering: Steering) -> float:
+    """What a word costs on the best ground."""
+    lengths = (word[0], word[1], word[2], word[3], word[4])
+    return word_price(lengths, steering.backward_cost, steering.cusp_cost)
+
+
+@kernel
+def _reverse_word(pose: Any, goal: Any, radius: float, backward_cost: float, cusp_cost: float) -> Any:
+    """The cheapest of Reeds' and Shepp's words from a pose to another."""
+    dx, dy, c, s = goal[0] - pose[0], goal[1] - pose[1], math.cos(pose[2]), math.sin(pose[2])
+    return shortest_reeds_shepp(c * dx + s * dy, c * dy - s * dx, goal[2] - pose[2], radius, backward_cost, cusp_cost)
+
+
+@kernel
+def _shot(pose: Any, goal: Any, free_goal: bool, steering: Steering) -> Any:
+    """The shortest path from a pose to the goal where nothing is in between, as a word.
+
+    With a free heading it drives all of the way forwards, or all of it backwards.
+    """
+    radius, reverses = steering.radius, steering.backward_cost < math.inf
+    if free_goal:
+        word = _in_five(shortest_to_point(pose[0], pose[1], pose[2], goal[0], goal[1], radius), 1.0)
+        if reverses:
+            behind = shortest_to_point(pose[0], pose[1], pose[2] + math.pi, goal[0], goal[1], radius)
+            other = _in_five(behind, -1.0)
+            if _price(other, steering) < _price(word, steering):
+                return other
+        return word
+    if reverses:
+        return _reverse_word(pose, goal, radius, steering.backward_cost, steering.cusp_cost)
+    return _in_five(shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius), 1.0)
+
+
+@kernel
+def _estimate(to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, steering: Steering) -> float:
     """What the path from a pose to the goal costs at least, or nearly so."""
     row, column = int((pose[1] - grid[1]) / grid[2]), int((pose[0] - grid[0]) / grid[2])
     # from the middle of a cell to that of another one, of which a pose is up to 0.71 cells away at both ends
     over_grid = max(to_go[row, column] - 1.5, 0.0) * grid[2]
     if free_goal:
         return over_grid
-    word = shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], radius)
-    return max(over_grid, word[0] + word[1] + word[2])
+    if steering.backward_cost < math.inf:
+        word = _reverse_word(pose, goal, steering.radius, 1.0, 0.0)
+        return max(over_grid, abs(word[0]) + abs(word[1]) + abs(word[2]) + abs(word[3]) + abs(word[4]))
+    ahead = shortest_dubins(pose[0], pose[1], pose[2], goal[0], goal[1], goal[2], steering.radius)
+    return max(over_grid, ahead[0] + ahead[1] + ahead[2])
 
 
 @kernel
-def _key(pose: Any, grid: Any, lattice: float, across: int) -> int:
-    """Number, from 1 on, of the lattice cell and heading sector of a pose."""
+def _key(pose: Any, direction: float, grid: Any, lattice: float, across: int) -> int:
+    """Number, from 1 on, of the lattice cell and heading sector of a pose, and of the direction that led there."""
     cell = int((pose[1] - grid[1]) / lattice) * across + int((pose[0] - grid[0]) / lattice)
-    return 1 + cell * HEADINGS + int(pose[2] * HEADINGS / (2.0 * math.pi)) % HEADINGS
+    sector = int(pose[2] * HEADINGS / (2.0 * math.pi)) % HEADINGS
+    return 1 + 2 * (cell * HEADINGS + sector) + (1 if direction < 0.0 else 0)
 
 
 class Costs(NamedTuple):
@@ -122,16 +169,17 @@ class Goal(NamedTuple):
 class Lattice(NamedTuple):
     """How poses lead to others, and which count as the same."""
 
-    radius: float
-    """of turns, m"""
+    steering: Steering
     length: float
     """of an arc and the line after it, m"""
     cell: float
     """side of a lattice cell, m"""
     across: int
     """cells in a row, at least"""
-    turns: Floats
-    """(m,) angles of the arcs that lead on from a pose; positive = left"""
+    words: Floats
+    """(m, 10) that lead on from a pose: an arc, and the line after it"""
+    directions: Floats
+    """(m,) 1 or -1, of these words"""
 
 
 class Nodes(NamedTuple):
@@ -139,8 +187,10 @@ class Nodes(NamedTuple):
 
     pose: Floats
     """(n, 3)"""
-    made_by: Floats
-    """(n, 2) length of the arc that led there, signed by its turn, and of the line after it"""
+    made_by: Ints
+    """(n,) number of the lattice's word that led there"""
+    direction: Floats
+    """(n,) 1 or -1 of that word; 0 at the starts"""
     cost: Floats
     parent: Ints
     """-1: none"""
@@ -159,65 +209,73 @@ class Found(NamedTuple):
     """(k - 1, 2) length, curvature"""
 
 
-def lattice_of(costs: Costs, radius: float) -> Lattice:
-    """The lattice on a grid for turns of a radius (m)."""
-    resolution, sector = costs.grid[2], 2.0 * math.pi / HEADINGS
+def lattice_of(costs: Costs, steering: Steering) -> Lattice:
+    """The lattice on a grid for a vehicle."""
+    resolution, sector, radius = costs.grid[2], 2.0 * math.pi / HEADINGS, steering.radius
     length = max(1.5 * resolution, 1.01 * sector * radius)
     at_most, eighth = length / radius, 0.25 * math.pi
     turns = [0.0, min(at_most, eighth), -min(at_most, eighth)]
     if at_most > eighth:
         turns += [min(at_most, 2 * eighth), -min(at_most, 2 * eighth)]
     cell = max(resolution, length / 1.5)
-    return Lattice(radius, length, cell, int(costs.weight.shape[1] * resolution / cell) + 2, np.array(turns))
+    directions = [1.0] if steering.backward_cost == math.inf else [1.0, -1.0]
+    words = np.zeros((len(directions), len(turns), 10))
+    arcs = radius * np.abs(turns)
+    words[:, :, 0], words[:, :, 1], words[:, :, 5] = arcs, length - arcs, np.sign(turns)
+    words[:, :, :2][words[:, :, :2] < 1e-9 * length] = 0.0
+    words[:, :, :2] *= np.array(directions)[:, None, None]
+    across = int(costs.weight.shape[1] * resolution / cell) + 2
+    return Lattice(steering, length, cell, across, words.reshape(-1, 10), np.repeat(directions, len(turns)))
 
 
-def search(costs: Costs, starts: Floats, goal: Goal, radius: float, most_nodes: int) -> Found:
+def search(costs: Costs, starts: Floats, goal: Goal, steering: Steering, most_nodes: int) -> Found:
     """Hybrid A* from one of several poses (s, 3) to the goal.
 
     States are poses, kept once in each lattice cell of position and heading sector; from a pose lead on a straight
-    line and to either side an arc of `radius`, which, where it would turn far on its way to the next lattice cell, is
-    one of 45° or of 90° and goes on straight. Beside these, Dubins' shortest path to the goal is looked at; where it is
-    free the goal has that cost, and the search ends as soon as no open pose can be better. The estimate is the larger
-    of `to_go` (see `cost_to_go`) and that path's length, enlarged by EAGER. It gives up at `most_nodes`, a power
-    of two. After D. Dolgov et al., Path planning for autonomous vehicles in unknown semi-structured environments,
-    IJRR 29 (2010), sections 2.1-2.3.
+    line and to either side an arc of the radius, which, where it would turn far on its way to the next lattice cell, is
+    one of 45° or of 90° and goes on straight; for a vehicle that reverses they lead backwards too. Beside these, the
+    shortest path to the goal is looked at, Dubins' or Reeds' and Shepp's; where it is free the goal has that cost, and
+    the search ends as soon as no open pose can be better. The estimate is the larger of `to_go` (see `cost_to_go`) and
+    that path's length, enlarged by EAGER. It gives up at `most_nodes`, a power of two. After D. Dolgov et al., Path
+    planning for autonomous vehicles in unknown semi-structured environments, IJRR 29 (2010), sections 2.1-2.3.
     """
-    lattice = lattice_of(costs, radius)
+    lattice = lattice_of(costs, steering)
     # memory that is not written to costs nothing: it is never grown
     nodes = Nodes(
         pose=np.empty((most_nodes, 3)),
-        made_by=np.empty((most_nodes, 2)),
+        made_by=np.empty(most_nodes, np.int64),
+        direction=np.empty(most_nodes),
         cost=np.empty(most_nodes),
         parent=np.empty(most_nodes, np.int64),
         heap_f=np.empty(most_nodes),
         heap_n=np.empty(most_nodes, np.int64),
     )
     nodes.pose[: len(starts)] = starts
-    word = np.zeros(6)
+    word = np.zeros(10)
     last = expand(costs, goal, lattice, len(starts), nodes, word)
     if last < 0:
         return Found(UNREACHABLE if last == -1 else GAVE_UP, np.empty((0, 3)), np.empty((0, 2)))
-    return Found(FOUND, *_traced(nodes, last, word, radius))
+    return Found(FOUND, *_traced(nodes, last, word, lattice))
 
 
 @kernel
 def _moved(
-    weight: Any, grid: Any, lattice: Lattice, turn: float, pose: Any, cost: float, most: float
+    weight: Any, grid: Any, word: Any, steering: Steering, pose: Any, cost: float, most: float
 ) -> tuple[float, float, float, float]:
-    """(x, y, heading, cost) where an arc of `turn` and a line lead from a pose that cost `cost`; cost inf: blocked."""
-    x, y, heading, total = pose[0], pose[1], pose[2], cost
-    curvature = 1.0 / lattice.radius if turn > 0.0 else -1.0 / lattice.radius
-    arc = lattice.radius * abs(turn)
-    piece = arc
-    for _ in range(2):  # the arc, then the line
-        if piece > 1e-9 * lattice.length:
-            part = piece_cost(weight, grid, x, y, heading, piece, curvature, most - total)
-            if part == BLOCKED:
-                return x, y, heading, math.inf
-            total += part
-            x, y, heading = piece_end(x, y, heading, piece, curvature)
-        piece, curvature = lattice.length - arc, 0.0
-    return x, y, heading, total
+    """(x, y, heading, cost) where a word of the lattice leads from a pose that cost `cost`; cost inf: blocked."""
+    x, y, heading = pose[0], pose[1], pose[2]
+    part = word_cost(weight, grid, x, y, heading, word, steering, most - cost)
+    if part == BLOCKED:
+        return x, y, heading, math.inf
+    x, y, heading = piece_end(x, y, heading, word[0], word[5] / steering.radius)
+    x, y, heading = piece_end(x, y, heading, word[1], 0.0)
+    return x, y, heading, cost + part
+
+
+@kernel
+def _cusp(before: float, direction: float, steering: Steering) -> float:
+    """What it costs to go on in a direction after another one; 0: none."""
+    return steering.cusp_cost if before * direction < 0.0 else 0.0
 
 
 @kernel
@@ -227,13 +285,13 @@ def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes
     The poses of the first `starts` nodes are there already.
     """
     weight, grid, to_go = costs
-    radius, length, cell, across, turns = lattice
-    pose, made_by, cost, parent, heap_f, heap_n = nodes
+    steering, length, cell, across, words, directions = lattice
+    pose, made_by, direction, cost, parent, heap_f, heap_n = nodes
     keys, values = np.zeros(1 << 12, np.int64), np.empty(1 << 12, np.int32)  # the best node of each lattice cell
     for node in range(starts):
-        cost[node], parent[node], heap_f[node], heap_n[node] = 0.0, -1, 0.0, node
-        slot = _slot(keys, _key(pose[node], grid, cell, across))
-        keys[slot], values[slot] = _key(pose[node], grid, cell, across), node
+        cost[node], parent[node], heap_f[node], heap_n[node], direction[node] = 0.0, -1, 0.0, node, 0.0
+        slot = _slot(keys, _key(pose[node], 0.0, grid, cell, across))
+        keys[slot], values[slot] = _key(pose[node], 0.0, grid, cell, across), node
     count, waiting, expanded, next_shot = starts, starts, 0, 0
     best_goal, goal_parent = math.inf, -1
     while waiting > 0:
@@ -242,40 +300,37 @@ def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes
         waiting -= 1
         if f >= best_goal:
             break
-        if node >= starts and values[_slot(keys, _key(pose[node], grid, cell, across))] != node:
+        if node >= starts and values[_slot(keys, _key(pose[node], direction[node], grid, cell, across))] != node:
             continue  # a cheaper pose took its place
         if expanded >= next_shot or node < starts:
-            word = _shot(pose[node], goal.pose, goal.free_heading, radius)
-            part = word_cost(
-                weight, grid, pose[node, 0], pose[node, 1], pose[node, 2], word, radius, best_goal - cost[node]
-            )
-            if part != BLOCKED and cost[node] + part < best_goal:
-                best_goal, goal_parent = cost[node] + part, node
-                for k in range(6):
+            word = _shot(pose[node], goal.pose, goal.free_heading, steering)
+            total = cost[node] + _cusp(direction[node], word_directions(word)[0], steering)
+            x, y, heading = pose[node, 0], pose[node, 1], pose[node, 2]
+            part = word_cost(weight, grid, x, y, heading, word, steering, best_goal - total)
+            if part != BLOCKED and total + part < best_goal:
+                best_goal, goal_parent = total + part, node
+                for k in range(10):
                     best_word[k] = word[k]
             next_shot = expanded + int(0.05 * (f - cost[node]) / length)
         expanded += 1
-        if 2 * (count + turns.size) > keys.size:
+        if 2 * (count + directions.size) > keys.size:
             keys, values = _larger_table(keys, values)
-        for m in range(turns.size):
-            x, y, heading, total = _moved(weight, grid, lattice, turns[m], pose[node], cost[node], best_goal)
+        for m in range(directions.size):
+            total = cost[node] + _cusp(direction[node], directions[m], steering)
+            x, y, heading, total = _moved(weight, grid, words[m], steering, pose[node], total, best_goal)
             if total == math.inf:
                 continue
             if count == cost.size:
                 return -2
             pose[count, 0], pose[count, 1], pose[count, 2] = x, y, heading % (2.0 * math.pi)
-            key = _key(pose[count], grid, cell, across)
+            key = _key(pose[count], directions[m], grid, cell, across)
             slot = _slot(keys, key)
             if keys[slot] == key and cost[values[slot]] <= total:
                 continue
-            f = total + EAGER * _estimate(to_go, grid, pose[count], goal.pose, goal.free_heading, radius)
+            f = total + EAGER * _estimate(to_go, grid, pose[count], goal.pose, goal.free_heading, steering)
             if f == math.inf or f >= best_goal:
                 continue
-            cost[count], parent[count] = total, node
-            arc = radius * abs(turns[m])
-            line = length - arc
-            made_by[count, 0] = arc if turns[m] > 0.0 else -arc
-            made_by[count, 1] = line if line > 1e-9 * length else 0.0
+            cost[count], parent[count], made_by[count], direction[count] = total, node, m, directions[m]
             keys[slot], values[slot] = key, count
             _push(heap_f, heap_n, waiting, f, count)
             waiting += 1
@@ -285,16 +340,16 @@ def expand(costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes
 
 @kernel
 def shorten(
-    weight: Any, grid: Any, poses: Any, pieces: Any, free_start: bool, free_goal: bool, radius: float
+    weight: Any, grid: Any, poses: Any, pieces: Any, free_start: bool, free_goal: bool, steering: Steering
 ) -> tuple[Any, Any, float]:
     """A path of poses (k, 3) and pieces (k - 1, 2), as short cuts make it: the same two arrays, and its cost.
 
-    From each pose Dubins' paths to those 1, 2, 4, 8 … poses ahead are looked at; of these and the
+    From each pose the shortest paths (see `search`) to those 1, 2, 4, 8 … poses ahead are looked at; of these and the
     pieces themselves the cheapest row is taken (dynamic programming). A free heading at start or goal is chosen anew.
     """
     count = poses.shape[0]
     cost, parent = np.full(count, np.inf), np.full(count, -1, np.int64)
-    words, first_heading = np.zeros((count, 6)), np.full(count, poses[0, 2])
+    words, first_heading, direction = np.zeros((count, 10)), np.full(count, poses[0, 2]), np.zeros(count)
     cost[0] = 0.0
     farthest = max(64, 90_000 // count)  # of many poses the near ones first: it is called again
     for i in range(count - 1):
@@ -304,46 +359,51 @@ def shorten(
             j = min(i + jump, count - 1)
             most = cost[j] - cost[i] - 1e-9  # equal costs leave it to the larger jump, which came first: fewer pieces
             if j == i + 1:
-                part = piece_cost(weight, grid, x, y, heading, pieces[i, 0], pieces[i, 1], most)
+                turn = pieces[i, 1] * steering.radius
+                own = (pieces[i, 0], 0.0, 0.0, 0.0, 0.0, turn, 0.0, 0.0, 0.0, 0.0)
+                cusp = _cusp(direction[i], pieces[i, 0], steering)
+                part = word_cost(weight, grid, x, y, heading, own, steering, most - cusp)
                 if part != BLOCKED:
-                    cost[j], parent[j], words[j] = cost[i] + part, i, 0.0
-                    words[j, 0], words[j, 3] = pieces[i, 0], pieces[i, 1] * radius
-                    first_heading[j] = heading
-                    most = part
-            word, heading = _short_cut(poses[i], poses[j], i == 0 and free_start, j == count - 1 and free_goal, radius)
-            if word[0] + word[1] + word[2] <= most:  # no ground costs less than 1
-                part = word_cost(weight, grid, x, y, heading, word, radius, most)
+                    cost[j], parent[j], words[j] = cost[i] + cusp + part, i, 0.0
+                    words[j, 0], words[j, 5] = pieces[i, 0], turn
+                    first_heading[j], direction[j] = heading, math.copysign(1.0, pieces[i, 0])
+                    most = cusp + part
+            word, heading = _short_cut(
+                poses[i], poses[j], i == 0 and free_start, j == count - 1 and free_goal, steering
+            )
+            first, last = word_directions(word)
+            cusp = _cusp(direction[i], first, steering)
+            if _price(word, steering) + cusp <= most:  # no ground costs less than 1
+                part = word_cost(weight, grid, x, y, heading, word, steering, most - cusp)
                 if part != BLOCKED:
-                    cost[j], parent[j] = cost[i] + part, i
+                    cost[j], parent[j], direction[j] = cost[i] + cusp + part, i, last
                     first_heading[j] = heading  # of use where i is 0
-                    for k in range(6):
+                    for k in range(10):
                         words[j, k] = word[k]
             if j == count - 1 or jump >= farthest:
                 break
             jump *= 2
     path = _nodes_to(parent, count - 1)
-    made, parts = _joined_words(words, path, poses[0], first_heading[path[1]], radius)
+    made, parts = _joined_words(words, path, poses[0], first_heading[path[1]], steering.radius)
     return made, parts, cost[count - 1]
 
 
 @kernel
-def _short_cut(start: Any, end: Any, free_start: bool, free_end: bool, radius: float) -> tuple[Any, float]:
-    """(Dubins word, heading at its start) of the shortest path between poses with free or given headings."""
+def _short_cut(start: Any, end: Any, free_start: bool, free_end: bool, steering: Steering) -> tuple[Any, float]:
+    """(word, heading at its start) of the shortest path between poses with free or given headings."""
     x, y, heading = start[0], start[1], start[2]
     if free_start and free_end:
         dx, dy = end[0] - x, end[1] - y
-        return (0.0, math.sqrt(dx * dx + dy * dy), 0.0, 0.0, 0.0, 0.0), math.atan2(dy, dx)
+        return _in_five((0.0, math.sqrt(dx * dx + dy * dy), 0.0, 0.0, 0.0, 0.0), 1.0), math.atan2(dy, dx)
     if free_start:
         # seen backwards the start is a point to reach, and left turns are right turns
-        back = shortest_to_point(end[0], end[1], end[2] + math.pi, x, y, radius)
+        back = shortest_to_point(end[0], end[1], end[2] + math.pi, x, y, steering.radius)
         word = (back[2], back[1], back[0], -back[5], -back[4], -back[3])
         heading = end[2]
         for k in range(3):
-            heading -= word[k] * word[3 + k] / radius
-        return word, heading
-    if free_end:
-        return shortest_to_point(x, y, heading, end[0], end[1], radius), heading
-    return shortest_dubins(x, y, heading, end[0], end[1], end[2], radius), heading
+            heading -= word[k] * word[3 + k] / steering.radius
+        return _in_five(word, 1.0), heading
+    return _shot(start, end, free_end, steering), heading
 
 
 @kernel
@@ -364,7 +424,7 @@ def _nodes_to(parent: Any, last: int) -> Any:
 @kernel
 def _extended(poses: Any, pieces: Any, count: int, length: float, curvature: float) -> int:
     """Puts one more piece behind `count` pieces, unless it has no length; returns how many they are then."""
-    if length <= 1e-9:
+    if abs(length) <= 1e-9:
         return count
     pieces[count, 0], pieces[count, 1] = length, curvature
     x, y, heading = piece_end(poses[count, 0], poses[count, 1], poses[count, 2], length, curvature)
@@ -373,28 +433,28 @@ def _extended(poses: Any, pieces: Any, count: int, length: float, curvature: flo
 
 
 @kernel
-def _traced(nodes: Nodes, last: int, word: Any, radius: float) -> tuple[Any, Any]:
-    """Poses (k, 3) and pieces (k - 1, 2) from a start to node `last`, and by a Dubins word from there to the goal."""
-    path = _nodes_to(nodes.parent, last)
-    poses, pieces = np.empty((2 * path.size + 2, 3)), np.empty((2 * path.size + 1, 2))
+def _traced(nodes: Nodes, last: int, word: Any, lattice: Lattice) -> tuple[Any, Any]:
+    """Poses (k, 3) and pieces (k - 1, 2) from a start to node `last`, and by a word from there to the goal."""
+    path, radius = _nodes_to(nodes.parent, last), lattice.steering.radius
+    poses, pieces = np.empty((2 * path.size + 4, 3)), np.empty((2 * path.size + 3, 2))
     poses[0] = nodes.pose[path[0]]
     count = 0
     for i in range(1, path.size):
-        arc, line = nodes.made_by[path[i], 0], nodes.made_by[path[i], 1]
-        count = _extended(poses, pieces, count, abs(arc), math.copysign(1.0 / radius, arc))
-        count = _extended(poses, pieces, count, line, 0.0)
-    for k in range(3):
-        count = _extended(poses, pieces, count, word[k], word[3 + k] / radius)
+        move = lattice.words[nodes.made_by[path[i]]]
+        count = _extended(poses, pieces, count, move[0], move[5] / radius)
+        count = _extended(poses, pieces, count, move[1], 0.0)
+    for k in range(5):
+        count = _extended(poses, pieces, count, word[k], word[5 + k] / radius)
     return poses[: count + 1].copy(), pieces[:count].copy()
 
 
 @kernel
 def _joined_words(words: Any, path: Any, start: Any, heading: float, radius: float) -> tuple[Any, Any]:
     """Poses (k, 3) and pieces (k - 1, 2) of the words of the nodes of a path after the first, one after the other."""
-    poses, pieces = np.empty((3 * path.size - 2, 3)), np.empty((3 * path.size - 3, 2))
+    poses, pieces = np.empty((5 * path.size - 4, 3)), np.empty((5 * path.size - 5, 2))
     poses[0, 0], poses[0, 1], poses[0, 2] = start[0], start[1], heading
     count = 0
     for i in range(1, path.size):
-        for k in range(3):
-            count = _extended(poses, pieces, count, words[path[i], k], words[path[i], 3 + k] / radius)
+        for k in range(5):
+            count = _extended(poses, pieces, count, words[path[i], k], words[path[i], 5 + k] / radius)
     return poses[: count + 1].copy(), pieces[:count].copy()

@@ -38,6 +38,12 @@ class Driving:
     """force / weight"""
     efficiency: float = 0.8
     """work at the wheels / energy taken"""
+    reverse: bool = False
+    """whether plans may drive backwards"""
+    reverse_cost: float = 2.0
+    """what a metre backwards counts, one ahead being 1"""
+    cusp_cost: float = 5.0
+    """m, that a change between forwards and backwards counts"""
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
         """J for pieces of `distance` (m, in the plane) that rise by `climb` (m).

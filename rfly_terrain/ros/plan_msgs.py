@@ -36,17 +36,26 @@ def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
 
 
 def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) -> Path:
-    """The plan's poses in the frame; level, and turned to the heading."""
+    """The plan's poses in the frame; level, and turned to the heading, against the motion where it drives backwards."""
     half = 0.5 * plan.heading
+    if plan.backward.any() and not plan.heading.any():
+        half = half + math.pi  # -q is the same attitude, and not what it is where nobody sets it
     zero = np.zeros_like(half)
     quat = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
     return poses_to_path(*frame.poses_from_enu(plan.position, quat), frame_id, stamp_ns)
 
 
-def path_to_points(message: Path, frame: FrameToWorld) -> Floats:
-    """(n, 3) m ENU of a path in the frame."""
+def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats | None]:
+    """(n, 3) m ENU and headings (n,) rad of a path in the frame; None: they were not set, as 0 or 1 everywhere says."""
     places = [pose.pose.position for pose in message.poses]
-    return frame.points_to_enu(np.array([(p.x, p.y, p.z) for p in places], float).reshape(-1, 3))
+    points = frame.points_to_enu(np.array([(p.x, p.y, p.z) for p in places], float).reshape(-1, 3))
+    turns = [pose.pose.orientation for pose in message.poses]
+    quat = np.array([(q.x, q.y, q.z, q.w) for q in turns], float).reshape(-1, 4)
+    norm = np.linalg.norm(quat, axis=1, keepdims=True)
+    unset = not quat[:, :3].any() and (quat[:, 3] >= 0.0).all()
+    if unset or not np.isfinite(norm).all() or not (norm > 0.0).all():
+        return points, None
+    return points, np.asarray(quat_to_euler(frame.quats_to_enu(quat / norm)), float)[:, 2]
 
 
 def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> Path:

@@ -14,9 +14,9 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import Schedule, SpeedProfile, join_schedules, progress, schedule
-from rfly_trajectory.paths.nav_path import MAX_COORDINATE
+from rfly_trajectory.paths.nav_path import MAX_COORDINATE, sections
 from rfly_trajectory.paths.path import Path
-from rfly_trajectory.paths.waypoints import MovingPose, path_through, transition_to
+from rfly_trajectory.paths.waypoints import MovingPose, path_through, reversed_path, transition_to
 
 MAX_POSES = 10_000
 LATERAL_ACCELERATION = {"ground": 3.0, "multirotor": 4.0, "fixed_wing": 6.0}
@@ -128,9 +128,18 @@ def corner_radius(vehicle: Vehicle) -> float:
     return max(vehicle.profile.cruise**2 / lateral, MIN_RADIUS)
 
 
-def reference_path(vehicle: Vehicle, points: Floats) -> Path:
+class Reference(NamedTuple):
+    """A path to `follow`, from its start to its end."""
+
+    path: Path
+    backward: bool = False
+    """whether the vehicle drives it backwards"""
+
+
+def reference_paths(vehicle: Vehicle, points: Floats, heading: Floats | None = None) -> tuple[Reference, ...]:
     """The path through points (k, 3), ENU m, for a vehicle to `follow`; their heights are for aircraft.
 
+    It is one path, unless the headings (k,) [rad] tell that a ground vehicle drives some of its `sections` backwards.
     Raises ConfigError where they are none that it can follow.
     """
     if not 2 <= len(points) <= MAX_POSES:
@@ -142,26 +151,41 @@ def reference_path(vehicle: Vehicle, points: Floats) -> Path:
         raise ConfigError(f"poses[{first}]: its position lies more than {MAX_COORDINATE:g} m from the origin")
     if vehicle.profile.cruise == 0.0:
         raise ConfigError("the speed of this vehicle is 0 in its fleet file")
-    return path_through(points[:, :2] if vehicle.kind == "ground" else points, corner_radius(vehicle))
+    radius = corner_radius(vehicle)
+    if vehicle.kind != "ground":
+        return (Reference(path_through(points, radius)),)
+    points, found = points[:, :2], sections(points, heading)
+    if heading is None or not any(section.backward for section in found):
+        return (Reference(path_through(points, radius)),)
+    paths = []
+    for first, last, backward in found:
+        begin, end = (heading[[first, last]] + (math.pi if backward else 0.0)).tolist()
+        paths.append(Reference(path_through(points[first : last + 1], radius, (begin, end)), backward))
+    return tuple(paths)
 
 
-def follow(fleet: Fleet, index: int, time: float, reference: Path) -> TakeOver | None:
-    """The vehicle with this index from fleet time `time` [s] on, on its `reference_path`.
+def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeOver | None:
+    """The vehicle with this index from fleet time `time` [s] on, on one of its `reference_paths`.
 
     It goes on from its place with its heading and speed, gets onto the path (`transition_to`), follows it with its own
-    speed profile and stops at its end. None for a vehicle that moves backwards: it has to stop first. Raises
+    speed profile and stops at its end. None for a vehicle that moves the other way: it has to stop first. Raises
     ConfigError where the path is too far away.
     """
     vehicle = fleet.vehicles[index]
     now = fleet.sample_vehicles(np.array([index]), np.array([time]))
     (x, y, tx, ty), speed = now.points[0, :4].tolist(), float(now.progress[0, 1])
-    if speed < -STANDSTILL_SPEED:
+    sign = -1.0 if reference.backward else 1.0
+    if sign * speed < -STANDSTILL_SPEED:
         return None
-    pose = MovingPose(x, y, math.atan2(ty, tx), float(now.position[0, 2]), float(now.slope[0]))
-    path = transition_to(reference, pose, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
+    pose = MovingPose(x, y, math.atan2(sign * ty, sign * tx), float(now.position[0, 2]), float(now.slope[0]))
+    path = transition_to(reference.path, pose, corner_radius(vehicle), BLEND_TIME * vehicle.profile.cruise)
     if path is None:
         return brake_to_stop(fleet, index, time)
-    timing = schedule_to_end(path.length, max(speed, 0.0), vehicle.profile)
+    timing = schedule_to_end(path.length, max(sign * speed, 0.0), vehicle.profile)
+    if reference.backward:
+        length, path = path.length, reversed_path(path)
+        pieces = [(t, length - s, -v, -a, -j) for t, s, v, a, j in timing.pieces]
+        timing = timing._replace(pieces=pieces)
     height = {} if path.altitude is None else {"height": 0.0, "absolute": False}
     return _take_over(vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +21,8 @@ SAME_POINT = 1e-3
 """m: points nearer to the one before are left out, as recorders write them while they stand"""
 MAX_COORDINATE = 1e7
 """m"""
+ALONG = math.cos(math.radians(30.0))
+"""cosine of the angle between heading and motion up to which a pose of a path points along the way, or against it"""
 _SEPARATOR = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 
@@ -48,6 +52,40 @@ def without_repeats(points: Floats) -> Floats:
     if points.shape[1] == 3:
         kept[:, 2] = np.maximum.reduceat(points[:, 2], first)
     return kept
+
+
+class Section(NamedTuple):
+    """Poses of a path from `first` to `last`, both included, that are driven in one direction."""
+
+    first: int
+    last: int
+    backward: bool
+
+
+def sections(points: Floats, heading: Floats | None) -> list[Section]:
+    """Where a path of points (n, 2) or (n, 3) is driven forwards and where backwards, by its headings (n,) [rad].
+
+    A nav_msgs/Path has no other word for it: it leads backwards where its poses look against their motion, which is
+    also how Nav2's hybrid planner says so. That counts where all poses look along the way or against it, within
+    ALONG; headings that say something else, or nothing (None), leave it one section driven forwards.
+    """
+    whole = [Section(0, len(points) - 1, False)]
+    if heading is None or len(points) < 2:
+        return whole
+    dx, dy = np.diff(points[:, :2], axis=0).T
+    middle = heading[:-1] + 0.5 * (np.mod(np.diff(heading) + math.pi, 2.0 * math.pi) - math.pi)
+    along, length = np.cos(middle) * dx + np.sin(middle) * dy, np.hypot(dx, dy)
+    moves = length > SAME_POINT
+    if not (moves.any() and (np.abs(along[moves]) >= ALONG * length[moves]).all()):
+        return whole
+    steps = np.flatnonzero(moves)  # those without a length belong to the one before
+    before = np.maximum(np.searchsorted(steps, np.arange(len(length)), side="right") - 1, 0)
+    found, first = [], 0
+    for backward, run in itertools.groupby((along[steps[before]] < 0.0).tolist()):
+        last = first + len(list(run))
+        found.append(Section(first, last, backward))
+        first = last
+    return found
 
 
 def parse_nav_path(text: str, file: str) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ DENSE_TURN = math.radians(15.0)
 MAX_TURN = math.radians(175.0)
 MAX_START_DISTANCE = 1000.0
 """m from a vehicle to the path that it is to follow"""
+ON_PATH = 1e-6
+"""m and rad: a vehicle at the path's start that needs no joint"""
 _WITHOUT_LOOP = 1.2
 """how much longer than the path itself a joint to it may be that counts as one without a loop"""
 _MAX_SAMPLES = 1000
@@ -41,10 +43,11 @@ class MovingPose(NamedTuple):
     """m up for a metre ahead"""
 
 
-def path_through(points: Floats, radius: float) -> Path:
+def path_through(points: Floats, radius: float, ends: tuple[float, float] | None = None) -> Path:
     """An open path through points (k, 2), or with heights (k, 3), in the first and last of which it begins and ends.
 
-    Points as of a sampled curve are joined by the spline through them. Else it runs along the straight lines between
+    Points as of a sampled curve are joined by the spline through them, with the headings `ends` [rad] at its ends where
+    they are given. Else it runs along the straight lines between
     them and rounds each corner by two clothoids, as Polyline does, but with a radius down from `radius` [m] where the
     lines are too short for that. Raises ConfigError for less than two points in different places, and where the way
     turns straight back.
@@ -58,18 +61,22 @@ def path_through(points: Floats, radius: float) -> Path:
     for i in np.flatnonzero(np.abs(turns) > MAX_TURN).tolist():
         x, y = points[i + 1, :2].tolist()
         raise ConfigError(f"poses: the path turns straight back at x {x:.2f}, y {y:.2f} (map)")
-    if len(legs) > 1 and np.abs(turns).max() <= DENSE_TURN:
-        return _smooth(points)
+    if (len(legs) > 1 or ends is not None) and np.abs(turns).max(initial=0.0) <= DENSE_TURN:
+        return _smooth(points, ends)
     return _rounded(points, headings, np.hypot(legs[:, 0], legs[:, 1]), turns, radius)
 
 
-def _smooth(points: Floats) -> Path:
+def _smooth(points: Floats, ends: tuple[float, float] | None) -> Path:
     """The cubic spline through points of a curve, with centripetal parameters as `Spline` has them."""
     from scipy.interpolate import CubicSpline
 
     center = points[:, :2].mean(axis=0)
     knots = np.append(0.0, np.cumsum(np.sqrt(np.hypot(*np.diff(points[:, :2], axis=0).T))))
-    spline = CubicSpline(knots, points[:, :2] - center, bc_type="natural")
+    bounds: Any = "natural"
+    if ends is not None:  # as fast as the chord beside it
+        speeds = np.sqrt(np.hypot(*np.diff(points[:, :2], axis=0)[[0, -1]].T))
+        bounds = tuple((1, v * np.array([math.cos(a), math.sin(a)])) for v, a in zip(speeds, ends, strict=True))
+    spline = CubicSpline(knots, points[:, :2] - center, bc_type=bounds)
     slope, bend = spline.derivative(1), spline.derivative(2)
     u = np.append(np.stack([knots[:-1], 0.5 * (knots[:-1] + knots[1:])], axis=-1), knots[-1])
     path, s = fit_between(lambda v: (spline(v), slope(v), bend(v)), u, center)
@@ -113,8 +120,10 @@ def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10
     its start. None for one that is at the path's end. Raises ConfigError where that is farther than
     MAX_START_DISTANCE.
     """
-    start = path.at(0.0).position
-    far = math.hypot(start[0] - pose.x, start[1] - pose.y)
+    begin, looks = path.at(0.0), np.array([math.cos(pose.heading), math.sin(pose.heading)])
+    far = math.hypot(begin.position[0] - pose.x, begin.position[1] - pose.y)
+    if path.altitude is None and far + math.hypot(*(begin.tangent - looks)) < ON_PATH:
+        return path
     if far > MAX_START_DISTANCE:
         raise ConfigError(
             f"poses[0]: it is {far:.0f} m from the vehicle, which follows paths that begin within "
@@ -205,6 +214,22 @@ def _with_altitude(whole: Path, joined_at: float, path: Path, s: float, pose: Mo
     first = np.array([pose.z, pose.climb, bend, twist])
     start = np.concatenate([[0.0, blend], profile.start[1:]])
     return dataclasses.replace(whole, altitude=AltitudeProfile(start, np.vstack([first, rest, profile.values[1:]])))
+
+
+def reversed_path(path: Path) -> Path:
+    """An open path without heights from its end to its start: what drives along it backwards looks along this one."""
+    ends = np.append(path.start[1:], path.length)
+    at, values = path.at(ends), path.values.copy()
+    for i, kind in enumerate(path.kind.tolist()):
+        if kind == ARC:
+            values[i, :5] = *at.position[i], -values[i, 2], *-at.tangent[i]
+        elif kind == SPIRAL:
+            values[i, 2], values[i, 4:6] = path.length - values[i, 2], -values[i, 4:6]
+        else:
+            signs = (-1.0) ** np.arange(6)
+            run = float(ends[i] - path.start[i])
+            values[i] = np.concatenate([signs * _shifted(part, run) for part in (values[i, :6], values[i, 6:])])
+    return make_path((path.length - ends)[::-1], path.kind[::-1], values[::-1], path.length, False)
 
 
 def _shifted(coefficients: Floats, run: float) -> Floats:

@@ -24,13 +24,13 @@ from rfly_terrain.ros.plan_msgs import path_to_points
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.follow_path import (
     MAX_POSES,
+    Reference,
     TakeOver,
     brake_to_stop,
     follow,
-    reference_path,
+    reference_paths,
     replace_vehicles,
 )
-from rfly_trajectory.paths.path import Path
 
 FRAME_TIMEOUT_S = 2.0
 """after which it is told that a path waits for the transform of its frame"""
@@ -39,8 +39,8 @@ FRAME_TIMEOUT_S = 2.0
 class _Wanted(NamedTuple):
     """What a vehicle is to do next."""
 
-    path: Path | None
-    """None: to stop"""
+    paths: tuple[Reference, ...]
+    """one after the other, with a stop between them; none: to stop"""
     not_before: float = 0.0
     """fleet time, s"""
 
@@ -62,11 +62,11 @@ class FollowPaths:
         """by name, the number of the last message"""
         self._unplaced: dict[str, tuple[PathMessage, float]] = {}
         """messages whose frame is not connected yet, and when that is told: inf once it was"""
-        self._points: dict[str, Floats] = {}
-        """by name, (k, 3) ENU: what the next path is made of"""
+        self._points: dict[str, tuple[Floats, Floats | None]] = {}
+        """by name, (k, 3) ENU and headings (k,) or None: what the next path is made of"""
         self._making: set[str] = set()
-        self._made: deque[tuple[str, int, Path | None, str]] = deque()
-        """name, number, path or none, and what is wrong with it"""
+        self._made: deque[tuple[str, int, tuple[Reference, ...], str]] = deque()
+        """name, number, paths or none, and what is wrong with it"""
         self._wanted: dict[str, _Wanted] = {}
         self.refused: dict[str, str] = {}
         """by name, why the last path of a vehicle is not followed"""
@@ -123,14 +123,14 @@ class FollowPaths:
         return replace_vehicles(fleet, changed), sorted(changed)
 
     def _change(self, fleet: Fleet, index: int, fleet_time: float, wanted: _Wanted, name: str) -> TakeOver:
-        taken = (
-            brake_to_stop(fleet, index, fleet_time)
-            if wanted.path is None
-            else follow(fleet, index, fleet_time, wanted.path)
-        )
-        if taken is None:  # it drives backwards
-            taken = brake_to_stop(fleet, index, fleet_time)
-            self._wanted[name] = _Wanted(wanted.path, taken.stop_time)
+        if not wanted.paths:
+            return brake_to_stop(fleet, index, fleet_time)
+        reference, *later = wanted.paths
+        taken = follow(fleet, index, fleet_time, reference)
+        if taken is None:  # it drives the other way
+            taken, later = brake_to_stop(fleet, index, fleet_time), [*wanted.paths]
+        if later:
+            self._wanted[name] = _Wanted(tuple(later), taken.stop_time)
         return taken
 
     def _subscribe(self, name: str) -> Any:
@@ -144,7 +144,7 @@ class FollowPaths:
         if len(message.poses) > MAX_POSES:
             self._refuse(name, f"poses: {len(message.poses)} of them, at most {MAX_POSES} are taken")
         elif not message.poses:
-            self._made.append((name, self._newest[name], None, ""))
+            self._made.append((name, self._newest[name], (), ""))
         else:
             self._add_path(name, message, time.monotonic() + FRAME_TIMEOUT_S)
 
@@ -171,21 +171,21 @@ class FollowPaths:
         while (points := self._points.pop(name, None)) is not None and name in self._vehicles:
             number, vehicle = self._newest[name], self._vehicles[name]
             try:
-                path, error = await in_thread(self._node, partial(_path_or_error, vehicle, points))
+                paths, error = await in_thread(self._node, partial(_paths_or_error, vehicle, *points))
             except WorkError as reason:
-                path, error = None, str(reason)
-            self._made.append((name, number, path, error))
+                paths, error = (), str(reason)
+            self._made.append((name, number, paths, error))
         self._making.discard(name)
 
-    def _accept(self, name: str, number: int, path: Path | None, error: str) -> None:
+    def _accept(self, name: str, number: int, paths: tuple[Reference, ...], error: str) -> None:
         if number != self._newest.get(name):
             return  # a newer message has come, or the fleet was restarted
         if error:
             self._refuse(name, error)
             return
         self.refused.pop(name, None)
-        self._wanted[name] = _Wanted(path)
-        what = "stops" if path is None else f"follows a path of {path.length:.1f} m"
+        self._wanted[name] = _Wanted(paths)
+        what = f"follows a path of {sum(each.path.length for each in paths):.1f} m" if paths else "stops"
         self._node.get_logger().info(f"vehicle {name!r} {what}")
 
     def _refuse(self, name: str, reason: str) -> None:
@@ -194,8 +194,8 @@ class FollowPaths:
         self._on_refused()
 
 
-def _path_or_error(vehicle: Vehicle, points: Floats) -> tuple[Path | None, str]:
+def _paths_or_error(vehicle: Vehicle, points: Floats, heading: Floats | None) -> tuple[tuple[Reference, ...], str]:
     try:
-        return reference_path(vehicle, points), ""
+        return reference_paths(vehicle, points, heading), ""
     except ConfigError as error:
-        return None, str(error)
+        return (), str(error)

@@ -34,7 +34,7 @@ class Grid:
         return PlanPose(float(x), float(y), heading)
 
 
-def check(path, grid, start, goal, radius):
+def check(path, grid, start, goal, radius, reverses=False):
     """On free cells only, no bend tighter than the radius, and from pose to pose: all by dense samples."""
     fine = path.poses(0.01 * grid.resolution)
     cells = grid.cells(fine[:, :2])
@@ -46,6 +46,8 @@ def check(path, grid, start, goal, radius):
     assert np.all(turn[long] <= step[long] / radius * (1 + 1e-3) + 1e-9)
     along = np.arctan2(*np.diff(fine[:, :2], axis=0)[:, ::-1].T)
     off = np.abs(np.remainder(along - fine[:-1, 2] + math.pi, 2 * math.pi) - math.pi)
+    if reverses:
+        off = np.minimum(off, math.pi - off)
     assert np.all(off[long] <= step[long] / radius + 1e-6)  # headings point along the way: nothing is driven backwards
     assert fine[0, :2] == pytest.approx([start.x, start.y], abs=1e-9)
     assert fine[-1, :2] == pytest.approx([goal.x, goal.y], abs=1e-6)
@@ -98,6 +100,44 @@ def test_around_a_wall():
     # a string around both corners of the wall's end, (55, 30) and (55, 32), from (40.5, 10.5) to (40.5, 51.5)
     string = math.hypot(14.5, 19.5) + 2.0 + math.hypot(14.5, 19.5)
     assert string < path.length < 1.04 * string
+
+
+def bay():
+    """A road of 6 m along x with a dead-end bay, 2 m wide and 6 m long, south of it."""
+    cost = np.full((60, 80), 100)
+    cost[32:44, :] = 0
+    cost[20:32, 36:40] = 0
+    return Grid(cost, 0.5)
+
+
+@pytest.mark.parametrize("free_start", [False, True])
+def test_backwards_into_a_bay_that_is_too_narrow_to_turn_in(free_start):
+    """Nose out at its end: who drives forwards only can't; who reverses passes by, stops and backs in."""
+    grid = bay()
+    start, goal = grid.pose(38, 10, None if free_start else 0.0), PlanPose(12.0, 14.5, math.pi / 2)
+    with pytest.raises(PlanError, match="can drive forwards with") as refused:
+        plan_drive(grid, start, goal, 2.0)
+    assert refused.value.reason == "too_tight"
+    path = plan_drive(grid, start, goal, 2.0, backward_cost=2.0, cusp_cost=5.0)
+    check(path, grid, start, goal, 2.0, reverses=True)
+    lengths = path.pieces[:, 0]
+    assert lengths[0] > 0 > lengths[-1]
+    assert np.count_nonzero(np.diff(np.sign(lengths))) == 1
+    assert path.cost == pytest.approx(lengths[lengths > 0].sum() - 2.0 * lengths[lengths < 0].sum() + 5.0, rel=1e-6)
+
+
+def test_on_a_plain_it_is_the_cheapest_of_reeds_and_shepps():
+    """Straight back is shorter than any turn, and dear backwards metres make it Dubins' way again."""
+    grid = Grid(np.zeros((60, 60)))
+    start, goal = grid.pose(30, 30, 0.0), grid.pose(30, 25, 0.0)
+    path = plan_drive(grid, start, goal, 3.0, backward_cost=2.0, cusp_cost=5.0)
+    check(path, grid, start, goal, 3.0, reverses=True)
+    assert path.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
+    assert path.cost == pytest.approx(10.0)
+    nobody = plan_drive(grid, start, PlanPose(goal.x, goal.y), 3.0, backward_cost=2.0, cusp_cost=5.0)
+    assert nobody.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
+    ahead = plan_drive(grid, start, goal, 3.0, backward_cost=20.0, cusp_cost=50.0)
+    assert ahead.cost == pytest.approx(plan_drive(grid, start, goal, 3.0).cost, rel=1e-3)
 
 
 def test_the_cheaper_detour_is_taken():

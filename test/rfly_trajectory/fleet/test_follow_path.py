@@ -12,7 +12,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
-from rfly_trajectory.fleet.follow_path import MAX_POSES, brake_to_stop, corner_radius, follow, reference_path
+from rfly_trajectory.fleet.follow_path import MAX_POSES, brake_to_stop, corner_radius, follow, reference_paths
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
@@ -46,7 +46,7 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
     """Just before and after the hand-over the states are the same; after it positions move as velocities say."""
     vehicle, time = VEHICLES[name], 12.3
     fleet = Fleet([vehicle], ground())
-    taken = follow(fleet, 0, time, reference_path(vehicle, GOAL))
+    taken = follow(fleet, 0, time, reference_paths(vehicle, GOAL)[0])
     assert taken is not None
     after = Fleet([taken.vehicle], ground())
     old, new = fleet.sample_times([time]), after.sample_times([time])
@@ -78,7 +78,7 @@ def test_a_car_that_drives_backwards_stops_first():
     fleet = Fleet([vehicle])
     back = 40.0  # a leg: 4 s + 22 s + 2 s
     assert fleet.sample_times([back]).velocity[0, 0, 0] == pytest.approx(-8.0)
-    assert follow(fleet, 0, back, reference_path(vehicle, GOAL)) is None
+    assert follow(fleet, 0, back, reference_paths(vehicle, GOAL)[0]) is None
     halted = brake_to_stop(fleet, 0, back)
     assert halted.stop_time == pytest.approx(back + 2.0)
     after = Fleet([halted.vehicle])
@@ -86,7 +86,64 @@ def test_a_car_that_drives_backwards_stops_first():
     np.testing.assert_allclose(
         after.sample_times([back, back + 1, back + 2, 99]).position[:, 0, 0] - x, [0, -6, -8, -8]
     )
-    assert follow(after, 0, halted.stop_time, reference_path(vehicle, GOAL)) is not None
+    assert follow(after, 0, halted.stop_time, reference_paths(vehicle, GOAL)[0]) is not None
+
+
+def around_a_cusp():
+    """East on a line, left on a quarter of radius 8, then backwards on a quarter to the left: (k, 3), (k,)."""
+    angle = np.radians(np.arange(0.0, 91.0, 9.0))
+    line = np.column_stack([np.arange(0.0, 10.0, 2.0), np.zeros(5), np.zeros(5)])
+    ahead = np.column_stack([10 + 8 * np.sin(angle), 8 - 8 * np.cos(angle), angle])
+    # from (18, 8), heading north, steered to the left about (10, 8) again would go back: to the right, about (26, 8)
+    back = np.column_stack([26 - 8 * np.cos(angle), 8 - 8 * np.sin(angle), math.pi / 2 + angle])[1:]
+    poses = np.concatenate([line, ahead, back])
+    return np.column_stack([poses[:, :2], np.zeros(len(poses))]), poses[:, 2]
+
+
+@pytest.mark.parametrize("wheels", [{}, {"wheelbase": 2.7, "track": 1.6}])
+def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
+    """Poses that look against their motion: it stops at the cusp, the heading goes on, the velocity turns round."""
+    points, heading = around_a_cusp()
+    start = Vehicle(
+        "car", 1, 3, Line((0.0, 0.0), (0.5, 0.0)).path(), SpeedProfile(3.0, 1.5), "stop", delay=1e6, **wheels
+    )
+    ahead, back = reference_paths(start, points, heading)
+    assert (ahead.backward, back.backward) == (False, True)
+    fleet, time, rows = Fleet([start]), 5.0, []
+    for reference in (ahead, back):
+        taken = follow(fleet, 0, time, reference)
+        fleet = Fleet([taken.vehicle])
+        rows.append(fleet.sample_times(np.arange(time, taken.stop_time, 0.02)))
+        time = taken.stop_time
+    last = fleet.sample_times([time + 1.0])
+    np.testing.assert_allclose(last.position[0, 0, :2], points[-1, :2], atol=1e-6)
+    place = np.concatenate([states.position[:, 0, :2] for states in (*rows, last)])
+    nose = np.concatenate(
+        [quat_rotate(states.orientation[:, 0], np.array([1.0, 0, 0]))[:, :2] for states in (*rows, last)]
+    )
+    velocity = np.concatenate([states.velocity[:, 0, :2] for states in (*rows, last)])
+    assert nose[-1] @ (math.cos(heading[-1]), math.sin(heading[-1])) == pytest.approx(1.0, abs=1e-6)
+    assert np.hypot(*np.diff(place, axis=0).T).max() < 3.0 * 0.021
+    assert np.linalg.norm(np.diff(nose, axis=0), axis=1).max() < 3.0 * 0.021 / 7.5
+    count = len(rows[0].position)
+    speed = (velocity * nose).sum(axis=1)
+    assert speed[:count].min() >= 0.0 >= speed[count:].max()
+    assert speed.max() == pytest.approx(3.0)
+    assert speed.min() == pytest.approx(-3.0)
+    assert abs(speed[count - 1 : count + 1]).max() < 0.05, "it stops at the cusp"
+    away = np.hypot(*(place[count:] - (26.0, 8.0)).T) - 8.0
+    assert np.abs(away).max() < 0.01, "on the arc of the path"
+
+
+def test_a_car_that_moves_stops_before_it_backs_out():
+    points = np.array([[0.0, 0.0, 0.0], [-4.0, 0.0, 0.0], [-9.0, 0.0, 0.0]])
+    vehicle = Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0, 4.0), "stop")
+    back = reference_paths(vehicle, points, np.zeros(3))[0]
+    assert back.backward
+    assert follow(Fleet([vehicle]), 0, 6.0, back) is None
+    assert not reference_paths(vehicle, points, None)[0].backward
+    sideways = reference_paths(vehicle, points, np.full(3, 1.0))
+    assert [each.backward for each in sideways] == [False], "headings across the way say nothing of it"
 
 
 def test_a_halt_shortly_before_the_end_does_not_run_over_it():
@@ -116,4 +173,4 @@ def test_the_radius_of_corners():
 )
 def test_points_that_no_vehicle_can_follow(points, text):
     with pytest.raises(ConfigError, match=text):
-        follow(Fleet([VEHICLES["car"]]), 0, 5.0, reference_path(VEHICLES["car"], points))
+        follow(Fleet([VEHICLES["car"]]), 0, 5.0, reference_paths(VEHICLES["car"], points)[0])
