@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from fleet_harness import TerrainSource, ground, positions, receive_diagnostics, receive_states, stamp, told
 
+from rfly_common.frames import quat_rotate
+
 pytestmark = pytest.mark.ros
 
 SPEED, PACE = 20.0, 4.0
@@ -48,7 +50,9 @@ def running(shared_domain_id, tmp_path_factory):
             peer,
             states,
             diagnostics,
-            lambda name, points, frame="map": publishers[name].publish(path_message(points, frame)),
+            lambda name, points, frame="map", headings=None: publishers[name].publish(
+                path_message(points, frame, headings)
+            ),
         )
     peer.close()
 
@@ -79,14 +83,17 @@ def reset(peer, diagnostics):
     peer.spin_until(lambda: (d := told(diagnostics)) and d[0] == 0 and d[2]["following_paths"] == "")
 
 
-def path_message(points, frame):
+def path_message(points, frame, headings=None):
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
 
     message = Path()
     message.header.frame_id = frame
-    for point in points:
+    for k, point in enumerate(points):
         pose = PoseStamped()
+        if headings is not None:
+            turned = pose.pose.orientation
+            turned.z, turned.w = math.sin(0.5 * headings[k]), math.cos(0.5 * headings[k])
         pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = (float(number) for number in point)
         message.poses.append(pose)
     return message
@@ -233,3 +240,27 @@ def test_an_empty_path_stops_a_car_on_its_ring_and_a_reset_brings_all_back(drivi
     states.clear()
     peer.spin_until(lambda: states and states[-1].velocity)
     np.testing.assert_allclose([radii(states, i)[-1] for i in range(3)], [120.0, 120.0, 80.0], atol=1e-9)
+
+
+def test_a_car_stops_at_a_cusp_and_goes_on_backwards(driving):
+    """North, then nose against the motion on a quarter of 20 m about (160, 160), as the poses look."""
+    peer, states, _, tell = driving
+    turned = np.radians(np.arange(9.0, 91.0, 9.0))
+    ahead = np.column_stack([np.full(11, 140.0), np.arange(60.0, 161.0, 10.0)])
+    back = np.column_stack([160.0 - 20.0 * np.cos(turned), 160.0 - 20.0 * np.sin(turned)])
+    points = np.column_stack([np.concatenate([ahead, back]), np.zeros(21)])
+    states.clear()
+    tell("car_1", points, headings=np.concatenate([np.full(11, math.pi / 2), math.pi / 2 + turned]))
+    end = (160.0, 140.0)
+    peer.spin_until(lambda: states and math.dist(positions(states[-1])[CAR_1][:2], end) < 1e-3)
+    kept = list(states)
+    assert_no_jump(kept, CAR_1)
+    _, place, velocity = motion(kept, CAR_1)
+    nose = np.array([quat_rotate(np.reshape(m.orientation, (-1, 4))[CAR_1], np.array([1.0, 0, 0])) for m in kept])
+    along = (nose * velocity).sum(axis=1)
+    cusp = int(np.argmin(np.hypot(*(place[:, :2] - (140.0, 160.0)).T)))
+    assert abs(along[cusp]) < 4.0 * PACE
+    assert along[:cusp].min() > -1e-6
+    assert along[cusp + 1 :].max() < 1e-6
+    assert along.min() < -5.0 * PACE, "it really drives backwards"
+    assert nose[-1, :2] == pytest.approx((-1.0, 0.0), abs=1e-3)
