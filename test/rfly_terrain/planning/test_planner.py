@@ -220,6 +220,20 @@ def test_a_fixed_wing_that_starts_too_low_climbs_in_turns():
     assert np.abs(np.hypot(*(right.position[:100, :2] - (60.0, 80.0)).T) - 30.0).max() < 0.01
 
 
+def test_a_class_that_reverses(tmp_path):
+    """5 m straight back at twice the price, 10 m, instead of a loop of 5 + 2 pi 3 m; the CSV says which way."""
+    mule = dataclasses.replace(CART, drive=dataclasses.replace(CART.drive, reverse=True))
+    start, goal = PlanPose(50.0, 50.0, 0.0), PlanPose(45.0, 50.0, 0.0)
+    plan = Planner(ramp(0.05)).plan(mule, start, goal, DRIVE)
+    assert plan.steps[0].sum() == pytest.approx(5.0)
+    assert plan.backward.all()
+    write_plan(plan, tmp_path / "back.csv")
+    assert {row.rsplit(",", 1)[1] for row in (tmp_path / "back.csv").read_text().splitlines()[1:]} == {"reverse"}
+    ahead = Planner(ramp(0.05)).plan(CART, start, goal, DRIVE)
+    assert ahead.steps[0].sum() == pytest.approx(5.0 + 6.0 * math.pi, rel=0.01)
+    assert not ahead.backward.any()
+
+
 def test_way_points_as_csv(tmp_path):
     from rfly_trajectory.fleet.fleet_file import parse_fleet
 

@@ -119,3 +119,25 @@ def forward(q):
     return np.array(
         (1 - 2 * (q.y * q.y + q.z * q.z), 2 * (q.x * q.y + q.z * q.w), 2 * (q.x * q.z - q.y * q.w)),
     )
+
+
+@pytest.mark.parametrize("axes", ["enu", "ned"])
+def test_a_way_driven_backwards_is_read_as_one(axes):
+    """Straight back from heading east, whose attitude is that of a pose nobody turned; such poses say nothing."""
+    from rfly_terrain.planning.plan import Plan
+    from rfly_terrain.ros.plan_msgs import path_to_points, plan_to_path
+    from rfly_trajectory.paths.nav_path import Section, sections
+
+    position = np.array([[10.0, 5.0, 1.0], [8.0, 5.0, 1.0], [5.0, 5.0, 1.0]])
+    plan = Plan(position, np.zeros(3), np.full(2, DRIVE, np.uint8), 0.0, 0.0)
+    assert plan.backward.tolist() == [True, True]
+    frame = FrameToWorld(axes)
+    path = plan_to_path(plan, frame, "map", 7)
+    points, heading = path_to_points(path, frame)
+    assert points == pytest.approx(position)
+    assert np.cos(heading) == pytest.approx(1.0)
+    assert sections(points, heading) == [Section(0, 2, True)]
+    for pose in path.poses:
+        pose.pose.orientation.x = pose.pose.orientation.y = pose.pose.orientation.z = 0.0
+        pose.pose.orientation.w = 1.0
+    assert path_to_points(path, frame)[1] is None
