@@ -76,6 +76,8 @@ def files_of_a_user(tmp_path_factory) -> Path:
     )
     write_mission(folder / "survey.plan", Mission(survey, origin))
     (folder / "masts.yaml").write_text("version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n")
+    mule = "{name: mule, kind: ground, mass: 20, radius: 0.6, drive: {speed: 4, turning_radius: 1.2, reverse: true}}"
+    (folder / "mine.yaml").write_text(f"version: 1\nclasses: [{mule}]\n")
     signals = "[{signal: lift_n, from_s: 1, to_s: 1.5, value: 50}]"
     (folder / "excite.yaml").write_text(
         f"version: 1\nvehicle: scale\nmission: {{manoeuvre: {signals}}}\nend: {{when: time, time_s: 1.5}}\n"
