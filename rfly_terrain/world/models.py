@@ -11,6 +11,7 @@ import os
 import struct
 from collections import Counter
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -213,14 +214,21 @@ def _read(name: str, data: bytes, ending: str) -> tuple[Floats, Any]:
     return vertices[:, _FORWARD_LEFT_UP[ending]], triangles
 
 
+_VECTORS = {"translation": 3, "rotation": 4, "scale": 3, "matrix": 16}
+"""of a node: glTF 2.0, section 5.25"""
+
+
 def _check_sizes(data: bytes) -> None:
-    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), nodes by the thousand, and meshes
-    that many nodes or primitives share."""
+    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), nodes by the thousand, meshes that
+    many nodes or primitives share, and vectors of thousands, of which trimesh makes matrices."""
     (length,) = struct.unpack_from("<I", data, 12)  # of the first chunk, JSON: glTF 2.0, section 4.4.3
     tree = json.loads(data[20 : 20 + length])
     counts = [max(0, accessor["count"]) for accessor in tree.get("accessors", [])]
     nodes = tree.get("nodes", [])
     children = sum(len(node.get("children", [])) for node in nodes)
+    for node, (key, length) in product(nodes, _VECTORS.items()):
+        if len(node.get(key, ())) not in (0, length):
+            raise ValueError(f"a node's {key} of {len(node[key])} numbers, expected {length}")
     uses = Counter(node.get("mesh") for node in nodes)
     numbers = sum(counts)
     shared = sum(

@@ -281,6 +281,10 @@ def test_meshes_that_cannot_be_used(name, data, words, tmp_path):
             b'[{"primitives": [{"attributes": {"POSITION": 0}}]}]}',
             "600,000 numbers",
         ),
+        (
+            b'{"nodes": [{"translation": [' + b"0," * 30_000 + b"0]}]}",
+            "a node's translation of 30001 numbers, expected 3",
+        ),
         (b"[" * 5_000_000, "nested too deeply"),
         (b"[]", "cannot be read as .glb"),
     ],
