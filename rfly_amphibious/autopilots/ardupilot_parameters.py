@@ -135,6 +135,7 @@ def _rover(params: VehicleParameters) -> dict[str, float]:
     gain = params.effective_mass / push  # 1/s of a throttle that accelerates by all it can
     turn = params.wheelbase / params.max_steering
     return found | {
+        "MOT_SAFE_DISARM": 1,  # no pulse for the throttle while disarmed, which brakes the wheels
         "CRUISE_SPEED": 2.0,
         "CRUISE_THROTTLE": max(100.0 * params.rolling_resistance * params.mass * GRAVITY / push, 1.0),
         "ATC_SPEED_P": gain,

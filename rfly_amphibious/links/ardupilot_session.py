@@ -82,14 +82,17 @@ def encode_state(time: float, seen: Perception) -> bytes:
 def servo_commands(
     time: float, pulses: Sequence[int], mapping: ControlMapping, params: VehicleParameters
 ) -> tuple[RotorCommand, WheelCommand]:
-    """Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs; wheels without outputs are braked."""
+    """Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs.
+
+    Wheels are braked where drive and brake are off, as beside ArduCopter and by a Rover that is disarmed: it goes on to
+    steer.
+    """
     shares = [(pulse - LOW) / (HIGH - LOW) if pulse else math.nan for pulse in pulses]
     sides = [2.0 * share - 1.0 for share in shares]
     if mapping.brake >= 0:
         sides[mapping.brake] = shares[mapping.brake]
     wheels = mapping.wheel_command(time, sides, params)
-    of_wheels = (mapping.steering, mapping.drive, mapping.brake)
-    if all(math.isnan(shares[k]) for k in of_wheels if k >= 0):
+    if all(math.isnan(shares[k]) for k in (mapping.drive, mapping.brake) if k >= 0):
         wheels = WheelCommand(time, brake_torque=np.full(4, params.max_brake_torque))
     return mapping.rotor_command(time, shares, params), wheels
 

@@ -62,6 +62,7 @@ def test_outputs_of_the_rover():
     """Any number of rotors: steering and throttle are on outputs 9 and 10, as ControlMapping has them."""
     found = ardupilot_parameters(VehicleParameters.load("scale"), SENSORS, "rover")
     assert (found["SERVO9_FUNCTION"], found["SERVO10_FUNCTION"], found["SERVO9_REVERSED"]) == (26, 70, 1)
+    assert found["MOT_SAFE_DISARM"] == 1
     assert found["ATC_STR_RAT_FF"] == pytest.approx(0.66 / 0.5)
     assert found["TURN_RADIUS"] == pytest.approx(0.66 / math.tan(0.5))
 

@@ -59,6 +59,10 @@ def test_pulses_become_commands():
     rotors, wheels = servo_commands(2.0, pulses, other, QUAD)
     assert rotors.value.tolist() == [350.0, 350.0, 175.0, 0.0]
     assert wheels.brake_torque.tolist() == [15.0] * 4  # nobody drives: braked
+    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, ControlMapping.default(4), QUAD)
+    assert wheels.brake_torque.tolist() == [15.0] * 4  # a disarmed Rover goes on to steer
+    _, wheels = servo_commands(2.0, [0] * 8 + [1750, 1500] + [0] * 6, ControlMapping.default(4), QUAD)
+    assert wheels.brake_torque.tolist() == [0.0] * 4  # armed, it rolls
 
 
 def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
