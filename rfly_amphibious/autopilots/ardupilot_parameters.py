@@ -33,6 +33,8 @@ _ANGLES: dict[str, tuple[int, int, tuple[float, ...], str]] = {
 """FRAME_CLASS, FRAME_TYPE, and of motor 1 on the angle (degrees clockwise from ahead) and whether it turns
 counter-clockwise seen from above"""
 _TOLERANCE_DEG = 5.0
+_SPEED_CROSSOVER = 4.0
+"""rad/s: of Rover's speed loop, whose drive has no lag worth speaking of"""
 _MOTOR_1, _GROUND_STEERING, _THROTTLE = 33, 26, 70
 """SERVOn_FUNCTION"""
 _CALIBRATED = {
@@ -132,7 +134,7 @@ def _rover(params: VehicleParameters) -> dict[str, float]:
         found |= {f"SERVO{control + 1}_MIN": LOW, f"SERVO{control + 1}_MAX": HIGH}
     found[f"SERVO{mapping.steering + 1}_REVERSED"] = 1  # ours is positive to the left
     push = len(params.driven) * params.max_drive_torque / float(params.rolling_radius.mean())
-    gain = params.effective_mass / push  # 1/s of a throttle that accelerates by all it can
+    gain = _SPEED_CROSSOVER * params.effective_mass / push  # of the throttle for 1 m/s
     turn = params.wheelbase / params.max_steering
     return found | {
         "MOT_SAFE_DISARM": 1,  # no pulse for the throttle while disarmed, which brakes the wheels

@@ -5,6 +5,7 @@ Layouts as in `libraries/SITL/examples/JSON/readme.md` of ArduPilot. World axes 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import struct
@@ -29,6 +30,8 @@ _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _MAGIC = struct.Struct("<H")
 LOW, MIDDLE, HIGH = 1000, 1500, 2000
 """µs"""
+DRAG_BRAKE = 0.25
+"""of the largest brake torque"""
 
 
 class ServoFrame(NamedTuple):
@@ -85,15 +88,19 @@ def servo_commands(
     """Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs.
 
     Wheels are braked where drive and brake are off, as beside ArduCopter and by a Rover that is disarmed: it goes on to
-    steer.
+    steer. Where nobody supplies the brake, a drive that is neutral to the microsecond brakes by DRAG_BRAKE, as speed
+    controllers of cars do: Rover's HOLD tells no more.
     """
     shares = [(pulse - LOW) / (HIGH - LOW) if pulse else math.nan for pulse in pulses]
     sides = [2.0 * share - 1.0 for share in shares]
     if mapping.brake >= 0:
         sides[mapping.brake] = shares[mapping.brake]
     wheels = mapping.wheel_command(time, sides, params)
-    if all(math.isnan(shares[k]) for k in (mapping.drive, mapping.brake) if k >= 0):
+    no_brake = mapping.brake < 0 or math.isnan(shares[mapping.brake])
+    if no_brake and (mapping.drive < 0 or math.isnan(shares[mapping.drive])):
         wheels = WheelCommand(time, brake_torque=np.full(4, params.max_brake_torque))
+    elif no_brake and pulses[mapping.drive] == MIDDLE:
+        wheels = dataclasses.replace(wheels, brake_torque=np.full(4, DRAG_BRAKE * params.max_brake_torque))
     return mapping.rotor_command(time, shares, params), wheels
 
 

@@ -62,7 +62,10 @@ def test_pulses_become_commands():
     _, wheels = servo_commands(2.0, [0] * 8 + [1750, 0] + [0] * 6, ControlMapping.default(4), QUAD)
     assert wheels.brake_torque.tolist() == [15.0] * 4  # a disarmed Rover goes on to steer
     _, wheels = servo_commands(2.0, [0] * 8 + [1750, 1500] + [0] * 6, ControlMapping.default(4), QUAD)
-    assert wheels.brake_torque.tolist() == [0.0] * 4  # armed, it rolls
+    assert wheels.brake_torque.tolist() == [3.75] * 4  # armed and neutral: a quarter, as by a car's speed controller
+    for drive, brake in ((1501, 0), (1500, 1000)):
+        _, wheels = servo_commands(2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD)
+        assert wheels.brake_torque.tolist() == [0.0] * 4  # driven; or somebody else tells the brake
 
 
 def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
