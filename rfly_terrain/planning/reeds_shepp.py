@@ -1,7 +1,7 @@
 """Compiled kernels: Reeds' and Shepp's paths, the shortest of a car that drives forwards and backwards.
 
 J. A. Reeds and L. A. Shepp, Optimal paths for a car that goes both forwards and backwards, Pacific J. Math. 145 (1990);
-formulas (8.1)-(8.11) of section 8 are named where they stand, in radii and in the frame of the first pose.
+its formulas (8.1)-(8.11) are named where they stand, in radii and in the frame of the first pose.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def shortest_reeds_shepp(
     for number in range(8 + _SEEN_FROM_END):
         form = number if number < 8 else number - 6
         x, y = (x0, y0) if number < 8 else (x0 * c + y0 * s, x0 * s - y0 * c)
-        for flip in range(4):  # time, and left and right: section 8, before (8.1)
+        for flip in range(4):  # time, and left and right: the text before (8.1)
             back, mirror = 1.0 - 2.0 * (flip & 1), 1.0 - (flip & 2)
             found = _solved(form, back * x, mirror * y, back * mirror * turn)
             if math.isnan(found[0]):

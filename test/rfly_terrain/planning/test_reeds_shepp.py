@@ -52,7 +52,7 @@ def test_ways_known_by_hand(goal, length):
 @given(PLACES, PLACES, ANGLES)
 @settings(max_examples=300, deadline=None)
 def test_ends_and_symmetries_of_any_way(x, y, heading):
-    """Turned in time, mirrored, there and back, scaled: lengths agree (section 8). No way is longer than Dubins'."""
+    """Turned in time, mirrored, there and back, scaled: lengths agree. No way is longer than Dubins'."""
     word = shortest_reeds_shepp(x, y, heading, 1.5, 1.0, 0.0)
     end = drive(word, 1.5)
     assert end[:2] == pytest.approx((x, y), abs=1e-6)
