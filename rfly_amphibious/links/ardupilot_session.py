@@ -104,6 +104,27 @@ def servo_commands(
     return mapping.rotor_command(time, shares, params), wheels
 
 
+class DriveInterlock:
+    """Keeps drive and brake off until the drive has been off or neutral once, as a car's speed controller does: until
+    Rover has assigned its outputs they stand at 1000 µs, which for a drive is full reverse.
+    """
+
+    def __init__(self, mapping: ControlMapping) -> None:
+        self._drive, self._held = mapping.drive, {mapping.drive, mapping.brake}
+        self._last, self._released = -1, False
+
+    def pulses(self, frame: ServoFrame) -> tuple[int, ...]:
+        """The frame's, with drive and brake off where they are held; ArduPilot's next start holds them again."""
+        if frame.number < self._last:
+            self._released = False
+        self._last = frame.number
+        if self._drive < 0 or frame.pulses[self._drive] in (0, MIDDLE):
+            self._released = True
+        if self._released:
+            return frame.pulses
+        return tuple(0 if output in self._held else pulse for output, pulse in enumerate(frame.pulses))
+
+
 PORT = 9002
 """ArduPilot's; its instance n sends to 10 n more"""
 LATE_FRAMES = 100

@@ -11,7 +11,13 @@ import time
 from rclpy.node import Node
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.ardupilot_session import ArdupilotSession, ServoFrame, encode_state, servo_commands
+from rfly_amphibious.links.ardupilot_session import (
+    ArdupilotSession,
+    DriveInterlock,
+    ServoFrame,
+    encode_state,
+    servo_commands,
+)
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
 from rfly_amphibious.ros.external_control_topics import ExternalControl, declare_mapping
@@ -37,6 +43,7 @@ class ArdupilotJsonNode(Node):
         given = declare_parameters(self, ArdupilotParameters)
         self._params = VehicleParameters.load(given.vehicle)
         self._mapping = declare_mapping(self, self._params)
+        self._interlock = DriveInterlock(self._mapping)
         address = f"udp {given.bind}"
         self._diagnostics = Diagnostics(self, "ardupilot", f"{address}:{given.port}", self._update_diagnostics)
         self._perception = Perception(self._params)
@@ -86,10 +93,11 @@ class ArdupilotJsonNode(Node):
     def _use_frames(self) -> None:
         for frame in self._session.commands():
             self._frame, self._frame_rate = frame, frame.rate
+            pulses = self._interlock.pulses(frame)
             if self._stamp_ns >= 0 and (
                 not self._topics.lock_step or (self._told_ns == self._stamp_ns and self._answer is None)
             ):
-                self._answer = servo_commands(self._stamp_ns * 1e-9, frame.pulses, self._mapping, self._params)
+                self._answer = servo_commands(self._stamp_ns * 1e-9, pulses, self._mapping, self._params)
                 self._publish(*self._answer)
             self._exchange()
 

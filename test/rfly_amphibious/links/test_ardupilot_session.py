@@ -8,7 +8,13 @@ import time
 import pytest
 from ardupilot_double import ArdupilotDouble
 
-from rfly_amphibious.links.ardupilot_session import ArdupilotSession, ServoFrame, decode_servos, servo_commands
+from rfly_amphibious.links.ardupilot_session import (
+    ArdupilotSession,
+    DriveInterlock,
+    ServoFrame,
+    decode_servos,
+    servo_commands,
+)
 from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PacketError
@@ -66,6 +72,24 @@ def test_pulses_become_commands():
     for drive, brake in ((1501, 0), (1500, 1000)):
         _, wheels = servo_commands(2.0, [0] * 8 + [1750, drive, brake] + [0] * 5, ControlMapping.default(4), QUAD)
         assert wheels.brake_torque.tolist() == [0.0] * 4  # driven; or somebody else tells the brake
+
+
+def test_a_drive_that_was_never_neutral_is_kept_off():
+    """Rover's outputs are at 1000 µs, full reverse, until it has assigned them."""
+    interlock = DriveInterlock(ControlMapping.default(4))
+
+    def torques(number, drive):
+        pulses = interlock.pulses(ServoFrame(400, number, (0,) * 8 + (1500, drive, 1000) + (0,) * 5))
+        wheels = servo_commands(2.0, pulses, ControlMapping.default(4), QUAD)[1]
+        return wheels.drive_torque[0], wheels.brake_torque[0]
+
+    held = (0.0, 15.0)
+    assert [torques(0, 1000), torques(1, 1000), torques(2, 1700)] == [held] * 3
+    assert torques(3, 1500) == (0.0, 0.0)
+    assert torques(4, 1000) == (-12.0, 0.0)
+    assert torques(0, 1000) == held  # another start
+    assert torques(1, 0) == (0.0, 0.0)  # disarmed: off
+    assert torques(2, 2000) == (12.0, 0.0)
 
 
 def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
