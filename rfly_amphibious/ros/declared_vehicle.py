@@ -45,8 +45,9 @@ def follow_gains(node: Node, params: VehicleParameters, changed: Callable[[Vehic
         return {each.name: each.value for each in given if each.name in names}
 
     def check(given: Sequence[Parameter]) -> SetParametersResult:
-        try:
-            newest.replace(**asked(given))
+        try:  # a request of thousands of others is answered without a check of the whole vehicle for each
+            if gains := asked(given):
+                newest.replace(**gains)
         except ConfigError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
