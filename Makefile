@@ -5,8 +5,8 @@ IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
 # The suite starts hundreds of processes, which are to find byte code. Assertions are not rewritten, which takes each process
 # 20 s: what fails shows its variables, and in the second try, alone, the values in its assertions.
-# tests of nodes wait much: one process more than cores, up to four
-JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 4 || echo 3)
+# tests of nodes wait much: half as many processes more than cores, up to six
+JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 6 || echo 3)
 SCALE ?= 60
 SEED ?= 1
 SHARE ?= 1

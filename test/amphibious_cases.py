@@ -133,8 +133,8 @@ def random_state(p, rng, terrain, flying):
 
 
 def slower_imu(folder: Path, name: str = "scale") -> str:
-    """A file of a vehicle's sensors with half as many ticks a second: in lock-step each takes all nodes its time."""
+    """A file of a vehicle's sensors with 100 ticks a second, not 250: in lock-step each takes all nodes their time."""
     shipped = resources.files("rfly_amphibious") / "data" / "sensors" / f"{name}.yaml"
     path = folder / "sensors.yaml"
-    path.write_text(shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 125"), encoding="utf-8")
+    path.write_text(shipped.read_text(encoding="utf-8").replace("rate_hz: 250", "rate_hz: 100"), encoding="utf-8")
     return str(path)

@@ -20,8 +20,7 @@ SECONDS = 5.0
 
 
 @pytest.fixture
-def ring_fleet(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+def ring_fleet():
     from benchmarks import ring_fleet
 
     return ring_fleet

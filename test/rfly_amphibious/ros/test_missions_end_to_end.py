@@ -167,6 +167,7 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     assert np.linalg.norm(loop.place[:2] - (22.0, 0.0)) < 0.8
 
 
+@pytest.mark.exhaustive
 @pytest.mark.needs("pymavlink")
 def test_a_ground_station_arms_flies_and_lands_it(loop):
     """mavlink_node before mission_node before the vehicle's own controllers: by MAVLink alone."""
