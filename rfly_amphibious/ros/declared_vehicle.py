@@ -42,10 +42,11 @@ def follow_gains(node: Node, params: VehicleParameters, changed: Callable[[Vehic
     names = {each.name for each in parameters_of(GainParameters)}
 
     def asked(given: Sequence[Parameter]) -> dict[str, Any]:
-        return {each.name: each.value for each in given if each.name in names}
+        gains = {each.name: each.value for each in given if each.name in names}
+        return {name: value for name, value in gains.items() if value != getattr(newest, name)}
 
     def check(given: Sequence[Parameter]) -> SetParametersResult:
-        try:  # a request of thousands of others is answered without a check of the whole vehicle for each
+        try:  # thousands of others, or of what is so already, cost no check of the whole vehicle each
             if gains := asked(given):
                 newest.replace(**gains)
         except ConfigError as error:
