@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+if not __package__:  # a program of its own
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.ring_fleet import CLOCK_SPEED, PER_PACKET, RingFleet
 

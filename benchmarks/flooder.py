@@ -14,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+if not __package__:  # a program of its own
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
 from rfly_ue_bridge.sockets.udp_sender import UdpSender

@@ -129,6 +129,7 @@ class Peer:
         self._executor = SingleThreadedExecutor(context=self._context)
         self.node = Node(name, context=self._context)
         self._executor.add_node(self.node)
+        self._clients: dict[tuple[Any, str], Any] = {}
 
     def spin_until(self, ready: Callable[[], Any], timeout_s: float = PATIENCE) -> Any:
         """Spin until `ready()` is true and return its value; fails the test when the time is over."""
@@ -159,9 +160,11 @@ class Peer:
     def call(self, srv_type: Any, name: str, /, timeout_s: float = PATIENCE, **fields: Any) -> Any:
         """The response of a service. What only reads is asked again after 10 s.
 
-        A response is lost where the server has not yet discovered who asked (rmw_fastrtps waits 0.1 s for it).
+        A response is lost where the server has not yet discovered who asked (rmw_fastrtps waits 0.1 s for it): clients
+        are kept.
         """
-        client = self.node.create_client(srv_type, name)
+        if (client := self._clients.get((srv_type, name))) is None:
+            client = self._clients[srv_type, name] = self.node.create_client(srv_type, name)
         asked: list[tuple[float, Any]] = []
 
         def answer() -> Any:
@@ -169,11 +172,8 @@ class Peer:
                 asked.append((time.monotonic(), client.call_async(srv_type.Request(**fields))))
             return next((future for _, future in asked if future.done()), None)
 
-        try:
-            self.spin_until(client.service_is_ready, timeout_s)
-            return self.spin_until(answer, timeout_s).result()
-        finally:
-            self.node.destroy_client(client)
+        self.spin_until(client.service_is_ready, timeout_s)
+        return self.spin_until(answer, timeout_s).result()
 
     def close(self) -> None:
         """End the peer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib.util
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from optional_parts import late_module, missing
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("rfly_*/__init__.py"))
 FILES = {str(path.relative_to(TESTS)): path for path in sorted(TESTS.rglob("*.py"))}
 
 PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
@@ -138,3 +140,9 @@ def test_a_late_module_is_imported_when_it_is_used(monkeypatch):
 def test_a_missing_part_is_named():
     assert missing("numpy") is None
     assert missing("no_such_module") == "the package no_such_module is not installed"
+
+
+def test_all_packages_come_from_one_place():
+    """Of two places, the cache of compiled kernels knows none of the one's: each first run would compile them anew."""
+    places = {Path(spec.origin).parents[1] for name in PACKAGES if (spec := importlib.util.find_spec(name))}
+    assert len(places) == 1

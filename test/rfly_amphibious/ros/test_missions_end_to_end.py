@@ -135,6 +135,7 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
     peer.spin_until(ended.done, PATIENCE)
     result = ended.result().result
     assert result.success, result.message + loop.output()
+    peer.spin_until(lambda: loop.mode == "DRIVE")
     assert loop.words == FLIGHT
     assert np.linalg.norm(loop.place[:2] - (4.0, 1.0)) < 1.0
 
@@ -161,7 +162,7 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     assert set(answer.segment_mode) == {0, 1}, "the wall is flown over, the rest is driven"
     peer.spin_until(lambda: loop.words.count("LAND") == 1, PATIENCE)
     highest = max(m.pose.pose.position.z for m in loop.truth)
-    peer.spin_until(lambda: "a planned path is done" in loop.output())
+    peer.spin_until(lambda: loop.mode == "DRIVE" and "a planned path is done" in loop.output())
     assert loop.words == FLIGHT
     assert 4.0 < highest < 8.0
     assert np.linalg.norm(loop.place[:2] - (22.0, 0.0)) < 0.8
